@@ -1,0 +1,77 @@
+"""Counting: classify and count (CC), and its probabilistic version (PCC).
+
+Both are the mean of the scores over the sample and nothing else. They are right when the
+sample looks like the training data and drift towards the training prevalence when it does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.aggregators.base import Aggregator
+from prevalens.samples import Samples
+from prevalens.scores import Kind, Scores
+
+__all__ = ["CC", "PCC"]
+
+
+class _Counting(Aggregator):
+    """The mean of the scores; O(indices x labels), one sparse product for all samples."""
+
+    joint = False
+    learns = False
+
+    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+        """Counting has nothing to learn."""
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+        return samples.mean(scores.values)
+
+
+class CC(_Counting):
+    """Classify and count: the share of items that the classifier votes for.
+
+    Notes
+    -----
+    Fails under prior shift: its error grows linearly with the shift and with the classifier's
+    false positive and false negative rates.
+
+    References
+    ----------
+    Forman, "Counting positives accurately despite inaccurate classification", ECML 2005.
+
+    Examples
+    --------
+    >>> from prevalens.samples import Samples
+    >>> from prevalens.scores import Scores
+    >>> votes = Scores([[1, 0], [1, 1]], kind="votes")
+    >>> CC().fit(votes, [[1, 0], [0, 1]]).aggregate(votes, Samples.whole(2)).tolist()
+    [[1.0, 0.5]]
+    """
+
+    consumes: Kind = "votes"
+
+
+class PCC(_Counting):
+    """Probabilistic classify and count: the mean posterior of the sample.
+
+    Notes
+    -----
+    Unbiased without shift if the posteriors are calibrated; pulled towards the training prevalence
+    under prior shift.
+
+    References
+    ----------
+    Bella et al., "Quantification via probability estimators", ICDM 2010.
+
+    Examples
+    --------
+    >>> from prevalens.samples import Samples
+    >>> from prevalens.scores import Scores
+    >>> posteriors = Scores([[0.5, 0.0], [1.0, 0.5]], kind="posteriors")
+    >>> PCC().fit(posteriors, [[1, 0], [0, 1]]).aggregate(posteriors, Samples.whole(2)).tolist()
+    [[0.75, 0.25]]
+    """
+
+    consumes: Kind = "posteriors"

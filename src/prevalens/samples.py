@@ -1,0 +1,266 @@
+"""Samples: many bags of items as one linear operator.
+
+A sample is a bag of row numbers of a pool. A set of samples acts on anything that has one
+row per item: the mean over each bag of the true labels is the true prevalence, of the votes
+it is classify-and-count, of the posteriors it is probabilistic classify-and-count. No part
+of the package loops over samples in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from prevalens.validation import InputError, check_int
+
+__all__ = ["Samples"]
+
+#: Columns of a float32 or memory-mapped matrix that are widened to float64 at a time.
+_BYTES_PER_CHUNK = 64 * 2**20
+
+
+class Samples:
+    """A set of bags of row numbers into a pool of items.
+
+    Parameters
+    ----------
+    flat : array of int, shape (n_indices,)
+        The row numbers of all samples, one sample after the other.
+    offsets : array of int, shape (n_samples + 1,)
+        Sample ``i`` is ``flat[offsets[i]:offsets[i + 1]]``.
+    n_items : int
+        Number of items in the pool.
+    target : array of int, shape (n_samples,), optional
+        The label a protocol steered in each sample; -1 where it steered none.
+    prevalence : array of float, shape (n_samples,), optional
+        The prevalence it steered that label to; NaN where it steered none.
+
+    Notes
+    -----
+    Memory is linear in the number of indices (4 bytes each below 2**31 items).
+    An index may stand several times in a sample (drawing with replacement).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> samples = Samples.from_indices([[0, 1], [1, 2]], n_items=3)
+    >>> samples.mean(np.array([[1.0], [0.0], [1.0]])).ravel().tolist()
+    [0.5, 0.5]
+    """
+
+    def __init__(
+        self,
+        flat: npt.ArrayLike,
+        offsets: npt.ArrayLike,
+        *,
+        n_items: int,
+        target: npt.ArrayLike | None = None,
+        prevalence: npt.ArrayLike | None = None,
+    ) -> None:
+        self.n_items = check_int(n_items, "n_items", minimum=1)
+        index_type = np.int32 if self.n_items < 2**31 else np.int64
+        self.flat: npt.NDArray[Any] = np.ascontiguousarray(flat, dtype=index_type)
+        self.offsets: npt.NDArray[np.int64] = np.ascontiguousarray(offsets, dtype=np.int64)
+        self._check()
+        self.target = self._per_sample(target, -1, np.int64, "target")
+        self.prevalence = self._per_sample(prevalence, np.nan, np.float64, "prevalence")
+
+    def _check(self) -> None:
+        if self.flat.ndim != 1 or self.offsets.ndim != 1 or len(self.offsets) == 0:
+            raise InputError("Samples need a flat list of indices and a list of offsets.")
+        if self.offsets[0] != 0 or self.offsets[-1] != len(self.flat):
+            raise InputError("The offsets of samples must start at 0 and end at the last index.")
+        empty = np.flatnonzero(np.diff(self.offsets) < 1)
+        if len(empty):
+            raise InputError(f"Sample {empty[0]} is empty; a sample needs at least one item.")
+        if len(self.flat) and (self.flat.min() < 0 or self.flat.max() >= self.n_items):
+            bad = self.flat[(self.flat < 0) | (self.flat >= self.n_items)][0]
+            raise InputError(f"A sample names item {bad}, but the pool has {self.n_items} items.")
+
+    def _per_sample(
+        self, values: npt.ArrayLike | None, default: float, dtype: Any, name: str
+    ) -> Any:
+        if values is None:
+            return np.full(len(self), default, dtype=dtype)
+        array = np.asarray(values, dtype=dtype)
+        if array.shape != (len(self),):
+            raise InputError(f"{name} must have one entry per sample; got shape {array.shape}.")
+        return array
+
+    @classmethod
+    def from_indices(
+        cls,
+        indices: Iterable[Sequence[int]] | npt.NDArray[Any],
+        *,
+        n_items: int,
+        target: npt.ArrayLike | None = None,
+        prevalence: npt.ArrayLike | None = None,
+    ) -> Samples:
+        """Make samples from a list of index lists, or an int array (n_samples, size)."""
+        if isinstance(indices, np.ndarray) and indices.ndim == 2:
+            offsets = np.arange(indices.shape[0] + 1, dtype=np.int64) * indices.shape[1]
+            flat = indices.reshape(-1)
+        else:
+            lists = [np.asarray(one) for one in indices]
+            offsets = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
+            flat = np.concatenate(lists) if lists else np.empty(0, dtype=np.int64)
+        return cls(flat, offsets, n_items=n_items, target=target, prevalence=prevalence)
+
+    @classmethod
+    def whole(cls, n_items: int) -> Samples:
+        """The one sample that holds every item of the pool once."""
+        n_items = check_int(n_items, "n_items", minimum=1)
+        return cls(np.arange(n_items), [0, n_items], n_items=n_items)
+
+    @classmethod
+    def by_group(cls, groups: npt.ArrayLike) -> tuple[Samples, npt.NDArray[Any]]:
+        """One sample per distinct value of `groups` (one value per item), and those values.
+
+        Examples
+        --------
+        >>> samples, names = Samples.by_group(["may", "june", "may"])
+        >>> names.tolist(), samples.sizes.tolist()
+        (['june', 'may'], [1, 2])
+        """
+        names, codes = np.unique(np.asarray(groups), return_inverse=True)
+        codes = codes.reshape(-1)
+        order = np.argsort(codes, kind="stable")
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(names)))])
+        return cls(order, offsets, n_items=len(codes)), names
+
+    @classmethod
+    def concat(cls, parts: Sequence[Samples]) -> Samples:
+        """Put several sets over the same pool behind each other."""
+        if not parts:
+            raise InputError("There is nothing to concatenate: give at least one set of samples.")
+        pools = sorted({part.n_items for part in parts})
+        if len(pools) > 1:
+            raise InputError(f"Samples of different pools ({pools} items) cannot be put together.")
+        sizes = np.concatenate([part.sizes for part in parts])
+        return cls(
+            np.concatenate([part.flat for part in parts]),
+            np.concatenate([[0], np.cumsum(sizes)]),
+            n_items=pools[0],
+            target=np.concatenate([part.target for part in parts]),
+            prevalence=np.concatenate([part.prevalence for part in parts]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        low, high = (self.sizes.min(), self.sizes.max()) if len(self) else (0, 0)
+        size = str(low) if low == high else f"{low} to {high}"
+        return f"Samples({len(self)} of {size} from {self.n_items} items)"
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            yield self.flat[start:stop]
+
+    def __getitem__(self, key: slice | npt.NDArray[Any] | list[int]) -> Samples:
+        """Choose samples by a slice, a mask or a list of positions."""
+        if isinstance(key, slice) and key.step in (None, 1):
+            start, stop, _ = key.indices(len(self))
+            stop = max(start, stop)
+            first = self.offsets[start]
+            flat = self.flat[first : self.offsets[stop]]
+            offsets = self.offsets[start : stop + 1] - first
+            rows: Any = slice(start, stop)
+        else:
+            rows = np.arange(len(self))[key]
+            sizes = self.sizes[rows]
+            offsets = np.concatenate([[0], np.cumsum(sizes)])
+            steps = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+            flat = self.flat[np.repeat(self.offsets[rows], sizes) + steps]
+        return Samples(
+            flat,
+            offsets,
+            n_items=self.n_items,
+            target=self.target[rows],
+            prevalence=self.prevalence[rows],
+        )
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Number of items in each sample, shape (n_samples,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def indices(self) -> npt.NDArray[Any] | list[npt.NDArray[Any]]:
+        """Row numbers: an int array (n_samples, size) for equal sizes, else a list of arrays."""
+        sizes = self.sizes
+        if len(sizes) and np.all(sizes == sizes[0]):
+            return self.flat.reshape(len(self), int(sizes[0]))
+        return list(self)
+
+    def mean(self, values: Any) -> npt.NDArray[np.float64]:
+        """Average the rows of `values` over each sample.
+
+        Parameters
+        ----------
+        values : array, sparse matrix or memmap, shape (n_items, n_columns) or (n_items,)
+
+        Returns
+        -------
+        array of float64, shape (n_samples, n_columns) or (n_samples,)
+
+        Notes
+        -----
+        O(n_indices x n_columns) time for dense values, O(n_indices x entries per row) for
+        sparse ones. Sums come first, so means of 0/1 values are exact shares. Values that are not
+        float64 are widened a chunk of columns at a time, so a memory-mapped float32
+        matrix is never in memory as a whole.
+        """
+        if not sp.issparse(values):
+            values = values if isinstance(values, np.ndarray) else np.asarray(values)
+        if values.ndim == 1:
+            return self.mean(values[:, np.newaxis])[:, 0]
+        if values.shape[0] != self.n_items:
+            raise InputError(
+                f"The samples are over {self.n_items} items, but the values have "
+                f"{values.shape[0]} rows."
+            )
+        if sp.issparse(values):
+            totals = np.asarray(
+                (self._operator() @ sp.csr_matrix(values, dtype=np.float64)).toarray()
+            )
+        else:
+            totals = self._dense_totals(values)
+        return totals / self.sizes[:, np.newaxis]
+
+    def _operator(self) -> Any:
+        """The samples as a 0/1 matrix, shape (n_samples, n_items); repeated entries add up."""
+        ones = np.ones(len(self.flat))
+        shape = (len(self), self.n_items)
+        return sp.csr_matrix((ones, self.flat, self.offsets), shape=shape, copy=False)
+
+    def _dense_totals(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        operator = self._operator()
+        if values.dtype == np.float64 and not isinstance(values, np.memmap):
+            return np.asarray(operator @ values)
+        n_columns = values.shape[1]
+        totals = np.empty((len(self), n_columns))
+        step = max(1, _BYTES_PER_CHUNK // (8 * self.n_items))
+        for start in range(0, n_columns, step):
+            chunk = np.ascontiguousarray(values[:, start : start + step], dtype=np.float64)
+            totals[:, start : start + step] = operator @ chunk
+        return totals
+
+    def blocks(self, max_indices: int = 2**16) -> Iterator[tuple[slice, Samples]]:
+        """Cut into runs of consecutive samples with at most `max_indices` indices each.
+
+        A sample larger than that stands alone. For kernels that look at items: a block's
+        rows fit the cache.
+        """
+        max_indices = check_int(max_indices, "max_indices", minimum=1)
+        start = 0
+        while start < len(self):
+            limit = self.offsets[start] + max_indices
+            stop = int(np.searchsorted(self.offsets, limit, side="right")) - 1
+            stop = max(start + 1, stop)
+            yield slice(start, stop), self[start:stop]
+            start = stop

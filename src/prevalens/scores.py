@@ -1,0 +1,105 @@
+"""Scores: what a classifier says about each item, as the aggregators read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from prevalens.validation import InputError, check_choice
+
+__all__ = ["Kind", "Scores"]
+
+Kind: TypeAlias = Literal["votes", "posteriors", "features"]
+KINDS: tuple[Kind, ...] = ("votes", "posteriors", "features")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Evidence per item, and of which kind it is.
+
+    Parameters
+    ----------
+    values : array, shape (n_items, n_labels)
+        Votes in {0, 1} or posteriors in [0, 1], one column per label. With `states`, one
+        column per label state. With kind ``"features"``, the items themselves, for
+        quantifiers that need no classifier.
+    kind : {"votes", "posteriors", "features"}
+    states : array of 0/1, shape (n_states, n_labels), optional
+        For label powersets: which labels each column stands for.
+
+    Examples
+    --------
+    >>> Scores([[0.2, 0.9]], kind="posteriors").n_items
+    1
+    """
+
+    values: Any
+    kind: Kind = "posteriors"
+    states: npt.NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "kind", KINDS)
+        if self.kind == "features":
+            return
+        values = self.values if isinstance(self.values, np.ndarray) else np.asarray(self.values)
+        if values.ndim != 2:
+            raise InputError(f"Scores must have shape (n_items, n_labels); got {values.shape}.")
+        if values.dtype not in (np.float32, np.float64):
+            values = values.astype(np.float64)
+        object.__setattr__(self, "values", values)
+        _check_range(values, self.kind)
+        if self.states is not None:
+            self._check_states()
+
+    def _check_states(self) -> None:
+        states = np.asarray(self.states)
+        if states.ndim != 2 or states.shape[0] != self.values.shape[1]:
+            raise InputError(
+                f"There are {self.values.shape[1]} state columns, but the states have shape "
+                f"{states.shape}; give one row of 0/1 per column."
+            )
+        object.__setattr__(self, "states", states)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.values.shape[0])
+
+    def take(self, rows: Any) -> Scores:
+        """The scores of some items."""
+        return Scores(_take(self.values, rows), self.kind, self.states)
+
+    def labels(self, columns: Any) -> Scores:
+        """The scores of some labels."""
+        if self.states is not None or self.kind == "features":
+            raise InputError("Only scores with one column per label can be taken label by label.")
+        return Scores(self.values[:, columns], self.kind)
+
+
+def _take(values: Any, rows: Any) -> Any:
+    if sp.issparse(values) or isinstance(values, np.ndarray):
+        return values[rows]
+    return [values[i] for i in np.arange(len(values))[rows]]
+
+
+def _check_range(values: npt.NDArray[Any], kind: str) -> None:
+    if values.size == 0:
+        return
+    low, high = values.min(), values.max()
+    # Written so that NaN fails too.
+    if not (low >= 0 and high <= 1):
+        bad = np.argwhere(~((values >= 0) & (values <= 1)))[0]
+        raise InputError(
+            f"{kind.capitalize()} must lie between 0 and 1; got {values[tuple(bad)]} for item "
+            f"{bad[0]}, column {bad[1]}."
+        )
+    if kind == "votes" and not np.all((values == 0) | (values == 1)):
+        bad = np.argwhere((values != 0) & (values != 1))[0]
+        raise InputError(
+            f"Votes must be 0 or 1; got {values[tuple(bad)]} for item {bad[0]}, column {bad[1]}. "
+            'Scores between 0 and 1 are kind="posteriors".'
+        )

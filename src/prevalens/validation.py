@@ -1,0 +1,268 @@
+"""The door: every check of what comes from outside, and the sentences of its refusals.
+
+The constructors of the package remember, the functions here check, and the kernels below
+trust. An error names the value, the place and the way out.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+__all__ = [
+    "FloatArray",
+    "FormatError",
+    "InputError",
+    "IntArray",
+    "Matrix",
+    "PrevalensError",
+    "PrevalensWarning",
+    "check_binary_matrix",
+    "check_choice",
+    "check_fraction",
+    "check_int",
+    "check_label_names",
+    "check_matrix",
+    "check_prevalences",
+    "check_rng",
+    "check_same_length",
+    "is_texts",
+]
+
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
+#: Dense array or scipy sparse matrix of numbers, one row per item.
+Matrix: TypeAlias = Any
+
+
+class PrevalensError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InputError(PrevalensError, ValueError):
+    """Something handed in is not what it should be."""
+
+
+class FormatError(InputError):
+    """A file is not in the format it claims, or is damaged."""
+
+
+class PrevalensWarning(UserWarning):
+    """The result stands, but the user should know something about it."""
+
+
+def check_int(value: object, name: str, *, minimum: int | None = None) -> int:
+    """Return `value` as an int, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise InputError(f"{name} must be a whole number; got {value!r}.")
+    if minimum is not None and value < minimum:
+        raise InputError(f"{name} must be at least {minimum}; got {value}.")
+    return int(value)
+
+
+def check_fraction(value: object, name: str, *, open_ends: bool = True) -> float:
+    """Return `value` as a float between 0 and 1, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InputError(f"{name} must be a number between 0 and 1; got {value!r}.")
+    number = float(value)
+    inside = 0.0 < number < 1.0 if open_ends else 0.0 <= number <= 1.0
+    if not inside:
+        ends = "strictly between 0 and 1" if open_ends else "between 0 and 1"
+        raise InputError(f"{name} must lie {ends}; got {value!r}.")
+    return number
+
+
+def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+    return value
+
+
+def check_rng(seed: object) -> np.random.Generator:
+    """Turn a seed, a Generator or None into a Generator.
+
+    Whole numbers give the same stream every time; None asks the operating system.
+    """
+    if seed is None or isinstance(seed, (numbers.Integral, np.random.Generator)):
+        return np.random.default_rng(seed)  # type: ignore[arg-type]
+    if isinstance(seed, (np.random.SeedSequence, np.random.BitGenerator)):
+        return np.random.default_rng(seed)
+    if isinstance(seed, np.random.RandomState):
+        return np.random.default_rng(seed.randint(0, 2**31 - 1, size=4))
+    raise InputError(
+        f"A seed must be a whole number, a numpy Generator or None; got {type(seed).__name__}."
+    )
+
+
+def check_same_length(n_left: int, left: str, n_right: int, right: str) -> None:
+    """Refuse two things that should have one row per item each but differ."""
+    if n_left != n_right:
+        raise InputError(
+            f"{left} has {n_left} rows but {right} has {n_right}; give one row per item in both."
+        )
+
+
+def is_texts(X: object) -> bool:
+    """Tell whether `X` is a one-dimensional sequence of strings."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1 and X.dtype.kind in "OUT" and all(isinstance(x, str) for x in X)
+    return isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(x, str) for x in X)
+
+
+def _first_bad(values: npt.NDArray[Any], bad: npt.NDArray[np.bool_]) -> tuple[int, int, Any]:
+    row, column = np.argwhere(bad)[0]
+    return int(row), int(column), values[row, column]
+
+
+def _check_finite(X: Matrix, name: str, columns: Sequence[str] | None) -> None:
+    """Raise with row, column and value at the first NaN or infinity."""
+    data = X.data if sp.issparse(X) else X
+    # One pass over the sum is enough in the usual case: it is finite only if all parts are,
+    # save for overflow, which the exact look below settles.
+    if data.dtype.kind not in "fc" or np.isfinite(data.sum(dtype=np.float64)):
+        return
+    bad = ~np.isfinite(data)
+    if not bad.any():
+        return
+    if sp.issparse(X):
+        position = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(X.indptr, position, side="right") - 1)
+        column, value = int(X.indices[position]), data[position]
+    else:
+        row, column, value = _first_bad(X, bad)
+    where = f"{columns[column]!r}" if columns is not None else str(column)
+    raise InputError(
+        f"{name} has {value} at row {row}, column {where}; fill or drop missing and infinite "
+        "values first."
+    )
+
+
+def check_matrix(X: Any, name: str = "X", *, columns: Sequence[str] | None = None) -> Matrix:
+    """Return `X` as a two-dimensional float array or CSR matrix with finite values.
+
+    Float32 and float64 are kept as they are, everything else becomes float64. Nothing is
+    copied that is already in form.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix, shape (n_items, n_features)
+    name : str
+        What to call it in an error.
+    columns : sequence of str, optional
+        Feature names, used to name the column in an error.
+    """
+    if sp.issparse(X):
+        X = sp.csr_array(X) if isinstance(X, sp.sparray) else sp.csr_matrix(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+    else:
+        X = _as_float_array(X, name)
+    if X.ndim != 2:
+        raise InputError(
+            f"{name} must have two dimensions (items, features); got {X.ndim}. "
+            "A single feature is X.reshape(-1, 1)."
+        )
+    if X.shape[0] == 0:
+        raise InputError(f"{name} has no items; give at least one row.")
+    if X.shape[1] == 0:
+        raise InputError(f"{name} has no features; give at least one column.")
+    _check_finite(X, name, columns)
+    return X
+
+
+def _as_float_array(X: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise InputError(f"{name} is not a table of numbers: its rows differ in length.") from error
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if array.dtype.kind not in "biufO":
+        raise InputError(f"{name} must hold numbers; its type is {array.dtype}.")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(_not_a_number(array, name)) from error
+
+
+def _not_a_number(array: npt.NDArray[Any], name: str) -> str:
+    for index, value in np.ndenumerate(array):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            place = ", ".join(
+                f"{word} {i}" for word, i in zip(("row", "column"), index, strict=False)
+            )
+            return f"{name} must hold numbers; got {value!r} at {place}."
+    return f"{name} must hold numbers."
+
+
+def check_binary_matrix(Y: Any, name: str = "Y") -> npt.NDArray[np.int8]:
+    """Return `Y` as a dense 0/1 array of int8, shape (n_items, n_labels)."""
+    if sp.issparse(Y):
+        Y = np.asarray(sp.csr_matrix(Y).todense())
+    try:
+        array = np.asarray(Y)
+    except ValueError as error:
+        raise InputError(f"{name} is not a table: its rows differ in length.") from error
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} must have two dimensions (items, labels); got {array.ndim}. "
+            "For one label use Y.reshape(-1, 1)."
+        )
+    if array.shape[0] == 0:
+        raise InputError(f"{name} has no items; give at least one row.")
+    if array.shape[1] == 0:
+        raise InputError(f"{name} has no labels; give at least one column.")
+    if array.dtype == np.bool_:
+        return array.astype(np.int8)
+    good = (array == 0) | (array == 1)
+    if not np.all(good):
+        row, column, value = _first_bad(array, ~np.asarray(good, dtype=bool))
+        raise InputError(
+            f"{name} must be 0 or 1 everywhere; got {value!r} at row {row}, column {column}."
+        )
+    return np.ascontiguousarray(array, dtype=np.int8)
+
+
+def check_label_names(labels: Iterable[object] | None, n_labels: int) -> tuple[str, ...]:
+    """Return one distinct, non-empty name per label; None gives ``label_0``, ``label_1``, ..."""
+    if labels is None:
+        return tuple(f"label_{j}" for j in range(n_labels))
+    if isinstance(labels, str):
+        raise InputError(f"labels must be a list of names, not the single string {labels!r}.")
+    names = tuple(str(name) for name in labels)
+    if len(names) != n_labels:
+        raise InputError(f"There are {n_labels} label columns but {len(names)} label names.")
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if not name.strip():
+            raise InputError(f"The label name at position {position} is empty.")
+        if name in seen:
+            raise InputError(
+                f"The label name {name!r} stands twice, at positions {seen[name]} and {position}."
+            )
+        seen[name] = position
+    return names
+
+
+def check_prevalences(values: Any, name: str) -> npt.NDArray[np.float64]:
+    """Return prevalences as float64, shape (n_samples, n_labels); one vector becomes one row."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 1:
+        array = array[np.newaxis, :]
+    if array.ndim != 2:
+        raise InputError(f"{name} must have shape (n_samples, n_labels); got {array.shape}.")
+    bad = ~((array >= 0) & (array <= 1))
+    if bad.any():
+        row, column, value = _first_bad(array, bad)
+        raise InputError(
+            f"{name} must lie between 0 and 1; got {value} in sample {row}, label {column}."
+        )
+    return array
