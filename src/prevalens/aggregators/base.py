@@ -31,8 +31,8 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         False if each label's estimate depends on that label's scores alone (BA), True if
         labels inform each other (MLA).
     learns : bool
-        False if `fit` uses nothing of the labelled scores (CC, PCC), so that no held-out scores need
-        to be made for it.
+        False if `fit` uses nothing of the labelled scores (CC, PCC), so that no held-out
+        scores need to be made for it.
     n_labels_ : int
         Number of labels seen in `fit`.
     prevalence_ : array of float, shape (n_labels,)

@@ -1,0 +1,219 @@
+"""Measures: how far an estimate is from the truth, one number per sample.
+
+Every measure takes the true and the estimated prevalences, shape (n_samples, n_labels) or
+(n_labels,), treats each label as a binary problem and averages over labels:
+``D(p, q) = mean_j d(p_j, q_j)``. It returns an array of shape (n_samples,).
+
+Absolute error and relative absolute error are the two that Sebastiani (2020) recommends and that
+Moreo et al. use. The others are here for comparison with older work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.validation import InputError, check_prevalences
+
+__all__ = [
+    "SHIFT_NAMES",
+    "ae",
+    "concordance",
+    "kld",
+    "nae",
+    "nrae",
+    "rae",
+    "se",
+    "shift",
+    "shift_bins",
+    "smooth",
+]
+
+Errors: TypeAlias = npt.NDArray[np.float64]
+
+#: The three shift regimes of the paper, in the order of `shift_bins`.
+SHIFT_NAMES = ("low", "mid", "high")
+
+
+def _pair(true: Any, estimated: Any) -> tuple[Errors, Errors]:
+    """Both sides checked; one vector stands for every sample of the other side."""
+    p, q = check_prevalences(true, "true"), check_prevalences(estimated, "estimated")
+    if p.shape[1] != q.shape[1]:
+        raise InputError(f"true has {p.shape[1]} labels but estimated has {q.shape[1]}.")
+    if p.shape[0] != q.shape[0] and 1 not in (p.shape[0], q.shape[0]):
+        raise InputError(f"true has {p.shape[0]} samples but estimated has {q.shape[0]}.")
+    p, q = np.broadcast_arrays(p, q)
+    return p, q
+
+
+def _over_labels(per_label: Errors) -> Errors:
+    return per_label.mean(axis=1)
+
+
+def ae(true: Any, estimated: Any) -> Errors:
+    """Absolute error: the mean over labels of ``|p - q|``; between 0 and 1.
+
+    Examples
+    --------
+    >>> ae([[0.5, 0.1]], [[0.25, 0.1]]).tolist()
+    [0.125]
+    """
+    p, q = _pair(true, estimated)
+    return _over_labels(np.abs(p - q))
+
+
+def se(true: Any, estimated: Any) -> Errors:
+    """Squared error: the mean over labels of ``(p - q)^2``; between 0 and 1."""
+    p, q = _pair(true, estimated)
+    return _over_labels((p - q) ** 2)
+
+
+def _epsilon(size: Any, n_samples: int) -> Errors:
+    """The paper's smoothing factor, 1 / (2 sample size), as a column."""
+    sizes = np.asarray(size, dtype=np.float64)
+    if sizes.ndim > 1 or sizes.size not in (1, n_samples):
+        raise InputError(
+            f"size must be one number or one per sample ({n_samples}); got shape {sizes.shape}."
+        )
+    if not np.all(sizes >= 1):
+        raise InputError(f"size is the number of items in a sample; got {sizes.min()}.")
+    return (1.0 / (2.0 * sizes)).reshape(-1, 1)
+
+
+def smooth(prevalences: Any, size: Any) -> Errors:
+    """Additive smoothing ``(eps + p) / (2 eps + 1)`` with ``eps = 1 / (2 size)``.
+
+    Parameters
+    ----------
+    prevalences : array, shape (n_samples, n_labels)
+    size : int or array of int, shape (n_samples,)
+        Number of items in each sample.
+    """
+    p = check_prevalences(prevalences, "prevalences")
+    eps = _epsilon(size, p.shape[0])
+    return (eps + p) / (2 * eps + 1)
+
+
+def _smooth_pair(true: Any, estimated: Any, size: Any) -> tuple[Errors, Errors]:
+    p, q = _pair(true, estimated)
+    return smooth(p, size), smooth(q, size)
+
+
+def rae(true: Any, estimated: Any, *, size: Any) -> Errors:
+    """Relative absolute error with the paper's smoothing.
+
+    The mean over labels of ``(|p - q| / p + |p - q| / (1 - p)) / 2`` after both sides have been
+    smoothed with ``eps = 1 / (2 size)``.
+
+    Parameters
+    ----------
+    true, estimated : array, shape (n_samples, n_labels)
+    size : int or array of int, shape (n_samples,)
+        Number of items in each sample.
+
+    Examples
+    --------
+    >>> rae([[0.5]], [[0.5]], size=100).tolist()
+    [0.0]
+    """
+    p, q = _smooth_pair(true, estimated, size)
+    gap = np.abs(p - q)
+    return _over_labels((gap / p + gap / (1 - p)) / 2)
+
+
+def nae(true: Any, estimated: Any) -> Errors:
+    """Absolute error divided by the largest one possible for that truth; between 0 and 1.
+
+    For a binary label the worst estimate of ``p`` is off by ``max(p, 1 - p)``.
+    """
+    p, q = _pair(true, estimated)
+    return _over_labels(np.abs(p - q) / np.maximum(p, 1 - p))
+
+
+def nrae(true: Any, estimated: Any, *, size: Any) -> Errors:
+    """Relative absolute error divided by the largest one possible for that truth.
+
+    Notes
+    -----
+    The worst estimate of a smoothed ``p`` is the far end of the smoothed range, so the value
+    lies between 0 and 1.
+    """
+    p, q = _smooth_pair(true, estimated, size)
+    low = smooth(np.zeros_like(p), size)
+    worst = np.maximum(p - low, (1 - low) - p)
+    # The factor (1/p + 1/(1-p))/2 is common to the error and its maximum.
+    return _over_labels(np.abs(p - q) / worst)
+
+
+def kld(true: Any, estimated: Any, *, size: Any) -> Errors:
+    """Kullback-Leibler divergence of the smoothed binary distributions; 0 or more.
+
+    Notes
+    -----
+    Kept for comparison with older work; Sebastiani (2020) argues against it as a measure of
+    quantification error.
+    """
+    p, q = _smooth_pair(true, estimated, size)
+    return _over_labels(p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))
+
+
+def concordance(true: Any, estimated: Any) -> Errors:
+    """Concordance ratio ``min(p, q) / max(p, q)`` of Levin and Roitman (2017).
+
+    The only one here where more is better: 1 is perfect, and two zeros agree.
+    """
+    p, q = _pair(true, estimated)
+    largest = np.maximum(p, q)
+    ratio = np.ones_like(largest)
+    np.divide(np.minimum(p, q), largest, out=ratio, where=largest > 0)
+    return _over_labels(ratio)
+
+
+def shift(training: Any, true: Any) -> Errors:
+    """How far each sample's prevalences have moved from the training ones, as absolute error.
+
+    Parameters
+    ----------
+    training : array, shape (n_labels,)
+    true : array, shape (n_samples, n_labels)
+    """
+    return ae(training, true)
+
+
+def shift_bins(shifts: npt.ArrayLike, n_bins: int = 3) -> npt.NDArray[np.int64]:
+    """Number each sample by the equal-width bin of [min, max] its shift falls into.
+
+    With three bins these are the paper's low (0), mid (1) and high (2) shift.
+
+    Notes
+    -----
+    Bins are closed below; the last one is closed above too. If all shifts are equal, all
+    samples fall into bin 0.
+
+    Examples
+    --------
+    >>> shift_bins([0.0, 0.1, 0.2, 0.3]).tolist()
+    [0, 1, 2, 2]
+    """
+    values = np.asarray(shifts, dtype=np.float64)
+    if values.size == 0:
+        return np.empty(0, dtype=np.int64)
+    edges = np.linspace(values.min(), values.max(), n_bins + 1)
+    if edges[0] == edges[-1]:
+        return np.zeros(values.shape, dtype=np.int64)
+    return np.searchsorted(edges[1:-1], values, side="right").astype(np.int64)
+
+
+#: Measures by name, called as ``measure(true, estimated, size)``; for tables and plans.
+MEASURES: dict[str, Callable[[Any, Any, Any], Errors]] = {
+    "ae": lambda p, q, _size: ae(p, q),
+    "rae": lambda p, q, size: rae(p, q, size=size),
+    "se": lambda p, q, _size: se(p, q),
+    "nae": lambda p, q, _size: nae(p, q),
+    "nrae": lambda p, q, size: nrae(p, q, size=size),
+    "kld": lambda p, q, size: kld(p, q, size=size),
+    "concordance": lambda p, q, _size: concordance(p, q),
+}
