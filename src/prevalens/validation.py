@@ -125,7 +125,9 @@ def _check_finite(X: Matrix, name: str, columns: Sequence[str] | None) -> None:
     data = X.data if sp.issparse(X) else X
     # One pass over the sum is enough in the usual case: it is finite only if all parts are,
     # save for overflow, which the exact look below settles.
-    if data.dtype.kind not in "fc" or np.isfinite(data.sum(dtype=np.float64)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = data.sum(dtype=np.float64)
+    if np.isfinite(total):
         return
     bad = ~np.isfinite(data)
     if not bad.any():

@@ -1,0 +1,244 @@
+"""Expressions: the one grammar for naming methods, without knowing any method.
+
+``stack(lr)+rq(pcc,svr)``, ``lr(C=10,class_weight=balanced)+acc@holdout(0.4)``: the same text in
+Python, on the command line, in plans, tables and file names. This file turns text into a tree and
+back; the catalogue knows what the names stand for.
+
+    method  = part [ "+" part ] [ "@" part ]
+    part    = name [ "(" [ argument { "," argument } ] ")" ]
+    argument = [ name "=" ] value
+    value   = number | "quoted" | None | True | False | part | "[" [ value { "," value } ] "]"
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from prevalens.validation import InputError
+
+__all__ = ["Call", "Method", "expression_of", "parse_method", "to_text"]
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+    | (?P<name>[A-Za-z_][\w.:-]*)
+    | (?P<quoted>"[^"]*"|'[^']*')
+    | (?P<mark>[()+@,=\[\]])
+    )""",
+    re.VERBOSE,
+)
+_WORDS = {"None": None, "True": True, "False": False}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A name with arguments, and where it stands in the text."""
+
+    name: str
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    position: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Method:
+    """The halves of a method: classifier (if any), aggregator, scheme (if any)."""
+
+    aggregator: Call
+    classifier: Call | None = None
+    scheme: Call | None = None
+
+
+def error_at(text: str, position: int, sentence: str) -> InputError:
+    """An error that points at the character."""
+    return InputError(f"{sentence}\n    {text}\n    {' ' * position}^ character {position + 1}")
+
+
+class _Reader:
+    """A cursor over the tokens of one expression."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = self._split(text)
+        self.at = 0
+
+    @staticmethod
+    def _split(text: str) -> list[tuple[str, str, int]]:
+        tokens, start, end = [], 0, len(text.rstrip())
+        while start < end:
+            match = _TOKEN.match(text, start)
+            if match is None:
+                blank = len(text[start:]) - len(text[start:].lstrip())
+                bad = start + blank
+                raise error_at(text, bad, f"{text[bad]!r} does not belong in a method's name.")
+            kind = match.lastgroup or ""
+            tokens.append((kind, match.group(kind), match.start(kind)))
+            start = match.end()
+        tokens.append(("end", "", end))
+        return tokens
+
+    @property
+    def here(self) -> tuple[str, str, int]:
+        return self.tokens[self.at]
+
+    def take(self, mark: str) -> bool:
+        kind, value, _ = self.here
+        if kind == "mark" and value == mark:
+            self.at += 1
+            return True
+        return False
+
+    def need(self, mark: str) -> None:
+        if not self.take(mark):
+            self.fail(f"Expected {mark!r} here.")
+
+    def fail(self, sentence: str) -> None:
+        kind, _, position = self.here
+        where = "The text ends too early. " if kind == "end" else ""
+        raise error_at(self.text, position, where + sentence)
+
+    def method(self) -> Method:
+        first = self.part()
+        second = self.part() if self.take("+") else None
+        scheme = self.part() if self.take("@") else None
+        if self.here[0] != "end":
+            self.fail(f"Did not expect {self.here[1]!r} here.")
+        if second is None:
+            return Method(aggregator=first, scheme=scheme)
+        return Method(aggregator=second, classifier=first, scheme=scheme)
+
+    def part(self) -> Call:
+        kind, name, position = self.here
+        if kind != "name":
+            self.fail("Expected the name of a method's part here.")
+        self.at += 1
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        if self.take("(") and not self.take(")"):
+            self.argument(args, kwargs)
+            while self.take(","):
+                self.argument(args, kwargs)
+            self.need(")")
+        return Call(name, tuple(args), kwargs, position)
+
+    def argument(self, args: list[Any], kwargs: dict[str, Any]) -> None:
+        kind, name, position = self.here
+        if kind == "name" and self.tokens[self.at + 1][1] == "=":
+            self.at += 2
+            if name in kwargs:
+                raise error_at(self.text, position, f"The argument {name!r} stands twice.")
+            kwargs[name] = self.value()
+        elif kwargs:
+            self.fail("An argument without a name cannot follow one with a name.")
+        else:
+            args.append(self.value())
+
+    def value(self) -> Any:
+        kind, word, _ = self.here
+        if kind == "number":
+            self.at += 1
+            return float(word) if re.search(r"[.eE]", word) else int(word)
+        if kind == "quoted":
+            self.at += 1
+            return word[1:-1]
+        if self.take("["):
+            return self.items()
+        if kind == "name" and word in _WORDS:
+            self.at += 1
+            return _WORDS[word]
+        return self.part()
+
+    def items(self) -> list[Any]:
+        values: list[Any] = []
+        if self.take("]"):
+            return values
+        values.append(self.value())
+        while self.take(","):
+            values.append(self.value())
+        self.need("]")
+        return values
+
+
+def parse_method(text: str) -> Method:
+    """Read a method's name into its tree.
+
+    Examples
+    --------
+    >>> parse_method("lr(C=10)+acc").classifier
+    Call(name='lr', args=(), kwargs={'C': 10}, position=0)
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(f"A method's name must be a text such as 'lr+pcc'; got {text!r}.")
+    return _Reader(text).method()
+
+
+def to_text(value: Any) -> str:
+    """Write a tree (or a plain value in one) as text; the inverse of parsing."""
+    if isinstance(value, Method):
+        head = f"{to_text(value.classifier)}+" if value.classifier else ""
+        tail = f"@{to_text(value.scheme)}" if value.scheme else ""
+        return f"{head}{to_text(value.aggregator)}{tail}"
+    if isinstance(value, Call):
+        inside = [to_text(x) for x in value.args]
+        inside += [f"{name}={to_text(x)}" for name, x in value.kwargs.items()]
+        return f"{value.name}({','.join(inside)})" if inside else value.name
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(map(to_text, value))}]"
+    if isinstance(value, str):
+        plain = re.fullmatch(r"[A-Za-z_][\w.:-]*", value) and value not in _WORDS
+        return value if plain else f'"{value}"'
+    if isinstance(value, np.generic):
+        value = value.item()
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+
+def expression_of(part: Any) -> Call:
+    """The tree that names a part: its `code` and the parameters that are not the defaults.
+
+    Leading parameters that are parts themselves stand without a name, as in ``rq(pcc,svr)``.
+    """
+    parameters = inspect.signature(type(part).__init__).parameters
+    given = {
+        name: getattr(part, name) for name in parameters if name != "self" and hasattr(part, name)
+    }
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    leading = True
+    for name, value in given.items():
+        changed = not _same(value, parameters[name].default)
+        if changed and leading and _is_part(value):
+            args.append(expression_of(value))
+            continue
+        leading = False
+        if changed:
+            kwargs[name] = expression_of(value) if _is_part(value) else _plain(value)
+    return Call(getattr(part, "code", type(part).__name__), tuple(args), kwargs)
+
+
+def _is_part(value: Any) -> bool:
+    return hasattr(value, "code") or (hasattr(value, "get_params") and not isinstance(value, type))
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and ranges as lists; long or strange values as a short word."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, (int, float, str, list, tuple, np.generic)):
+        return value
+    return type(value).__name__
+
+
+def _same(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    if type(value) is not type(default) and not isinstance(value, (int, float)):
+        return False
+    try:
+        return bool(np.all(value == default))
+    except ValueError:
+        return False
