@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -45,7 +47,17 @@ def test_take_and_labels() -> None:
     assert scores.labels([1]).values.tolist() == [[0.2], [0.4]]
 
 
-@pytest.mark.parametrize("X", [np.ones((3, 2)), sp.csr_matrix(np.ones((3, 2)))])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((3, 2)),
+        sp.csr_matrix(np.ones((3, 2))),
+        ["a", "b", "c"],
+        pd.DataFrame({"u": [1, 2, 3]}),
+        pl.DataFrame({"u": [1, 2, 3]}),
+    ],
+    ids=["array", "csr", "texts", "pandas", "polars"],
+)
 def test_features_pass_as_they_are(X: object) -> None:
     scores = Scores(X, kind="features")
     assert scores.values is X

@@ -7,9 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from prevalens.validation import InputError, check_choice
+from prevalens.validation import InputError, check_choice, count_items, take_items
 
 __all__ = ["Kind", "Scores"]
 
@@ -67,23 +66,17 @@ class Scores:
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return int(self.values.shape[0])
+        return count_items(self.values)
 
     def take(self, rows: Any) -> Scores:
         """The scores of some items."""
-        return Scores(_take(self.values, rows), self.kind, self.states)
+        return Scores(take_items(self.values, rows), self.kind, self.states)
 
     def labels(self, columns: Any) -> Scores:
         """The scores of some labels."""
         if self.states is not None or self.kind == "features":
             raise InputError("Only scores with one column per label can be taken label by label.")
         return Scores(self.values[:, columns], self.kind)
-
-
-def _take(values: Any, rows: Any) -> Any:
-    if sp.issparse(values) or isinstance(values, np.ndarray):
-        return values[rows]
-    return [values[i] for i in np.arange(len(values))[rows]]
 
 
 def _check_range(values: npt.NDArray[Any], kind: str) -> None:

@@ -10,6 +10,7 @@ import numbers
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -31,7 +32,9 @@ __all__ = [
     "check_prevalences",
     "check_rng",
     "check_same_length",
+    "count_items",
     "is_texts",
+    "take_items",
 ]
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
@@ -268,3 +271,19 @@ def check_prevalences(values: Any, name: str) -> npt.NDArray[np.float64]:
             f"{name} must lie between 0 and 1; got {value} in sample {row}, label {column}."
         )
     return array
+
+
+def count_items(X: Any) -> int:
+    """Number of items in an array, sparse matrix, data frame or list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_items(X: Any, rows: Any) -> Any:
+    """Some items of an array, sparse matrix, data frame or list, by positions, mask or slice."""
+    if sp.issparse(X) or isinstance(X, np.ndarray):
+        return X[rows]
+    positions = np.arange(count_items(X))[rows]
+    frame = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(frame, (nw.DataFrame, nw.Series)):
+        return nw.to_native(frame[positions.tolist()])
+    return [X[i] for i in positions]

@@ -50,6 +50,7 @@ class CC(_Counting):
     [[1.0, 0.5]]
     """
 
+    code = "cc"
     consumes: Kind = "votes"
 
 
@@ -74,4 +75,5 @@ class PCC(_Counting):
     [[0.75, 0.25]]
     """
 
+    code = "pcc"
     consumes: Kind = "posteriors"
