@@ -9,7 +9,7 @@ of the package loops over samples in Python.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,15 @@ import scipy.sparse as sp
 
 from prevalens.validation import InputError, check_int
 
-__all__ = ["Samples"]
+__all__ = ["Samples", "index_type"]
 
 #: Columns of a float32 or memory-mapped matrix that are widened to float64 at a time.
 _BYTES_PER_CHUNK = 64 * 2**20
+
+
+def index_type(n_items: int) -> type[np.signedinteger[Any]]:
+    """The smallest of numpy's 32 and 64 bit integers that counts the items of a pool."""
+    return np.int32 if n_items < 2**31 else np.int64
 
 
 class Samples:
@@ -34,10 +39,17 @@ class Samples:
         Sample ``i`` is ``flat[offsets[i]:offsets[i + 1]]``.
     n_items : int
         Number of items in the pool.
-    target : array of int, shape (n_samples,), optional
-        The label a protocol steered in each sample; -1 where it steered none.
-    prevalence : array of float, shape (n_samples,), optional
-        The prevalence it steered that label to; NaN where it steered none.
+    target : array of int, shape (n_samples,) or (n_samples, n_steered), optional
+        The label, or labels, that a protocol steered in each sample; -1 where it steered none.
+    prevalence : array of float, of the same shape, optional
+        The prevalence it steered each of them to; NaN where it steered none.
+
+    Attributes
+    ----------
+    target, prevalence : array, shape (n_samples,)
+        Of the first label that was steered.
+    targets, prevalences : array, shape (n_samples, n_steered)
+        Of all of them; one column unless a protocol steers several at once.
 
     Notes
     -----
@@ -62,34 +74,49 @@ class Samples:
         prevalence: npt.ArrayLike | None = None,
     ) -> None:
         self.n_items = check_int(n_items, "n_items", minimum=1)
-        index_type = np.int32 if self.n_items < 2**31 else np.int64
-        self.flat: npt.NDArray[Any] = np.ascontiguousarray(flat, dtype=index_type)
+        self.flat: npt.NDArray[Any] = self._check_flat(flat)
         self.offsets: npt.NDArray[np.int64] = np.ascontiguousarray(offsets, dtype=np.int64)
-        self._check()
-        self.target = self._per_sample(target, -1, np.int64, "target")
-        self.prevalence = self._per_sample(prevalence, np.nan, np.float64, "prevalence")
+        self._check_offsets()
+        self.targets: npt.NDArray[np.int64] = self._per_sample(target, -1, np.int64, "target")
+        self.prevalences: npt.NDArray[np.float64] = self._per_sample(
+            prevalence, np.nan, np.float64, "prevalence"
+        )
+        if self.targets.shape != self.prevalences.shape:
+            raise InputError(
+                f"target and prevalence must name as many labels per sample; got "
+                f"{self.targets.shape[1]} and {self.prevalences.shape[1]}."
+            )
 
-    def _check(self) -> None:
-        if self.flat.ndim != 1 or self.offsets.ndim != 1 or len(self.offsets) == 0:
+    def _check_flat(self, flat: npt.ArrayLike) -> npt.NDArray[Any]:
+        array = np.asarray(flat)
+        if array.ndim != 1:
+            raise InputError("Samples need a flat list of indices and a list of offsets.")
+        if array.dtype.kind not in "iu" and len(array):
+            raise InputError(f"Samples need row numbers; got values of type {array.dtype}.")
+        # Before the cast, which would fold a number that is too large back into the pool.
+        if len(array) and (array.min() < 0 or array.max() >= self.n_items):
+            bad = array[(array < 0) | (array >= self.n_items)][0]
+            raise InputError(f"A sample names item {bad}, but the pool has {self.n_items} items.")
+        return np.ascontiguousarray(array, dtype=index_type(self.n_items))
+
+    def _check_offsets(self) -> None:
+        if self.offsets.ndim != 1 or len(self.offsets) == 0:
             raise InputError("Samples need a flat list of indices and a list of offsets.")
         if self.offsets[0] != 0 or self.offsets[-1] != len(self.flat):
             raise InputError("The offsets of samples must start at 0 and end at the last index.")
         empty = np.flatnonzero(np.diff(self.offsets) < 1)
         if len(empty):
             raise InputError(f"Sample {empty[0]} is empty; a sample needs at least one item.")
-        if len(self.flat) and (self.flat.min() < 0 or self.flat.max() >= self.n_items):
-            bad = self.flat[(self.flat < 0) | (self.flat >= self.n_items)][0]
-            raise InputError(f"A sample names item {bad}, but the pool has {self.n_items} items.")
 
     def _per_sample(
         self, values: npt.ArrayLike | None, default: float, dtype: Any, name: str
-    ) -> Any:
+    ) -> npt.NDArray[Any]:
         if values is None:
-            return np.full(len(self), default, dtype=dtype)
+            return np.full((len(self), 1), default, dtype=dtype)
         array = np.asarray(values, dtype=dtype)
-        if array.shape != (len(self),):
+        if array.ndim not in (1, 2) or len(array) != len(self) or 0 in array.shape[1:]:
             raise InputError(f"{name} must have one entry per sample; got shape {array.shape}.")
-        return array
+        return array[:, np.newaxis] if array.ndim == 1 else array
 
     @classmethod
     def from_indices(
@@ -107,7 +134,9 @@ class Samples:
         else:
             lists = [np.asarray(one) for one in indices]
             offsets = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
-            flat = np.concatenate(lists) if lists else np.empty(0, dtype=np.int64)
+            # An empty list would turn all others into floats; the offsets tell of it.
+            filled = [one for one in lists if len(one)]
+            flat = np.concatenate(filled) if filled else np.empty(0, dtype=np.int64)
         return cls(flat, offsets, n_items=n_items, target=target, prevalence=prevalence)
 
     @classmethod
@@ -145,8 +174,8 @@ class Samples:
             np.concatenate([part.flat for part in parts]),
             np.concatenate([[0], np.cumsum(sizes)]),
             n_items=pools[0],
-            target=np.concatenate([part.target for part in parts]),
-            prevalence=np.concatenate([part.prevalence for part in parts]),
+            target=_stack([part.targets for part in parts], -1),
+            prevalence=_stack([part.prevalences for part in parts], np.nan),
         )
 
     def __len__(self) -> int:
@@ -161,8 +190,22 @@ class Samples:
         for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
             yield self.flat[start:stop]
 
-    def __getitem__(self, key: slice | npt.NDArray[Any] | list[int]) -> Samples:
-        """Choose samples by a slice, a mask or a list of positions."""
+    @overload
+    def __getitem__(self, key: int) -> npt.NDArray[Any]: ...
+
+    @overload
+    def __getitem__(self, key: slice | npt.NDArray[Any] | list[int]) -> Samples: ...
+
+    def __getitem__(
+        self, key: int | slice | npt.NDArray[Any] | list[int]
+    ) -> Samples | npt.NDArray[Any]:
+        """Row numbers of one sample, or the samples of a slice, a mask or a list of positions."""
+        if isinstance(key, (int, np.integer)):
+            position = range(len(self))[key]
+            return self.flat[self.offsets[position] : self.offsets[position + 1]]
+        return self._choose(key)
+
+    def _choose(self, key: slice | npt.NDArray[Any] | list[int]) -> Samples:
         if isinstance(key, slice) and key.step in (None, 1):
             start, stop, _ = key.indices(len(self))
             stop = max(start, stop)
@@ -171,7 +214,9 @@ class Samples:
             offsets = self.offsets[start : stop + 1] - first
             rows: Any = slice(start, stop)
         else:
-            rows = np.arange(len(self))[key]
+            # An empty list would become an array of floats, which cannot choose anything.
+            chosen = np.asarray(key, dtype=np.intp) if isinstance(key, list) and not key else key
+            rows = np.arange(len(self))[chosen]
             sizes = self.sizes[rows]
             offsets = np.concatenate([[0], np.cumsum(sizes)])
             steps = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
@@ -180,9 +225,19 @@ class Samples:
             flat,
             offsets,
             n_items=self.n_items,
-            target=self.target[rows],
-            prevalence=self.prevalence[rows],
+            target=self.targets[rows],
+            prevalence=self.prevalences[rows],
         )
+
+    @property
+    def target(self) -> npt.NDArray[np.int64]:
+        """The (first) label steered in each sample, -1 for none; shape (n_samples,)."""
+        return self.targets[:, 0]
+
+    @property
+    def prevalence(self) -> npt.NDArray[np.float64]:
+        """The prevalence that label was steered to, NaN for none; shape (n_samples,)."""
+        return self.prevalences[:, 0]
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -264,3 +319,12 @@ class Samples:
             stop = max(start + 1, stop)
             yield slice(start, stop), self[start:stop]
             start = stop
+
+
+def _stack(parts: Sequence[npt.NDArray[Any]], fill: float) -> npt.NDArray[Any]:
+    """Put arrays (n, width) behind each other; narrower ones are filled up on the right."""
+    width = max(part.shape[1] for part in parts)
+    padding = [((0, 0), (0, width - part.shape[1])) for part in parts]
+    return np.concatenate(
+        [np.pad(part, pad, constant_values=fill) for part, pad in zip(parts, padding, strict=True)]
+    )

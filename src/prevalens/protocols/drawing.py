@@ -1,0 +1,170 @@
+"""Kernels that draw many samples at once, without replacement and in numpy alone.
+
+All of them take memory linear in the number of indices they return (plus one block), so
+100,000 samples cost a few array passes and no Python loop over samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.samples import index_type
+
+__all__ = ["block_rows", "distinct", "draw_from_groups", "draw_weighted", "empty_indices", "runs"]
+
+#: Numbers worked on at a time: small enough for the cache, large enough to hide numpy's overhead.
+_BLOCK = 2**18
+
+
+def block_rows(n_per_row: int) -> int:
+    """How many rows of `n_per_row` numbers make up one block."""
+    return max(1, _BLOCK // max(1, n_per_row))
+
+
+def empty_indices(n_samples: int, size: int, *, n_items: int) -> npt.NDArray[Any]:
+    """Room for samples of equal size, in the type that `Samples` keeps as it is."""
+    return np.empty((n_samples, size), dtype=index_type(n_items))
+
+
+def runs(counts: npt.NDArray[np.int64]) -> Iterator[slice]:
+    """Consecutive slices of the given lengths."""
+    stops = np.cumsum(counts)
+    return (slice(stop - count, stop) for count, stop in zip(counts, stops, strict=True))
+
+
+def distinct(
+    n: int, counts: npt.NDArray[np.int64], rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Uniformly random subsets of ``range(n)``, one per row, of the sizes in `counts`.
+
+    Parameters
+    ----------
+    n : int
+    counts : array of int, shape (n_rows,)
+        Between 0 and `n`.
+    rng : numpy Generator
+
+    Returns
+    -------
+    array of int64, shape (counts.sum(),)
+        The subsets of all rows behind each other, ascending within a row.
+
+    Notes
+    -----
+    Numbers are drawn with replacement and repeats are drawn again until none is left, which is
+    sequential drawing without replacement read in another order. Where more than half of
+    the numbers are wanted, those to leave out are drawn instead: at least every second
+    draw is then a new number, and the expected time is linear in ``counts.sum()`` up to the sort.
+    """
+    few = counts <= n // 2
+    keys = _distinct_keys(n, np.where(few, counts, n - counts), rng)
+    if not few.all():
+        keys = _complement(keys, n, ~few)
+    return keys - np.repeat(np.arange(len(counts)) * n, counts)
+
+
+def _distinct_keys(
+    n: int, counts: npt.NDArray[np.int64], rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Distinct numbers below `n` per row, as ascending keys ``row * n + number``."""
+    keys = np.repeat(np.arange(len(counts)) * n, counts)
+    keys += rng.integers(0, max(n, 1), size=len(keys))
+    keys.sort()
+    while len(again := np.flatnonzero(keys[1:] == keys[:-1])):
+        row_starts = keys[again] // n * n
+        keys[again] = row_starts + rng.integers(0, n, size=len(again))
+        keys.sort()
+    return keys
+
+
+def _complement(
+    keys: npt.NDArray[np.int64], n: int, rows: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """Replace the keys of the marked rows by all other keys of those rows."""
+    marked = np.flatnonzero(rows)
+    absent = np.ones((len(marked), n), dtype=bool)
+    of_marked = rows[keys // n]
+    row, number = np.divmod(keys[of_marked], n)
+    absent[np.searchsorted(marked, row), number] = False
+    row, number = np.nonzero(absent)
+    kept = np.concatenate([keys[~of_marked], marked[row] * n + number])
+    kept.sort()
+    return kept
+
+
+def draw_from_groups(
+    drawn: npt.NDArray[Any],
+    groups: Sequence[npt.NDArray[Any]],
+    counts: npt.NDArray[np.int64],
+    rng: np.random.Generator,
+) -> None:
+    """Fill rows with samples that take a given number of items from each of disjoint groups.
+
+    Parameters
+    ----------
+    drawn : array of int, shape (n_samples, size)
+        Filled in place, items of the first group first; uniform and without replacement
+        within a group.
+    groups : sequence of int arrays
+        Row numbers of the items of each group.
+    counts : array of int, shape (n_samples, n_groups)
+        How many items of each group; every row sums to `size`.
+    rng : numpy Generator
+    """
+    step = block_rows(drawn.shape[1])
+    for start in range(0, len(drawn), step):
+        _fill(drawn[start : start + step], groups, counts[start : start + step], rng)
+
+
+def _fill(
+    block: npt.NDArray[Any],
+    groups: Sequence[npt.NDArray[Any]],
+    counts: npt.NDArray[np.int64],
+    rng: np.random.Generator,
+) -> None:
+    flat = block.reshape(-1)
+    row_starts = np.arange(len(block)) * block.shape[1]
+    group_starts = row_starts[:, np.newaxis] + np.cumsum(counts, axis=1) - counts
+    for group, members in enumerate(groups):
+        of_rows = counts[:, group]
+        numbers = distinct(len(members), of_rows, rng)
+        # Where the run of each row begins in `numbers`, against where it belongs in `flat`.
+        shift = np.repeat(group_starts[:, group] - (np.cumsum(of_rows) - of_rows), of_rows)
+        flat[np.arange(len(numbers)) + shift] = members[numbers]
+
+
+def draw_weighted(
+    log_weights: npt.NDArray[np.float64], size: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Draw one sample per row of weights, without replacement.
+
+    Items are taken one after the other with probability proportional to their weight among
+    those left. This is done by exponential clocks: item i rings after E_i / w_i, and the
+    `size` first to ring are the sample. On the log scale no weight is too small to count.
+
+    Parameters
+    ----------
+    log_weights : array of float, shape (n_samples, n_items)
+    size : int
+    rng : numpy Generator
+
+    Returns
+    -------
+    array of int, shape (n_samples, size)
+        Ascending within a sample. O(n_samples x n_items) time.
+
+    References
+    ----------
+    Efraimidis and Spirakis, "Weighted random sampling with a reservoir", Information Processing
+    Letters 97, 2006.
+    """
+    clocks = rng.standard_exponential(log_weights.shape)
+    np.maximum(clocks, np.finfo(np.float64).tiny, out=clocks)
+    np.log(clocks, out=clocks)
+    clocks -= log_weights
+    first = np.argpartition(clocks, size - 1, axis=1)[:, :size]
+    return np.sort(first, axis=1)

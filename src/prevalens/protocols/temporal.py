@@ -1,0 +1,139 @@
+"""Samples by time: the shift that the data themselves went through."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.protocols.base import Protocol, check_size
+from prevalens.samples import Samples
+from prevalens.validation import InputError, check_int, check_same_length
+
+__all__ = ["ChronologicalWindows", "Periods"]
+
+
+class ChronologicalWindows(Protocol):
+    """Cut the items, in order of time, into windows of equal size.
+
+    Parameters
+    ----------
+    times : array-like of numbers, strings or dates, shape (n_items,), optional
+        When each item came; anything that sorts. Without it the rows of `Y` are in order.
+        Items of the same time keep the order of their rows.
+    size : int
+        Items per window.
+    step : int, optional
+        Items from the start of one window to the start of the next; `size` without it, so that
+        windows do not overlap.
+
+    Notes
+    -----
+    O(n_items log n_items + n_samples x size) time. Nothing is random: the seed is not used.
+    Items after the last full window are left out. Overlapping windows are not independent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> windows = ChronologicalWindows([2021, 2020, 2023, 2022, 2024], size=2)
+    >>> windows.draw(np.ones((5, 1))).indices.tolist()
+    [[1, 0], [3, 2]]
+    """
+
+    name: ClassVar[str] = "windows"
+
+    def __init__(self, times: Any = None, size: int = 100, *, step: int | None = None) -> None:
+        self.times = times
+        self.size = size
+        self.step = step
+
+    def _starts(self, Y: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+        size = check_size(self.size, len(Y))
+        step = size if self.step is None else check_int(self.step, "step", minimum=1)
+        return np.arange(0, len(Y) - size + 1, step)
+
+    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+        return len(self._starts(Y))
+
+    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:  # noqa: ARG002
+        starts = self._starts(Y)
+        order = np.arange(len(Y))
+        if self.times is not None:
+            order = np.argsort(_check_times(self.times, len(Y)), kind="stable")
+        windows = order[starts[:, np.newaxis] + np.arange(self.size)]
+        return Samples.from_indices(windows, n_items=len(Y))
+
+
+class Periods(Protocol):
+    """One sample per period: all items of a day, a month, a year, a batch.
+
+    Parameters
+    ----------
+    times : array-like of numbers, strings or dates, shape (n_items,)
+        When each item came.
+    unit : str, optional
+        A numpy date unit that dates are cut to: ``"D"``, ``"W"``, ``"M"``, ``"Y"``. Without it each
+        distinct value of `times` is a period.
+    min_size : int
+        Periods with fewer items are left out.
+
+    Notes
+    -----
+    O(n_items log n_items) time. Samples come in order of time and differ in size; measures that
+    smooth by the size of a sample need each one's own. The seed is not used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Periods(["2020-01-30", "2020-02-01", "2020-01-02"], unit="M").draw(np.ones((3, 1))).indices
+    [array([0, 2], dtype=int32), array([1], dtype=int32)]
+    """
+
+    name: ClassVar[str] = "periods"
+
+    def __init__(self, times: Any, unit: str | None = None, *, min_size: int = 1) -> None:
+        self.times = times
+        self.unit = unit
+        self.min_size = min_size
+
+    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+        return len(self._samples(Y))
+
+    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:  # noqa: ARG002
+        return self._samples(Y)
+
+    def _samples(self, Y: npt.NDArray[np.int8]) -> Samples:
+        minimum = check_int(self.min_size, "min_size", minimum=1)
+        times = _check_times(self.times, len(Y))
+        if self.unit is not None:
+            times = _cut(times, self.unit)
+        samples, _ = Samples.by_group(times)
+        kept = samples.sizes >= minimum
+        if not kept.any():
+            raise InputError(
+                f"No period has {minimum} items or more; the largest has {samples.sizes.max()}. "
+                "Lower min_size or take a longer period."
+            )
+        return samples[kept]
+
+
+def _check_times(times: Any, n_items: int) -> npt.NDArray[Any]:
+    array = np.asarray(times)
+    if array.ndim != 1:
+        raise InputError(f"times must have one entry per item; got shape {array.shape}.")
+    check_same_length(len(array), "times", n_items, "Y")
+    missing = array != array  # only NaN and NaT differ from themselves
+    if np.any(missing):
+        raise InputError(f"times is missing for item {int(np.argmax(missing))}; drop such items.")
+    return array
+
+
+def _cut(times: npt.NDArray[Any], unit: str) -> npt.NDArray[Any]:
+    try:
+        return times.astype("datetime64[us]").astype(f"datetime64[{unit}]")
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"times cannot be cut to periods of {unit!r}: they are not dates, or the unit is not "
+            'one of numpy\'s ("D", "W", "M", "Y").'
+        ) from error

@@ -1,0 +1,246 @@
+"""Tilts: shifts in which many labels move at once, made by weighting the items of the pool.
+
+Each sample gets its own random weights and is drawn by them without replacement, so no
+item stands twice and no label is steered to a promised prevalence. With every tilt the
+labels of a sample can shift while the items of one label set (of one place in feature space,
+for `CovariateTilt`) stay what they are.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from prevalens.protocols.base import Protocol, check_size
+from prevalens.protocols.drawing import block_rows, draw_weighted, empty_indices
+from prevalens.samples import Samples
+from prevalens.validation import InputError, check_int, check_matrix, check_same_length
+
+__all__ = ["CovariateTilt", "LabelTilt", "LabelsetWeights"]
+
+#: From (number of samples, generator) to log-weights, shape (n_samples, n_items).
+_Weigh: TypeAlias = Callable[[int, np.random.Generator], npt.NDArray[np.float64]]
+
+
+class _Tilt(Protocol):
+    """Draw by random weights, a block of samples at a time."""
+
+    size: int
+    n_samples: int
+
+    @abstractmethod
+    def _weigher(self, Y: npt.NDArray[np.int8]) -> _Weigh:
+        """Check the parameters and return what draws the log-weights."""
+
+    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+        check_size(self.size, len(Y))
+        return check_int(self.n_samples, "n_samples", minimum=1)
+
+    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
+        n_samples, weigh = self._count(Y), self._weigher(Y)
+        drawn = empty_indices(n_samples, self.size, n_items=len(Y))
+        step = block_rows(len(Y))
+        for start in range(0, n_samples, step):
+            rows = min(step, n_samples - start)
+            drawn[start : start + rows] = draw_weighted(weigh(rows, rng), self.size, rng)
+        return Samples.from_indices(drawn, n_items=len(Y))
+
+
+class LabelsetWeights(_Tilt):
+    """Make whole label sets more or less frequent, each by a random factor of its own.
+
+    Every distinct row of `Y` gets a factor drawn from a gamma distribution with mean 1; items
+    are drawn with the factor of their label set as weight. Both the prevalences and the
+    dependencies between labels change.
+
+    Parameters
+    ----------
+    size : int
+        Items per sample.
+    n_samples : int
+        Number of samples.
+    concentration : float
+        Shape of the gamma distribution. Small values let few label sets rule a sample, large
+        ones come close to `Natural`.
+
+    Notes
+    -----
+    O(n_samples x n_items) time. Where nearly every item has a label set of its own (many labels, as
+    in tag data), factors average out and the prevalences hardly move; use `LabelTilt` there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LabelsetWeights(size=2, n_samples=3).draw(np.eye(4), 0)
+    Samples(3 of 2 from 4 items)
+    """
+
+    name: ClassVar[str] = "labelset-weights"
+
+    def __init__(
+        self, size: int = 100, n_samples: int = 1000, *, concentration: float = 0.5
+    ) -> None:
+        self.size = size
+        self.n_samples = n_samples
+        self.concentration = concentration
+
+    def _weigher(self, Y: npt.NDArray[np.int8]) -> _Weigh:
+        shape = _check_positive(self.concentration, "concentration")
+        labelsets, code = _labelsets(Y)
+
+        def weigh(rows: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+            # log G(a) = log G(a + 1) + log(U) / a: a small shape would underflow otherwise.
+            # The mean of the factors is left out, as weights matter only up to a factor.
+            drawn = (rows, len(labelsets))
+            factors = np.log(rng.standard_gamma(shape + 1.0, drawn))
+            return (factors - rng.standard_exponential(drawn) / shape)[:, code]
+
+        return weigh
+
+
+class LabelTilt(_Tilt):
+    """Tilt every label up or down: weights exp(theta . y), with theta ~ N(0, scale^2) per label.
+
+    The exponential tilt is prior shift in its smoothest form: given the other labels of an item,
+    the odds of label j are multiplied by exp(theta_j), and the odds ratios between labels
+    stay as they were.
+
+    Parameters
+    ----------
+    size : int
+        Items per sample.
+    n_samples : int
+        Number of samples.
+    scale : float
+        Standard deviation of theta. With 1, the odds of a label change by a factor of 0.37 to 2.7
+        in two thirds of the samples.
+
+    Notes
+    -----
+    O(n_samples x n_items) time. The tilts of an item's labels add up: where items have
+    many labels (more than ten), a scale of 1 lets a few items dominate; take a smaller one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LabelTilt(size=2, n_samples=3).draw(np.eye(4), 0)
+    Samples(3 of 2 from 4 items)
+    """
+
+    name: ClassVar[str] = "label-tilt"
+
+    def __init__(self, size: int = 100, n_samples: int = 1000, *, scale: float = 1.0) -> None:
+        self.size = size
+        self.n_samples = n_samples
+        self.scale = scale
+
+    def _weigher(self, Y: npt.NDArray[np.int8]) -> _Weigh:
+        scale = _check_positive(self.scale, "scale")
+        labelsets, code = _labelsets(Y)
+        columns = labelsets.T.astype(np.float64)
+
+        def weigh(rows: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+            theta = rng.normal(0.0, scale, (rows, len(columns)))
+            return np.asarray((theta @ columns)[:, code])
+
+        return weigh
+
+
+class CovariateTilt(_Tilt):
+    """Tilt the features: weights exp(scale * z(x)), z a random direction in feature space.
+
+    For each sample a direction is drawn over the features, each divided by its standard
+    deviation; z is the position of an item along it, in standard deviations of the pool. This is
+    covariate shift: what an item looks like still says the same about its labels.
+
+    Parameters
+    ----------
+    X : array or sparse matrix, shape (n_items, n_features), optional
+        Features of the pool's items, or any other covariates of them. `with_items` fills
+        it in, so that a protocol can be planned before the data are there.
+    size : int
+        Items per sample.
+    n_samples : int
+        Number of samples.
+    scale : float
+        Strength of the tilt.
+
+    Notes
+    -----
+    O(n_samples x entries of X) time. With features that are unrelated to the labels the
+    prevalences do not move. Outliers along a direction are drawn first, once each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> CovariateTilt(np.arange(4.0).reshape(4, 1), size=2, n_samples=3).draw(np.eye(4), 0)
+    Samples(3 of 2 from 4 items)
+    """
+
+    name: ClassVar[str] = "covariate-tilt"
+
+    def __init__(
+        self, X: Any = None, size: int = 100, *, n_samples: int = 1000, scale: float = 1.0
+    ) -> None:
+        self.X = X
+        self.size = size
+        self.n_samples = n_samples
+        self.scale = scale
+
+    def with_items(self, X: Any) -> Protocol:
+        """The same protocol over the features `X`; covariates it was given before stay."""
+        if self.X is not None:
+            return self
+        return type(self)(X, self.size, n_samples=self.n_samples, scale=self.scale)
+
+    def _weigher(self, Y: npt.NDArray[np.int8]) -> _Weigh:
+        scale = _check_positive(self.scale, "scale")
+        if self.X is None:
+            raise InputError(
+                "CovariateTilt needs the features of the pool; give CovariateTilt(X) or call "
+                "with_items(X) before drawing."
+            )
+        X = check_matrix(self.X)
+        check_same_length(X.shape[0], "X", len(Y), "Y")
+        per_deviation = _inverse(_column_deviations(X))
+
+        def weigh(rows: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+            # Centring the features would only add a constant to the log-weights of a sample.
+            directions = rng.standard_normal((rows, X.shape[1])) * per_deviation
+            z = np.asarray(X @ directions.T).T
+            return z * (scale * _inverse(z.std(axis=1)))[:, np.newaxis]
+
+        return weigh
+
+
+def _check_positive(value: float, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
+        raise InputError(f"{name} must be a number above 0; got {value!r}.")
+    return float(value)
+
+
+def _labelsets(
+    Y: npt.NDArray[np.int8],
+) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64]]:
+    """The distinct rows of `Y`, and for each item which of them it has."""
+    labelsets, code = np.unique(Y, axis=0, return_inverse=True)
+    return labelsets, code.reshape(-1)
+
+
+def _column_deviations(X: Any) -> npt.NDArray[np.float64]:
+    """Standard deviation of each feature; exactly 0 where it is nothing but rounding."""
+    squared = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).reshape(-1)
+    mean_square = np.asarray(squared.mean(axis=0, dtype=np.float64)).reshape(-1)
+    variance = mean_square - mean**2
+    return np.sqrt(np.where(variance > 1e-14 * mean_square, variance, 0.0))
+
+
+def _inverse(deviations: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """1 / deviation, and 0 where there is none: what does not vary cannot tilt anything."""
+    return np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
