@@ -22,7 +22,7 @@ from prevalens.validation import (
     is_texts,
 )
 
-__all__ = ["Collection", "Statistics", "label_correlation", "statistics"]
+__all__ = ["Collection", "Statistics", "label_correlation", "label_matrix", "statistics"]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Collection:
         features: Iterable[object] | None = None,
     ) -> None:
         self.X, self.features = _items(X, features)
-        self.Y, self.labels = _label_matrix(Y, labels)
+        self.Y, self.labels = label_matrix(Y, labels)
         check_same_length(_length(self.X), "X", self.Y.shape[0], "Y")
 
     def __repr__(self) -> str:
@@ -310,9 +310,10 @@ def _is_number(dtype: Any) -> bool:
     return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
-def _label_matrix(
-    Y: Any, labels: Iterable[object] | None
+def label_matrix(
+    Y: Any, labels: Iterable[object] | None = None
 ) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
+    """Labels in any of the forms a Collection takes, as a 0/1 matrix and the labels' names."""
     frame = nw.from_native(Y, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(frame, nw.Series):
         Y = frame.to_list()

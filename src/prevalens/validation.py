@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from prevalens.errors import FormatError, InputError, PrevalensError, PrevalensWarning
+
 __all__ = [
     "FloatArray",
     "FormatError",
@@ -41,22 +43,6 @@ FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
 #: Dense array or scipy sparse matrix of numbers, one row per item.
 Matrix: TypeAlias = Any
-
-
-class PrevalensError(Exception):
-    """Base of every error this package raises on purpose."""
-
-
-class InputError(PrevalensError, ValueError):
-    """Something handed in is not what it should be."""
-
-
-class FormatError(InputError):
-    """A file is not in the format it claims, or is damaged."""
-
-
-class PrevalensWarning(UserWarning):
-    """The result stands, but the user should know something about it."""
 
 
 def check_int(value: object, name: str, *, minimum: int | None = None) -> int:
