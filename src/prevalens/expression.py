@@ -7,7 +7,7 @@ back; the catalogue knows what the names stand for.
     method  = part [ "+" part ] [ "@" part ]
     part    = name [ "(" [ argument { "," argument } ] ")" ]
     argument = [ name "=" ] value
-    value   = number | "quoted" | None | True | False | part | "[" [ value { "," value } ] "]"
+    value   = number | "quoted" | None | True | False | method | "[" [ value { "," value } ] "]"
 """
 
 from __future__ import annotations
@@ -103,14 +103,20 @@ class _Reader:
         raise error_at(self.text, position, where + sentence)
 
     def method(self) -> Method:
+        """A method and nothing behind it."""
+        found = self.method_or_part()
+        if self.here[0] != "end":
+            self.fail(f"Did not expect {self.here[1]!r} here.")
+        return Method(aggregator=found) if isinstance(found, Call) else found
+
+    def method_or_part(self) -> Method | Call:
+        """As an argument, a name alone is a part; with a plus or a scheme it is a method."""
         first = self.part()
         second = self.part() if self.take("+") else None
         scheme = self.part() if self.take("@") else None
-        if self.here[0] != "end":
-            self.fail(f"Did not expect {self.here[1]!r} here.")
-        if second is None:
-            return Method(aggregator=first, scheme=scheme)
-        return Method(aggregator=second, classifier=first, scheme=scheme)
+        if second is not None:
+            return Method(aggregator=second, classifier=first, scheme=scheme)
+        return first if scheme is None else Method(aggregator=first, scheme=scheme)
 
     def part(self) -> Call:
         kind, name, position = self.here
@@ -151,7 +157,7 @@ class _Reader:
         if kind == "name" and word in _WORDS:
             self.at += 1
             return _WORDS[word]
-        return self.part()
+        return self.method_or_part()
 
     def items(self) -> list[Any]:
         values: list[Any] = []
