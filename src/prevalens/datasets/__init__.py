@@ -1,1 +1,51 @@
-"""Room: datasets."""
+"""Datasets: the fifteen of the paper by name, files of all usual formats, and generated data.
+
+`load` gives a named dataset, `read` one file, `synthetic` generated data; `text_pipeline` is the
+paper's preparation of texts. The readers of single formats, for their further options:
+`read_mulan`, `read_meka`, `read_svmlight`, `read_matlab`, `read_reuters`, `read_ohsumed`,
+`read_csv`, `read_jsonl`, `read_parquet`.
+"""
+
+from prevalens.datasets.comparison import Comparison, compare, figures
+from prevalens.datasets.dataset import Dataset
+from prevalens.datasets.describing import Description, describe
+from prevalens.datasets.fetch import DownloadError
+from prevalens.datasets.formats.matlab import read_matlab
+from prevalens.datasets.formats.meka import read_meka
+from prevalens.datasets.formats.mulan import read_mulan
+from prevalens.datasets.formats.ohsumed import read_ohsumed
+from prevalens.datasets.formats.reuters import read_reuters
+from prevalens.datasets.formats.svmlight import read_svmlight
+from prevalens.datasets.formats.tables import read_csv, read_jsonl, read_parquet
+from prevalens.datasets.generated import synthetic
+from prevalens.datasets.home import DataNotFoundError, data_home
+from prevalens.datasets.loading import load
+from prevalens.datasets.reading import read
+from prevalens.datasets.registry import names
+from prevalens.datasets.text import text_pipeline
+
+__all__ = [
+    "Comparison",
+    "DataNotFoundError",
+    "Dataset",
+    "Description",
+    "DownloadError",
+    "compare",
+    "data_home",
+    "describe",
+    "figures",
+    "load",
+    "names",
+    "read",
+    "read_csv",
+    "read_jsonl",
+    "read_matlab",
+    "read_meka",
+    "read_mulan",
+    "read_ohsumed",
+    "read_parquet",
+    "read_reuters",
+    "read_svmlight",
+    "synthetic",
+    "text_pipeline",
+]

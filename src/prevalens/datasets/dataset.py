@@ -1,0 +1,81 @@
+"""Dataset: a training and a test collection, and where they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.collection import Collection, Statistics, statistics
+
+__all__ = ["Dataset", "Parts", "Times"]
+
+#: When each item was written, datetime64[s], shape (n_items,).
+Times = npt.NDArray[np.datetime64]
+
+
+class Parts(NamedTuple):
+    """What a format reader hands to the loader."""
+
+    train: Collection
+    test: Collection
+    train_times: Times | None = None
+    test_times: Times | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A named dataset, split into training and test items.
+
+    Attributes
+    ----------
+    name : str
+    train, test : Collection
+        With the same labels and the same features.
+    description : str
+        One sentence on what the items and labels are.
+    source : str
+        Where the data comes from.
+    sha : str
+        SHA-256 of the data: of the files' uncompressed contents, or of the values where
+        there are no files.
+    train_times, test_times : datetime64 array, shape (n_items,), or None
+        When each item was written, where the data tells.
+    vectoriser : scikit-learn Pipeline or None
+        For texts turned into tf-idf features: the pipeline that did it, fitted on `train`, to
+        be used on further texts.
+
+    Examples
+    --------
+    >>> from prevalens.datasets import synthetic
+    >>> data = synthetic(n_train=50, n_test=40)
+    >>> data
+    Dataset('synthetic': 50 training and 40 test items, 12 labels)
+    """
+
+    name: str
+    train: Collection
+    test: Collection
+    description: str
+    source: str
+    sha: str
+    train_times: Times | None = None
+    test_times: Times | None = None
+    vectoriser: Any = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.name!r}: {self.train.n_items} training and {self.test.n_items} test "
+            f"items, {self.train.n_labels} labels)"
+        )
+
+    def statistics(self) -> Statistics:
+        """Label statistics over training and test items together, as in Moreo et al.
+
+        The paper's table counts labelsets over both parts, but divides PUniq and PMax by the
+        number of training items; only so do its printed figures come out.
+        """
+        stacked = np.concatenate([self.train.Y, self.test.Y])
+        return statistics(stacked, n_reference=self.train.n_items)

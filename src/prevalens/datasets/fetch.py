@@ -1,0 +1,233 @@
+"""Downloads that can be trusted: resumed, retried, checked, and renamed only when complete.
+
+While a file is being fetched its bytes lie in ``<name>.part``, and ``<name>.part.tag`` keeps
+what the server calls this version of the file. A download that was cut is taken up where it
+ended, also by a later call, provided the server still has the same version. Only a complete
+file with the right checksum gets its final name.
+"""
+
+from __future__ import annotations
+
+import http.client
+import importlib
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tqdm import tqdm
+
+from prevalens.datasets.files import digest
+from prevalens.validation import FormatError, InputError, PrevalensError
+
+try:
+    # Dynamic, because there is no such module on Windows.
+    fcntl: Any = importlib.import_module("fcntl")
+except ImportError:
+    fcntl = None
+
+__all__ = ["DownloadError", "NotFoundError", "download"]
+
+_CHUNK = 2**16
+_SCHEMES = ("http", "https")
+
+
+class DownloadError(PrevalensError):
+    """A file could not be fetched."""
+
+
+class NotFoundError(DownloadError):
+    """The server says there is no such file."""
+
+
+class _CutOffError(Exception):
+    """The connection ended before the file did."""
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    sha256: str | None = None,
+    timeout: float = 30.0,
+    retries: int = 3,
+    wait: float = 1.0,
+    schemes: tuple[str, ...] = _SCHEMES,
+) -> Path:
+    """Fetch a file.
+
+    Parameters
+    ----------
+    url : str
+    target : Path
+        Where the file shall lie; nothing incomplete ever has this name.
+    sha256 : str, optional
+        Checksum of the file's content, uncompressed if the file is compressed.
+    timeout : float
+        Seconds to wait for the server at each step.
+    retries : int
+        How many times to try again after a failure that may pass.
+    wait : float
+        Seconds before the first new try, doubled for each further one.
+    schemes : tuple of str
+        What the address may start with.
+
+    Raises
+    ------
+    DownloadError
+        One sentence that names the address and the reason.
+    """
+    if urlsplit(url).scheme not in schemes:
+        raise InputError(f"Only {' and '.join(schemes)} addresses are fetched; got {url!r}.")
+    _make_folder(target.parent)
+    with _alone(target.parent):
+        if not target.exists():
+            part = _Part(target)
+            _fetch_with_retries(url, part, timeout=timeout, retries=retries, wait=wait)
+            _check(url, part, sha256)
+            part.finish()
+    return target
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DownloadError(f"{folder} cannot be made: {error.strerror}.") from error
+    if not os.access(folder, os.W_OK):
+        raise DownloadError(f"{folder} cannot be written to.")
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let other processes that fetch into the same folder wait, where the system can."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@dataclass
+class _Part:
+    """The bytes fetched so far, and the server's name for the version they belong to."""
+
+    target: Path
+
+    @property
+    def path(self) -> Path:
+        return self.target.with_name(f"{self.target.name}.part")
+
+    @property
+    def tag_path(self) -> Path:
+        return self.target.with_name(f"{self.target.name}.part.tag")
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    @property
+    def tag(self) -> str:
+        return self.tag_path.read_text() if self.tag_path.exists() else ""
+
+    def start_over(self, tag: str = "") -> None:
+        self.path.unlink(missing_ok=True)
+        self.tag_path.unlink(missing_ok=True)
+        if tag:
+            self.tag_path.write_text(tag)
+
+    def finish(self) -> None:
+        self.path.replace(self.target)
+        self.tag_path.unlink(missing_ok=True)
+
+
+def _fetch_with_retries(
+    url: str, part: _Part, *, timeout: float, retries: int, wait: float
+) -> None:
+    for attempt in range(retries + 1):
+        if attempt:
+            time.sleep(wait * 2 ** (attempt - 1))
+        try:
+            _fetch(url, part, timeout)
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code in (404, 410):
+                    raise NotFoundError(f"There is no file at {url} (HTTP {error.code}).") from None
+                reason = f"HTTP {error.code} {error.reason}"
+                if error.code == 416:
+                    part.start_over()
+                elif error.code < 500 and error.code not in (408, 429):
+                    break
+        except (_CutOffError, OSError, http.client.HTTPException) as error:
+            reason = str(getattr(error, "reason", None) or error or type(error).__name__)
+        else:
+            return
+    raise DownloadError(f"{url} could not be fetched: {reason}.")
+
+
+def _fetch(url: str, part: _Part, timeout: float) -> None:
+    """One request, from where the last one ended if the server can do that."""
+    headers = {"User-Agent": "prevalens", "Accept-Encoding": "identity"}
+    start = part.size if part.tag else 0
+    if start:
+        headers |= {"Range": f"bytes={start}-", "If-Range": part.tag}
+    request = urllib.request.Request(url, headers=headers)
+    with urllib.request.urlopen(request, timeout=timeout) as response:
+        if response.status != 206 or not _continues(response, start):
+            start = 0
+            part.start_over(_version(response))
+        _save(response, part, start)
+
+
+def _version(response: Any) -> str:
+    """A name of this version of the file that the server can compare; empty if it gives none."""
+    tag = str(response.headers.get("ETag") or "")
+    # A weak tag does not promise the same bytes.
+    return (
+        tag
+        if tag and not tag.startswith("W/")
+        else str(response.headers.get("Last-Modified") or "")
+    )
+
+
+def _continues(response: Any, start: int) -> bool:
+    return str(response.headers.get("Content-Range", "")).startswith(f"bytes {start}-")
+
+
+def _save(response: Any, part: _Part, start: int) -> None:
+    length = response.headers.get("Content-Length")
+    total = start + int(length) if length and length.isdecimal() else None
+    # disable=None: no bar where nobody looks at a terminal.
+    bar = tqdm(
+        desc=part.target.name, initial=start, total=total, unit="B", unit_scale=True, disable=None
+    )
+    with bar, part.path.open("ab") as file:
+        while chunk := response.read(_CHUNK):
+            file.write(chunk)
+            bar.update(len(chunk))
+    if total is not None and part.size < total:
+        raise _CutOffError(f"the connection was cut after {part.size} of {total} bytes")
+
+
+def _check(url: str, part: _Part, sha256: str | None) -> None:
+    if sha256 is None:
+        return
+    try:
+        found = f"its SHA-256 is {digest(part.path)}"
+    except FormatError:
+        found = "its compressed data is damaged"
+    if not found.endswith(sha256):
+        part.start_over()
+        raise DownloadError(
+            f"{url} is not the expected file: {found}, not {sha256}; it was deleted."
+        )

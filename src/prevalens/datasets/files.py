@@ -1,0 +1,109 @@
+"""Files as they lie on disk: plain or compressed, found by name, read with one-sentence errors."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from prevalens.validation import FormatError, InputError
+
+__all__ = [
+    "about",
+    "digest",
+    "fingerprint",
+    "locate",
+    "malformed",
+    "opened",
+    "read_bytes",
+    "read_text",
+]
+
+#: First bytes of the compressed formats; a file's name does not matter.
+_OPENERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
+_SUFFIXES = ("", ".gz", ".bz2", ".xz")
+_CHUNK = 2**20
+
+
+def malformed(path: str | Path, line: int | None, what: str) -> FormatError:
+    """The error for a damaged file: its name, the line (from 1) and what is wrong there."""
+    place = f"{path}" if line is None else f"{path}, line {line}"
+    return FormatError(f"{place}: {what}")
+
+
+@contextmanager
+def about(path: str | Path) -> Iterator[None]:
+    """Put the file's name before the sentence of any error about what was read from it."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except InputError as error:
+        raise malformed(path, None, str(error)) from error
+
+
+def locate(folder: Path, name: str) -> Path | None:
+    """Find a file or folder by name, also compressed as ``.gz``, ``.bz2`` or ``.xz``."""
+    candidates = (folder / f"{name}{suffix}" for suffix in _SUFFIXES)
+    return next((path for path in candidates if path.exists()), None)
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes, decompressed if it is compressed.
+
+    Every failure of the file system or of the decompressor, here or in the body, becomes one
+    sentence.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as raw:
+            start = raw.read(6)
+        opener = next((open_ for magic, open_ in _OPENERS if start.startswith(magic)), None)
+        with path.open("rb") if opener is None else opener(path, "rb") as stream:
+            yield cast("IO[bytes]", stream)
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder, not a file.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise malformed(
+            path, None, f"the compressed data is damaged or cut off ({error})."
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The whole content of a plain or compressed file."""
+    with opened(path) as stream:
+        return stream.read()
+
+
+def read_text(path: str | Path) -> str:
+    """The whole content as text: UTF-8, or Latin-1 where it is not valid UTF-8."""
+    content = read_bytes(path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def digest(path: str | Path) -> str:
+    """SHA-256 of the uncompressed content, so that a compressed copy has the same."""
+    total = hashlib.sha256()
+    with opened(path) as stream:
+        while chunk := stream.read(_CHUNK):
+            total.update(chunk)
+    return total.hexdigest()
+
+
+def fingerprint(checksums: Iterable[str]) -> str:
+    """One SHA-256 for several contents, whatever the order of the files."""
+    return hashlib.sha256("\n".join(sorted(checksums)).encode()).hexdigest()

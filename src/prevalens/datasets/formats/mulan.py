@@ -1,0 +1,73 @@
+"""Mulan: an ARFF file, and an XML file that names the attributes which are labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+from prevalens.collection import Collection
+from prevalens.datasets.dataset import Parts
+from prevalens.datasets.files import malformed, read_bytes
+from prevalens.datasets.formats.arff import Arff, parse_arff
+from prevalens.validation import InputError, check_label_names
+
+__all__ = ["label_names", "mulan_parts", "read_mulan"]
+
+
+def read_mulan(path: str | Path, labels: str | Path | Iterable[str]) -> Collection:
+    """Read a Mulan dataset.
+
+    Parameters
+    ----------
+    path : str or Path
+        The ARFF file, plain or compressed.
+    labels : str, Path or iterable of str
+        The XML file with the label names, or the names themselves. Labels are matched by
+        name, wherever they stand in the ARFF file, and come in the order given here.
+
+    Notes
+    -----
+    Fails with a FormatError if a label has no attribute of its name.
+    """
+    names = label_names(labels) if isinstance(labels, (str, Path)) else list(labels)
+    return by_names(parse_arff(path), names)
+
+
+def by_names(arff: Arff, labels: Iterable[str]) -> Collection:
+    """Split attributes into features and the labels of the given names."""
+    names = list(labels)
+    check_label_names(names, len(names))
+    position = {attribute.name: j for j, attribute in enumerate(arff.attributes)}
+    for name in names:
+        if name not in position:
+            raise malformed(arff.path, None, f"there is no attribute for the label {name!r}.")
+    if not names:
+        raise InputError(f"No labels are named for {arff.path}.")
+    return arff.collection([position[name] for name in names])
+
+
+def label_names(path: str | Path) -> list[str]:
+    """The label names in Mulan's XML file, in its order; nested labels after their parents."""
+    path = Path(path)
+    try:
+        root = ElementTree.fromstring(read_bytes(path))
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        # Expat tells the line; unknown encodings come as ValueError or LookupError.
+        line = getattr(error, "position", (None,))[0]
+        raise malformed(path, line, f"this is not well-formed XML ({error}).") from error
+    labels = [element for element in root.iter() if _local_name(element) == "label"]
+    names = [element.get("name", "") for element in labels]
+    if not names or not all(name.strip() for name in names):
+        raise malformed(path, None, "expected <label name=...> for every label.")
+    return names
+
+
+def _local_name(element: ElementTree.Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def mulan_parts(train: Path, test: Path, labels: Path) -> Parts:
+    """Training and test items of a dataset in Mulan's format."""
+    names = label_names(labels)
+    return Parts(read_mulan(train, names), read_mulan(test, names))

@@ -1,0 +1,260 @@
+"""synthetic(): generated items with correlated labels, and a test part whose label mix moves.
+
+Labels are drawn first, items second, so that a shift of the labels is a prior probability
+shift and nothing else: the distribution of the items given their labels never changes.
+
+* Labels: a Gaussian copula of low rank, cut at power-law prevalences.
+* Shift: labelsets are drawn with weights exp(shift * direction . labels), so that each label's
+  odds move up or down by about the factor exp(shift), through all their correlations.
+* Items: numbers, the sum of one direction per label, a few of label pairs, and noise; or texts,
+  words of the labels' subjects between everyday words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from prevalens.collection import Collection
+from prevalens.datasets.dataset import Dataset, Times
+from prevalens.datasets.registry import lookup
+from prevalens.datasets.vocabulary import everyday_words, subjects
+from prevalens.validation import InputError, check_choice, check_int
+
+__all__ = ["synthetic"]
+
+_RANK = 2
+#: Share of a label's latent variable that it has in common with other labels.
+_COMMON = 0.75
+#: Prevalence of the most frequent label, and how fast the others fall off.
+_TOP, _DECAY = 0.45, 0.9
+#: Labelsets drawn per test item, to choose from with weights.
+_CANDIDATES = 20
+#: How far a label moves an item, where the noise has length 1 in every direction.
+_LENGTH = 0.8
+_WORDS_PER_TEXT = 18
+#: Weight of each subject in every text, and of the labels' own, where everyday words weigh 1.
+_STRAY, _OWN = 0.03, 0.15
+_NAMES = {"numeric": "synthetic", "text": "synthetic_text"}
+
+
+def synthetic(
+    n_train: int = 2000,
+    n_test: int = 2000,
+    *,
+    n_labels: int = 12,
+    n_features: int = 40,
+    kind: Literal["numeric", "text"] = "numeric",
+    shift: float = 0.0,
+    periods: int = 1,
+    signal: float = 1.0,
+    seed: int = 0,
+) -> Dataset:
+    """Generate a multi-label dataset whose test part may have another label mix.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Number of items.
+    n_labels : int
+        Prevalences fall as a power law from about 0.45.
+    n_features : int
+        Number of numeric features; a quarter of them tell nothing. Ignored for texts.
+    kind : {"numeric", "text"}
+        Whether items are vectors of numbers or short texts.
+    shift : float
+        How far the label mix of the test part is from that of training: the odds of every
+        label move by a factor of about exp(shift), up for every second label and down for the
+        others. 0 is no shift, 1 is strong, 2 is extreme.
+    periods : int
+        With more than one, the test part consists of that many months after each other, whose
+        shift grows evenly from 0 in the first to `shift` in the last; `test_times` tells
+        when.
+    signal : float
+        How much the items tell about their labels; 0 is nothing, 1 makes labels learnable but
+        far from certain.
+    seed : int
+        The same seed gives the same dataset; the training part does not depend on `shift`.
+
+    Returns
+    -------
+    Dataset
+
+    Notes
+    -----
+    O(n_labels x (n_train + 20 n_test)) plus the size of X. With very few items a rare label may
+    have no positive one.
+
+    Examples
+    --------
+    >>> still, moved = synthetic(), synthetic(shift=1.5)
+    >>> float(abs(still.test.prevalence - still.train.prevalence).mean().round(2))
+    0.01
+    >>> float(abs(moved.test.prevalence - moved.train.prevalence).mean().round(2)) > 0.1
+    True
+    """
+    size = _Sizes(
+        check_int(n_train, "n_train", minimum=1),
+        check_int(n_test, "n_test", minimum=1),
+        check_int(n_labels, "n_labels", minimum=1),
+        check_int(n_features, "n_features", minimum=1),
+    )
+    check_choice(kind, "kind", sorted(_NAMES))
+    check_int(periods, "periods", minimum=1)
+    if periods > n_test:
+        raise InputError(f"{n_test} test items cannot fill {periods} periods.")
+    # Separate streams: what one part draws does not change the others.
+    streams = np.random.SeedSequence(check_int(seed, "seed", minimum=0)).spawn(5)
+    of_labels, of_items, of_train, of_shift, of_test = map(np.random.default_rng, streams)
+    mix = _LabelMix.draw(of_labels, size.labels)
+    items: _Items = (
+        _Numbers.draw(of_items, size, signal) if kind == "numeric" else _Texts(size.labels, signal)
+    )
+    train_Y = mix.labelsets(of_train, size.train)
+    test_Y, test_times = _test_labels(mix, of_shift, size.test, shift, periods)
+    train, test = items.collection(of_train, train_Y), items.collection(of_test, test_Y)
+    return Dataset(
+        name=_NAMES[kind],
+        train=train,
+        test=test,
+        description=lookup(_NAMES[kind]).about,
+        source="prevalens.datasets.synthetic",
+        sha=_sha(train, test),
+        test_times=test_times,
+    )
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    train: int
+    test: int
+    labels: int
+    features: int
+
+
+@dataclass(frozen=True)
+class _LabelMix:
+    """Joint distribution of the labels: loadings of the common factors, and cut points."""
+
+    loadings: npt.NDArray[np.float64]
+    cuts: npt.NDArray[np.float64]
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, n_labels: int) -> _LabelMix:
+        directions = rng.normal(size=(n_labels, _RANK))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        prevalences = _TOP * np.arange(1, n_labels + 1) ** -_DECAY
+        return cls(np.sqrt(_COMMON) * directions, ndtri(1 - prevalences))
+
+    def labelsets(self, rng: np.random.Generator, n: int) -> npt.NDArray[np.int8]:
+        common = rng.normal(size=(n, _RANK)) @ self.loadings.T
+        own = np.sqrt(1 - _COMMON) * rng.normal(size=common.shape)
+        return (common + own > self.cuts).astype(np.int8)
+
+    def shifted(self, rng: np.random.Generator, n: int, shift: float) -> npt.NDArray[np.int8]:
+        """Labelsets with the odds of every second label raised, and of the others lowered."""
+        if shift == 0:
+            return self.labelsets(rng, n)
+        candidates = self.labelsets(rng, _CANDIDATES * n)
+        # The most frequent label goes down: raising it would drown the others.
+        direction = np.where(np.arange(len(self.cuts)) % 2, 1.0, -1.0)
+        tilt = shift * (candidates @ direction)
+        weights = np.exp(tilt - tilt.max())
+        return candidates[rng.choice(len(candidates), size=n, p=weights / weights.sum())]
+
+
+def _test_labels(
+    mix: _LabelMix, rng: np.random.Generator, n: int, shift: float, periods: int
+) -> tuple[npt.NDArray[np.int8], Times | None]:
+    if periods == 1:
+        return mix.shifted(rng, n, shift), None
+    sizes = [len(part) for part in np.array_split(np.arange(n), periods)]
+    shifts = np.linspace(0.0, shift, periods)
+    Y = np.concatenate([mix.shifted(rng, m, s) for m, s in zip(sizes, shifts, strict=True)])
+    months = np.datetime64("2025-01") + np.arange(periods)
+    return Y, np.repeat(months, sizes).astype("datetime64[s]")
+
+
+class _Items:
+    """How items look given their labels."""
+
+    def collection(self, rng: np.random.Generator, Y: npt.NDArray[np.int8]) -> Collection:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Numbers(_Items):
+    """A direction per label, weaker ones per pair of neighbours, and correlated noise."""
+
+    directions: npt.NDArray[np.float64]
+    pairs: npt.NDArray[np.float64]
+    noise: npt.NDArray[np.float64]
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, size: _Sizes, signal: float) -> _Numbers:
+        shape = (size.labels, size.features)
+        telling = np.arange(size.features) < max(1, round(0.75 * size.features))
+        directions = rng.normal(size=shape) * telling
+        directions *= _LENGTH * signal / np.linalg.norm(directions, axis=1, keepdims=True)
+        pairs = rng.normal(size=shape) * telling * 0.15 * signal
+        noise = np.eye(size.features) + 0.15 * rng.normal(size=(size.features, size.features))
+        return cls(directions, pairs, noise)
+
+    def collection(self, rng: np.random.Generator, Y: npt.NDArray[np.int8]) -> Collection:
+        neighbours = Y * np.roll(Y, 1, axis=1)
+        noise = rng.normal(size=(len(Y), len(self.noise))) @ self.noise
+        X = Y @ self.directions + neighbours @ self.pairs + noise
+        labels = [name for name, _ in subjects(Y.shape[1])]
+        return Collection(X, Y, labels, features=[f"x{j}" for j in range(X.shape[1])])
+
+
+@dataclass(frozen=True)
+class _Texts(_Items):
+    """Words of the labels' subjects, between everyday words and stray words of any subject."""
+
+    n_labels: int
+    signal: float
+
+    def collection(self, rng: np.random.Generator, Y: npt.NDArray[np.int8]) -> Collection:
+        known = subjects(self.n_labels)
+        words = [np.array(own, dtype=object) for _, own in known]
+        words.append(np.array(everyday_words(), dtype=object))
+        lengths = 6 + rng.poisson(_WORDS_PER_TEXT, size=len(Y))
+        sources = self._sources(rng, Y, lengths)
+        chosen = np.empty(len(sources), dtype=object)
+        for source, own in enumerate(words):
+            places = np.flatnonzero(sources == source)
+            chosen[places] = own[_zipf(rng, len(own), len(places))]
+        texts = [" ".join(text) for text in np.split(chosen, np.cumsum(lengths)[:-1])]
+        return Collection(texts, Y, [name for name, _ in known])
+
+    def _sources(
+        self, rng: np.random.Generator, Y: npt.NDArray[np.int8], lengths: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """For each word of all texts, the subject it comes from; the last one is everyday."""
+        weights = np.column_stack([_STRAY + _OWN * self.signal * Y, np.ones(len(Y))])
+        chances = np.cumsum(weights, axis=1) / weights.sum(axis=1, keepdims=True)
+        draws = rng.random(int(lengths.sum()))
+        return (np.repeat(chances[:, :-1], lengths, axis=0) < draws[:, np.newaxis]).sum(axis=1)
+
+
+def _zipf(rng: np.random.Generator, n_words: int, size: int) -> npt.NDArray[np.int64]:
+    """Positions of words, the first ones more frequent."""
+    shares = 1 / np.arange(2, n_words + 2)
+    return rng.choice(n_words, size=size, p=shares / shares.sum())
+
+
+def _sha(*collections: Collection) -> str:
+    total = hashlib.sha256()
+    for one in collections:
+        content = (
+            "\0".join(one.X).encode() if one.is_text else np.ascontiguousarray(one.X).tobytes()
+        )
+        total.update(content)
+        total.update(one.Y.tobytes())
+    return total.hexdigest()

@@ -1,0 +1,138 @@
+"""The data home: where datasets lie, and how the missing ones get there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from prevalens.datasets.fetch import DownloadError, NotFoundError, download
+from prevalens.datasets.files import locate
+from prevalens.datasets.formats.rcv1 import download_rcv1
+from prevalens.datasets.registry import Entry, File, Layout
+from prevalens.validation import PrevalensError
+
+__all__ = ["DataNotFoundError", "Found", "acquire", "data_home", "find"]
+
+#: Who downloads what cannot be fetched file by file.
+_FETCHERS = {"scikit-learn": download_rcv1}
+
+
+class DataNotFoundError(PrevalensError, FileNotFoundError):
+    """A dataset is neither in the data home nor to be had."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The files of a dataset on disk, in the order of the layout."""
+
+    layout: Layout
+    paths: tuple[Path, ...]
+
+    def arguments(self) -> dict[str, Any]:
+        """The reader's arguments: one path or a list of paths per role, and the options."""
+        paths: dict[str, list[Path]] = {}
+        for file, path in zip(self.layout.files, self.paths, strict=True):
+            paths.setdefault(file.role, []).append(path)
+        lists = self.layout.lists
+        return {
+            role: found if role in lists else found[0] for role, found in paths.items()
+        } | self.layout.options
+
+
+def data_home(home: str | Path | None = None) -> Path:
+    """The folder of all datasets: `home`, else ``PREVALENS_DATA``, else the user's cache."""
+    if home is None:
+        home = os.environ.get("PREVALENS_DATA") or platformdirs.user_cache_dir("prevalens")
+    return Path(home).expanduser()
+
+
+def find(entry: Entry, home: Path) -> Found | None:
+    """The first layout of which all files are in the dataset's folder, or None."""
+    for layout in entry.layouts:
+        paths = [locate(home / entry.folder, file.name) for file in layout.files]
+        present = tuple(path for path in paths if path is not None)
+        if len(present) == len(paths):
+            return Found(layout, present)
+    return None
+
+
+def acquire(
+    entry: Entry, home: Path, *, download_missing: bool = True, mirror: str | None = None
+) -> Found:
+    """Find the files of a dataset, or download them.
+
+    Parameters
+    ----------
+    entry : Entry
+    home : Path
+    download_missing : bool
+    mirror : str, optional
+        Address of a copy of the data home to fetch from; else ``PREVALENS_MIRROR``, else the
+        public source.
+
+    Raises
+    ------
+    DataNotFoundError
+        One sentence: the dataset, where it was looked for, its source, and what to do.
+    """
+    found = find(entry, home)
+    mirror = mirror or os.environ.get("PREVALENS_MIRROR") or None
+    why = "" if download_missing else "and downloading is switched off"
+    if found is None and download_missing:
+        why = _download(entry, home, mirror)
+        found = find(entry, home)
+    if found is None:
+        raise DataNotFoundError(_sentence(entry, home, why))
+    return found
+
+
+def _download(entry: Entry, home: Path, mirror: str | None) -> str:
+    """Try the layouts in turn until one is complete; otherwise say why none is."""
+    why: list[str] = []
+    for layout in entry.layouts:
+        try:
+            if layout.fetcher is not None:
+                _FETCHERS[layout.fetcher](home / entry.folder)
+            elif mirror or all(file.url for file in layout.files):
+                for file in layout.files:
+                    _fetch(entry, file, home / entry.folder, mirror)
+            else:
+                continue
+        except DownloadError as error:
+            why.append(str(error).rstrip("."))
+        else:
+            return ""
+    return (
+        f"and could not be downloaded ({'; '.join(why)})" if why else "and has no public download"
+    )
+
+
+def _fetch(entry: Entry, file: File, folder: Path, mirror: str | None) -> None:
+    if locate(folder, file.name) is not None:
+        return
+    if mirror is None:
+        assert file.url is not None  # the caller has looked
+        download(file.url, folder / file.name, sha256=file.sha256)
+        return
+    address = f"{mirror.rstrip('/')}/{entry.folder}/{file.name}"
+    try:
+        download(address, folder / file.name, sha256=file.sha256)
+    except NotFoundError:
+        # A mirror may keep its files compressed; checksums are of the contents.
+        download(f"{address}.gz", folder / f"{file.name}.gz", sha256=file.sha256)
+
+
+def _sentence(entry: Entry, home: Path, why: str) -> str:
+    layout = next((one for one in entry.layouts if one.origin), entry.layouts[0])
+    wanted = [file.name for file in layout.files]
+    shown = ", ".join(wanted) if len(wanted) <= 4 else f"{wanted[0]} ... {wanted[-1]}"
+    reason = f" {why}" if why else ""
+    return (
+        f"The dataset {entry.name!r} is not in {home / entry.folder}{reason}; get {shown} from "
+        f"{entry.origin} and put them there, or set PREVALENS_DATA to the folder that holds "
+        f"{entry.folder}/."
+    )

@@ -1,0 +1,164 @@
+"""load(name): any dataset of the registry, read and prepared as in the paper."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from prevalens.datasets.archives import tree_digest
+from prevalens.datasets.dataset import Dataset, Parts
+from prevalens.datasets.files import fingerprint
+from prevalens.datasets.formats.matlab import matlab_parts
+from prevalens.datasets.formats.mulan import mulan_parts
+from prevalens.datasets.formats.ohsumed import ohsumed_parts
+from prevalens.datasets.formats.rcv1 import rcv1_parts
+from prevalens.datasets.formats.reuters import reuters_parts
+from prevalens.datasets.formats.svmlight import svmlight_parts
+from prevalens.datasets.generated import synthetic
+from prevalens.datasets.home import Found, acquire, data_home
+from prevalens.datasets.registry import Entry, lookup
+from prevalens.datasets.text import text_pipeline
+from prevalens.validation import FormatError, InputError, PrevalensWarning, check_int
+
+__all__ = ["load"]
+
+_READERS: dict[str, Callable[..., Parts]] = {
+    "matlab": matlab_parts,
+    "mulan": mulan_parts,
+    "ohsumed": ohsumed_parts,
+    "rcv1": rcv1_parts,
+    "reuters": reuters_parts,
+    "svmlight": svmlight_parts,
+}
+_GENERATORS: dict[str, Callable[[], Dataset]] = {
+    "synthetic": synthetic,
+    "synthetic_text": lambda: synthetic(kind="text"),
+}
+
+
+def load(
+    name: str,
+    *,
+    home: str | Path | None = None,
+    raw: bool = False,
+    text: bool = False,
+    min_positives: int = 5,
+    download: bool = True,
+    mirror: str | None = None,
+) -> Dataset:
+    """Load a dataset by name.
+
+    By default it is prepared as in the paper: labels with fewer than five positive training
+    items are dropped, all items stay, and texts become tf-idf features whose words are chosen
+    on the training texts.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+    home : str or Path, optional
+        The data home; else ``PREVALENS_DATA``, else the user's cache folder.
+    raw : bool
+        Everything as it is in the files: all labels, texts as texts.
+    text : bool
+        Texts as texts, with the paper's choice of labels.
+    min_positives : int
+        How many positive training items a label needs to stay.
+    download : bool
+        Whether to download what is missing.
+    mirror : str, optional
+        Address of a copy of the data home to download from; else ``PREVALENS_MIRROR``, else
+        the public source.
+
+    Returns
+    -------
+    Dataset
+
+    Notes
+    -----
+    Files that are not the published ones give a warning. Nothing is cached in memory.
+
+    Examples
+    --------
+    >>> data = load("synthetic")
+    >>> data.train
+    Collection(2000 items, 40 features, 12 labels)
+    """
+    entry = lookup(name)
+    if text and not entry.text:
+        raise InputError(
+            f"The dataset {entry.name!r} has no texts, only features; leave out text=True."
+        )
+    if entry.name in _GENERATORS:
+        found = _GENERATORS[entry.name]()
+    else:
+        place = acquire(entry, data_home(home), download_missing=download, mirror=mirror)
+        found = _read(entry, place)
+    if raw:
+        return found
+    chosen = _with_frequent_labels(found, check_int(min_positives, "min_positives", minimum=0))
+    return chosen if text or not entry.text else _with_features(chosen)
+
+
+def _read(entry: Entry, found: Found) -> Dataset:
+    parts = _READERS[found.layout.format](**found.arguments())
+    _check_features(entry, parts)
+    return Dataset(
+        name=entry.name,
+        description=entry.about,
+        source=found.layout.origin or entry.origin,
+        sha=_checked_sha(entry, found),
+        **parts._asdict(),
+    )
+
+
+def _check_features(entry: Entry, parts: Parts) -> None:
+    train, test = parts.train, parts.test
+    if train.features != test.features or train.n_features != test.n_features:
+        raise FormatError(f"The training and test files of {entry.name!r} have different features.")
+
+
+def _checked_sha(entry: Entry, found: Found) -> str:
+    """One checksum for all files; a warning for those that are not the published ones."""
+    checksums = []
+    for file, path in zip(found.layout.files, found.paths, strict=True):
+        checksums.append(tree_digest(path))
+        if file.sha256 is not None and file.sha256 != checksums[-1]:
+            warnings.warn(
+                f"{path} is not the published file of {entry.name!r}: its checksum differs.",
+                PrevalensWarning,
+                stacklevel=4,
+            )
+    return fingerprint(checksums)
+
+
+def _with_frequent_labels(dataset: Dataset, min_positives: int) -> Dataset:
+    keep = dataset.train.Y.sum(axis=0, dtype=int) >= min_positives
+    if not keep.any():
+        raise InputError(
+            f"No label of {dataset.name!r} has {min_positives} positive training items; pass a "
+            "smaller min_positives."
+        )
+    return replace(
+        dataset, train=dataset.train.keep_labels(keep), test=dataset.test.keep_labels(keep)
+    )
+
+
+def _with_features(dataset: Dataset) -> Dataset:
+    pipeline = text_pipeline()
+    try:
+        train = pipeline.fit_transform(dataset.train.X)
+    except ValueError as error:
+        raise InputError(
+            f"No word occurs in enough training texts of {dataset.name!r}; use text=True and your "
+            "own vectoriser."
+        ) from error
+    words = pipeline.get_feature_names_out()
+    return replace(
+        dataset,
+        train=dataset.train.with_X(train, features=words),
+        test=dataset.test.with_X(pipeline.transform(dataset.test.X), features=words),
+        vectoriser=pipeline,
+    )

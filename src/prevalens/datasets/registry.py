@@ -1,0 +1,168 @@
+"""The registry: what is known about each dataset, read from ``registry.toml``."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+from urllib.parse import urljoin
+
+from prevalens.validation import InputError
+
+__all__ = ["ALIASES", "Entry", "Figures", "File", "Layout", "Shape", "lookup", "names"]
+
+#: Other names of datasets.
+ALIASES = {"rcv1subset_top944": "rcv1subset1_top944"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a loaded dataset."""
+
+    labels: int
+    train: int
+    test: int
+    features: int
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A row of the dataset table of Moreo et al., with their column names."""
+
+    classes: int
+    train: int
+    test: int
+    features: int
+    card: float
+    dens: float
+    div: int
+    norm_div: float
+    puniq: float
+    pmax: float
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a dataset: its role in the reader, name, checksum, and address if it has one."""
+
+    role: str
+    name: str
+    sha256: str | None
+    url: str | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A set of files that together are the dataset, and the format they are in."""
+
+    format: str
+    files: tuple[File, ...]
+    options: dict[str, Any]
+    #: Roles with any number of files.
+    lists: frozenset[str]
+    #: Where people find it: the address of the folder, or in words.
+    origin: str
+    fetcher: str | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known about a dataset."""
+
+    name: str
+    title: str
+    about: str
+    kind: Literal["paper", "stand-in", "built-in"]
+    folder: str
+    text: bool
+    reference: str
+    note: str
+    shape: Shape
+    layouts: tuple[Layout, ...]
+    #: What the paper prints; None where it prints nothing.
+    printed: Figures | None
+
+    @property
+    def origin(self) -> str:
+        """Where the data comes from: the first address known."""
+        return next((one.origin for one in self.layouts if one.origin), self.reference)
+
+
+def names(kind: str | None = None) -> tuple[str, ...]:
+    """Names of all datasets, in the order of the paper's table, stand-ins and built-in ones last.
+
+    Parameters
+    ----------
+    kind : {"paper", "stand-in", "built-in"}, optional
+        Only these.
+
+    Examples
+    --------
+    >>> names()[:3]
+    ('emotions', 'scene', 'yeast')
+    >>> names("built-in")
+    ('synthetic', 'synthetic_text')
+    """
+    entries = _entries().values()
+    return tuple(entry.name for entry in entries if kind in (None, entry.kind))
+
+
+def lookup(name: str) -> Entry:
+    """The entry of a dataset, by its name or another name of it."""
+    entries = _entries()
+    found = entries.get(ALIASES.get(name, name))
+    if found is None:
+        close = difflib.get_close_matches(str(name).lower(), [*entries, *ALIASES], n=3)
+        hint = (
+            f"did you mean {' or '.join(map(repr, close))}?" if close else "see datasets.names()."
+        )
+        raise InputError(f"There is no dataset {name!r}; {hint}")
+    return found
+
+
+@cache
+def _entries() -> dict[str, Entry]:
+    content = resources.files("prevalens.datasets").joinpath("registry.toml").read_text("utf-8")
+    return {name: _entry(name, values) for name, values in tomllib.loads(content).items()}
+
+
+def _entry(name: str, values: dict[str, Any]) -> Entry:
+    printed = values.get("printed")
+    return Entry(
+        name=name,
+        title=values["title"],
+        about=values["about"],
+        kind=values["kind"],
+        folder=values.get("folder", name),
+        text=values.get("text", False),
+        reference=values["reference"],
+        note=values.get("note", ""),
+        shape=Shape(**values["shape"]),
+        layouts=tuple(_layout(layout) for layout in values.get("layouts", ())),
+        printed=None if printed is None else Figures(**printed),
+    )
+
+
+def _layout(values: dict[str, Any]) -> Layout:
+    fetcher = values.get("fetcher")
+    return Layout(
+        format=values["format"],
+        files=tuple(_files(values)),
+        options=values.get("options", {}),
+        lists=frozenset(role for role, named in values["files"].items() if isinstance(named, list)),
+        origin=values.get("base") or values.get("origin", ""),
+        fetcher=fetcher,
+    )
+
+
+def _files(values: dict[str, Any]) -> Iterator[File]:
+    base, addresses = values.get("base"), values.get("addresses", {})
+    checksums = iter(values.get("sha256", ()))
+    for role, named in values["files"].items():
+        for name in [named] if isinstance(named, str) else named:
+            url = urljoin(base, addresses.get(role, name)) if base else None
+            yield File(role, name, next(checksums, None), url)
