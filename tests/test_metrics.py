@@ -147,3 +147,12 @@ def test_shift_bins_of_nothing_and_of_equals() -> None:
     assert shift_bins([]).tolist() == []
     assert shift_bins([0.3, 0.3]).tolist() == [0, 0]
     assert len(metrics.SHIFT_NAMES) == 3
+
+
+@given(pairs(), st.integers(1, 1000))
+def test_per_label_averages_to_the_measure(pair: tuple[np.ndarray, np.ndarray], size: int) -> None:
+    true, estimated = pair
+    for name, measure in MEASURES.items():
+        each = metrics.per_label(name, true, estimated, size)
+        assert each.shape == true.shape
+        np.testing.assert_allclose(each.mean(axis=1), measure(true, estimated, size), atol=1e-12)

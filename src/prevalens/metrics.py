@@ -16,15 +16,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.validation import InputError, check_prevalences
+from prevalens.validation import InputError, check_choice, check_prevalences
 
 __all__ = [
+    "MEASURES",
     "SHIFT_NAMES",
     "ae",
     "concordance",
     "kld",
     "nae",
     "nrae",
+    "per_label",
     "rae",
     "se",
     "shift",
@@ -217,3 +219,20 @@ MEASURES: dict[str, Callable[[Any, Any, Any], Errors]] = {
     "kld": lambda p, q, size: kld(p, q, size=size),
     "concordance": lambda p, q, _size: concordance(p, q),
 }
+
+
+def per_label(metric: str, true: Any, estimated: Any, size: Any) -> Errors:
+    """A measure before its mean over labels, shape (n_samples, n_labels).
+
+    Examples
+    --------
+    >>> per_label("ae", [[0.5, 0.25]], [[0.25, 0.25]], 100).tolist()
+    [[0.25, 0.0]]
+    """
+    check_choice(metric, "metric", tuple(MEASURES))
+    p, q = _pair(true, estimated)
+    n_samples, n_labels = p.shape
+    sizes = np.broadcast_to(np.asarray(size), (n_samples,))
+    # Every label of every sample as a sample of its own with one label.
+    flat = MEASURES[metric](p.reshape(-1, 1), q.reshape(-1, 1), np.repeat(sizes, n_labels))
+    return flat.reshape(n_samples, n_labels)
