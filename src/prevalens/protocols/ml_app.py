@@ -189,7 +189,7 @@ class MLAPP(Protocol):
 
 
 def _repeats(served: npt.NDArray[np.bool_], more_than: int) -> int:
-    return check_int(more_than, "more_than", minimum=0) // np.count_nonzero(served) + 1
+    return check_int(more_than, "more_than", minimum=0) // int(served.sum()) + 1
 
 
 def _draw_label(
