@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens.classifiers.response import is_joint, offers, response, takes_several_labels
 from prevalens.scores import Kind
-from prevalens.validation import InputError, count_items
+from prevalens.validation import InputError, check_binary_matrix, count_items
 
 __all__ = ["VaryingLabels", "constant_labels", "train"]
 
@@ -77,8 +77,9 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Whether the classifier looks at labels together."""
         return is_joint(self.classifier)
 
-    def fit(self, X: Any, Y: npt.NDArray[np.int8]) -> Self:
+    def fit(self, X: Any, Y: Any) -> Self:
         """Train on the labels that vary."""
+        Y = check_binary_matrix(Y)
         self.varying_ = np.flatnonzero(~constant_labels(Y))
         self.constants_ = Y[0].copy()
         self.classifier_ = None
