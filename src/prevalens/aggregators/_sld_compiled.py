@@ -165,6 +165,8 @@ def maximise(
     int
         How many estimates had not settled after `max_iter` rounds.
     """
+    if len(flat) == 0:
+        return 0
     threads = numba.config.NUMBA_NUM_THREADS if len(flat) * len(poles) > _WORTH_THREADS else 1
     boxes = _boxes(len(poles), len(offsets) - 1, _PIECES * threads if threads > 1 else 1)
 

@@ -104,6 +104,7 @@ class ACC(_Adjusted):
     [[0.5]]
     """
 
+    code = "acc"
     consumes: Kind = "votes"
 
 
@@ -142,6 +143,7 @@ class PACC(_Adjusted):
     [[0.733]]
     """
 
+    code = "pacc"
     consumes: Kind = "posteriors"
 
 

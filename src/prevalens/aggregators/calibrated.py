@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
 
-from prevalens.aggregators._chunks import label_chunks
+from prevalens.aggregators._labels import label_chunks, per_label
 from prevalens.aggregators.base import Aggregator
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
@@ -97,6 +97,7 @@ class PAV(Aggregator):
     [[0.25], [0.75]]
     """
 
+    code = "pav"
     consumes: Kind = "posteriors"
     joint = False
 
@@ -142,14 +143,7 @@ class PAV(Aggregator):
             )
         if self.prevalence is None:
             return self.prevalence_
-        targets = np.asarray(self.prevalence, dtype=np.float64)
-        fits = targets.shape in ((), (self.n_labels_,))
-        if not (fits and np.all((targets >= 0) & (targets <= 1))):
-            raise InputError(
-                f"prevalence must be one number between 0 and 1, or one per label "
-                f"({self.n_labels_}); got {self.prevalence!r}."
-            )
-        return np.broadcast_to(targets, (self.n_labels_,))
+        return per_label(self.prevalence, "prevalence", self.n_labels_, open_ends=False)
 
 
 def _unify(posteriors: npt.NDArray[Any], truth: npt.NDArray[np.int8], width: float) -> _Points:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from prevalens.aggregators.base import Aggregator
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.validation import check_int
+from prevalens.validation import InputError, check_int
 
 __all__ = ["HDy"]
 
@@ -66,6 +66,7 @@ class HDy(Aggregator):
     [[0.74], [0.0]]
     """
 
+    code = "hdy"
     consumes: Kind = "posteriors"
     joint = False
 
@@ -112,6 +113,8 @@ def _check_bins(bins: int | Iterable[int] | None) -> tuple[int, ...]:
     if bins is None:
         return BINS
     several = tuple(bins) if isinstance(bins, Iterable) else (bins,)
+    if not several:
+        raise InputError("bins must name at least one number of bins; got none.")
     return tuple(check_int(b, "bins", minimum=2) for b in several)
 
 

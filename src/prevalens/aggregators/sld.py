@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.aggregators import _platt, _sld_blocked, _sld_compiled
-from prevalens.aggregators._chunks import label_chunks
+from prevalens.aggregators._labels import label_chunks, per_label
 from prevalens.aggregators._sld_rule import Rule, poles
 from prevalens.aggregators.base import Aggregator
 from prevalens.samples import Samples
@@ -90,6 +90,7 @@ class SLD(Aggregator):
     [[0.638], [1.0]]
     """
 
+    code = "sld"
     consumes: Kind = "posteriors"
     joint = False
 
@@ -115,14 +116,19 @@ class SLD(Aggregator):
 
     def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
         self._rule = self._check_rule()
-        self.prior_ = self._check_prior()
-        if self.calibrate is None:
-            return
-        check_choice(self.calibrate, "calibrate", ("platt",))
-        self.slope_, self.intercept_ = _platt.fit(scores.values, Y)
-        if self.prior is None:
+        if self.calibrate is not None:
+            check_choice(self.calibrate, "calibrate", ("platt",))
+            self.slope_, self.intercept_ = _platt.fit(scores.values, Y)
+        self.prior_ = self._find_prior(scores)
+
+    def _find_prior(self, scores: Scores) -> npt.NDArray[np.float64]:
+        if self.prior is not None:
+            return per_label(self.prior, "prior", self.n_labels_, open_ends=True)
+        prior = self.prevalence_.copy()
+        if self.calibrate is not None:
             for labels in label_chunks(np.arange(self.n_labels_), scores.n_items):
-                self.prior_[labels] = self._posteriors(scores, labels).mean(axis=1)
+                prior[labels] = self._posteriors(scores, labels).mean(axis=1)
+        return prior
 
     def _check_rule(self) -> Rule:
         method = check_choice(self.method, "method", METHODS)
@@ -130,19 +136,6 @@ class SLD(Aggregator):
         if not (isinstance(tol, (int, float)) and tol > 0):
             raise InputError(f"tol must be a positive number or None; got {tol!r}.")
         return Rule(method == "exact", float(tol), check_int(self.max_iter, "max_iter", minimum=1))
-
-    def _check_prior(self) -> npt.NDArray[np.float64]:
-        if self.prior is None:
-            return self.prevalence_.copy()
-        prior = np.asarray(self.prior, dtype=np.float64)
-        if prior.shape not in ((), (self.n_labels_,)):
-            raise InputError(
-                f"prior must be one number or one per label ({self.n_labels_}); got shape "
-                f"{prior.shape}."
-            )
-        if not np.all((prior > 0) & (prior < 1)):
-            raise InputError(f"prior must lie strictly between 0 and 1; got {self.prior!r}.")
-        return np.broadcast_to(prior, (self.n_labels_,)).copy()
 
     def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
         engine = _sld_compiled if _sld_compiled.available() else _sld_blocked

@@ -1,0 +1,336 @@
+"""What every aggregator owes its callers; a new one is appended to CASES."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from prevalens.aggregators.adjusted import ACC, PACC
+from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.calibrated import PAV
+from prevalens.aggregators.counting import CC, PCC
+from prevalens.aggregators.hdy import HDy
+from prevalens.aggregators.sld import SLD
+from prevalens.samples import Samples
+from prevalens.scores import Kind, Scores
+from prevalens.validation import InputError
+
+N_ITEMS, N_LABELS = 240, 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """An aggregator under contract.
+
+    `permutes` is False for those whose estimates may move, beyond rounding, when labels change
+    places (random parts that depend on the order of labels).
+    """
+
+    name: str
+    make: Callable[[], Aggregator]
+    permutes: bool = True
+
+
+CASES = [
+    Case("cc", CC),
+    Case("pcc", PCC),
+    Case("acc", ACC),
+    Case("acc-plain", lambda: ACC(guard=None)),
+    Case("pacc", PACC),
+    Case("pacc-plain", lambda: PACC(guard=None)),
+    Case("sld", SLD),
+    Case("sld-em", lambda: SLD(method="em")),
+    Case("sld-platt", lambda: SLD("platt")),
+    Case("sld-prior", lambda: SLD(prior=0.5)),
+    Case("hdy", HDy),
+    Case("hdy-8", lambda: HDy(bins=8, grid=51)),
+    Case("pav", PAV),
+    Case("pav-unified", lambda: PAV(unify=0.05, prevalence=0.3)),
+]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+def make_data(kind: Kind, n_items: int = N_ITEMS, seed: int = 0) -> tuple[Scores, np.ndarray]:
+    """Scores that know something of labels that know something of each other."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(n_items, 1)) + rng.normal(size=(n_items, N_LABELS))
+    Y = (hidden > np.linspace(-0.8, 1.2, N_LABELS)).astype(np.int8)
+    Y[:2] = [[0] * N_LABELS, [1] * N_LABELS]
+    features = hidden + rng.normal(size=hidden.shape)
+    if kind == "features":
+        return Scores(features, kind), Y
+    posteriors = 1.0 / (1.0 + np.exp(-features))
+    return Scores(posteriors if kind == "posteriors" else (posteriors > 0.5) * 1.0, kind), Y
+
+
+def make_samples(n_items: int = N_ITEMS, seed: int = 1) -> Samples:
+    """Bags of different sizes, one of a single item, one with an item repeated."""
+    rng = np.random.default_rng(seed)
+    bags = [rng.choice(n_items, size) for size in (40, 1, 17, 40, 93)]
+    return Samples.from_indices([*bags, [3, 3, 3, 5]], n_items=n_items)
+
+
+def fitted(case: Case) -> tuple[Aggregator, Scores]:
+    aggregator = case.make()
+    scores, Y = make_data(aggregator.consumes)
+    return aggregator.fit(scores, Y), make_data(aggregator.consumes, seed=2)[0]
+
+
+def assert_same(left: np.ndarray, right: np.ndarray, atol: float = 1e-9) -> None:
+    np.testing.assert_allclose(left, right, rtol=0, atol=atol)
+
+
+def with_columns(scores: Scores, columns: Any) -> Scores:
+    """The same items seen for some labels; features belong to all labels."""
+    return scores if scores.kind == "features" else scores.labels(columns)
+
+
+def test_estimates_are_shares_of_the_right_shape(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    samples = make_samples()
+    estimates = aggregator.aggregate(scores, samples)
+    assert estimates.shape == (len(samples), N_LABELS)
+    assert estimates.dtype == np.float64
+    assert np.all((estimates >= 0) & (estimates <= 1))
+
+
+@given(seed=st.integers(0, 2**32 - 1), sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_estimates_are_shares_whatever_the_scores(case: Case, seed: int, sizes: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    aggregator = case.make()
+    values = np.round(rng.random((25, 3)) ** rng.integers(1, 9), rng.integers(0, 4))
+    if aggregator.consumes == "votes":
+        values = np.round(values)
+    scores = Scores(values, aggregator.consumes)
+    aggregator.fit(scores, rng.random((25, 3)) < rng.random(3))
+    samples = Samples.from_indices([rng.integers(0, 25, size) for size in sizes], n_items=25)
+    estimates = aggregator.aggregate(scores, samples)
+    assert np.all((estimates >= 0) & (estimates <= 1))
+
+
+def test_samples_together_equal_samples_one_by_one(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    samples = make_samples()
+    together = aggregator.aggregate(scores, samples)
+    for i in range(len(samples)):
+        alone = aggregator.aggregate(scores, samples[i : i + 1])
+        assert_same(together[i], alone[0], atol=1e-12)
+
+
+def test_order_of_items_in_a_sample_does_not_matter(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    samples = make_samples()
+    turned = Samples.from_indices([bag[::-1] for bag in samples], n_items=N_ITEMS)
+    assert_same(aggregator.aggregate(scores, samples), aggregator.aggregate(scores, turned))
+
+
+def test_order_of_the_pool_does_not_matter(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    samples = make_samples()
+    order = np.random.default_rng(3).permutation(N_ITEMS)
+    place = np.argsort(order)
+    moved = Samples.from_indices([place[bag] for bag in samples], n_items=N_ITEMS)
+    assert_same(
+        aggregator.aggregate(scores, samples), aggregator.aggregate(scores.take(order), moved)
+    )
+
+
+def test_labels_may_change_places(case: Case) -> None:
+    if not case.permutes:
+        pytest.skip("has random parts that depend on the order of labels")
+    aggregator = case.make()
+    scores, Y = make_data(aggregator.consumes)
+    samples, order = make_samples(), np.array([2, 0, 3, 1])
+    straight = aggregator.fit(scores, Y).aggregate(scores, samples)
+    moved = with_columns(scores, order)
+    turned = case.make().fit(moved, Y[:, order]).aggregate(moved, samples)
+    assert_same(straight[:, order], turned)
+
+
+def test_labels_alone_equal_labels_together_unless_joint(case: Case) -> None:
+    aggregator = case.make()
+    if aggregator.joint:
+        pytest.skip("labels inform each other")
+    scores, Y = make_data(aggregator.consumes)
+    samples = make_samples()
+    together = aggregator.fit(scores, Y).aggregate(scores, samples)
+    for j in range(N_LABELS):
+        one = with_columns(scores, [j])
+        alone = case.make().fit(one, Y[:, [j]]).aggregate(one, samples)
+        assert_same(together[:, [j]], alone, atol=1e-12)
+
+
+def test_constant_labels_give_shares(case: Case) -> None:
+    aggregator = case.make()
+    scores, Y = make_data(aggregator.consumes)
+    Y[:, 0], Y[:, 1] = 0, 1
+    estimates = aggregator.fit(scores, Y).aggregate(scores, make_samples())
+    assert np.all((estimates >= 0) & (estimates <= 1))
+
+
+def test_constant_scores_give_shares(case: Case) -> None:
+    aggregator = case.make()
+    scores, Y = make_data(aggregator.consumes)
+    values = np.zeros_like(scores.values)
+    values[:, 1] = 1.0
+    scores = Scores(values, scores.kind)
+    estimates = aggregator.fit(scores, Y).aggregate(scores, make_samples())
+    assert np.all((estimates >= 0) & (estimates <= 1))
+
+
+def test_one_item_is_a_sample(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    every = Samples.from_indices(np.arange(N_ITEMS).reshape(-1, 1), n_items=N_ITEMS)
+    estimates = aggregator.aggregate(scores, every)
+    assert estimates.shape == (N_ITEMS, N_LABELS)
+    assert np.all((estimates >= 0) & (estimates <= 1))
+
+
+def test_no_samples_give_no_estimates(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    none = Samples(np.empty(0, dtype=int), [0], n_items=N_ITEMS)
+    assert aggregator.aggregate(scores, none).shape == (0, N_LABELS)
+
+
+def test_float32_scores_mean_the_same_numbers(case: Case) -> None:
+    aggregator = case.make()
+    scores, Y = make_data(aggregator.consumes)
+    single = Scores(scores.values.astype(np.float32), scores.kind)
+    double = Scores(single.values.astype(np.float64), scores.kind)
+    samples = make_samples()
+    assert_same(
+        case.make().fit(single, Y).aggregate(single, samples),
+        case.make().fit(double, Y).aggregate(double, samples),
+    )
+
+
+def test_scores_may_live_on_disk(case: Case, tmp_path: Any) -> None:
+    aggregator, scores = fitted(case)
+    np.save(tmp_path / "scores.npy", scores.values)
+    mapped = Scores(np.load(tmp_path / "scores.npy", mmap_mode="r"), scores.kind)
+    samples = make_samples()
+    assert_same(
+        aggregator.aggregate(mapped, samples), aggregator.aggregate(scores, samples), atol=1e-12
+    )
+
+
+def test_nothing_handed_in_is_changed(case: Case) -> None:
+    aggregator = case.make()
+    scores, Y = make_data(aggregator.consumes)
+    samples = make_samples()
+    before = scores.values.copy(), Y.copy(), samples.flat.copy()
+    aggregator.fit(scores, Y).aggregate(scores, samples)
+    for old, new in zip(before, (scores.values, Y, samples.flat), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_the_constructor_only_remembers(case: Case) -> None:
+    aggregator = case.make()
+    copy = clone(aggregator)
+    assert type(copy) is type(aggregator)
+    assert repr(copy.get_params()) == repr(aggregator.get_params())
+    assert not [name for name in vars(copy) if name.endswith("_")]
+
+
+def test_fitting_again_forgets(case: Case) -> None:
+    aggregator = case.make()
+    scores, Y = make_data(aggregator.consumes)
+    samples = make_samples()
+    once = aggregator.fit(scores, Y).aggregate(scores, samples)
+    fewer = with_columns(scores, [0, 1])
+    aggregator.fit(fewer, Y[:, :2])
+    assert aggregator.aggregate(fewer, samples).shape == (len(samples), 2)
+    again = aggregator.fit(scores, Y).aggregate(scores, samples)
+    assert_same(once, again, atol=1e-12)
+
+
+def test_a_fitted_aggregator_survives_pickling(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    samples = make_samples()
+    copy = pickle.loads(pickle.dumps(aggregator))
+    np.testing.assert_array_equal(
+        aggregator.aggregate(scores, samples), copy.aggregate(scores, samples)
+    )
+
+
+def test_what_fit_learns_is_declared(case: Case) -> None:
+    aggregator = case.make()
+    if aggregator.consumes == "features":
+        pytest.skip("no classifier whose scores could be held out")
+    scores, Y = make_data(aggregator.consumes)
+    samples = make_samples()
+    other = Scores(Y.astype(float), aggregator.consumes)
+    usual = case.make().fit(scores, Y).aggregate(scores, samples)
+    blind = case.make().fit(other, Y).aggregate(scores, samples)
+    assert np.allclose(usual, blind, rtol=0, atol=1e-12) == (not aggregator.learns)
+
+
+def test_an_unfitted_aggregator_says_so(case: Case) -> None:
+    aggregator = case.make()
+    scores, _ = make_data(aggregator.consumes)
+    with pytest.raises(NotFittedError):
+        aggregator.aggregate(scores, make_samples())
+
+
+def test_the_wrong_kind_of_scores_is_named(case: Case) -> None:
+    aggregator, _ = fitted(case)
+    wrong: Kind = "posteriors" if aggregator.consumes == "votes" else "votes"
+    scores, Y = make_data(wrong)
+    sentence = f"{type(aggregator).__name__} needs {aggregator.consumes}; it was given {wrong}"
+    with pytest.raises(InputError, match=sentence):
+        aggregator.aggregate(scores, make_samples())
+    with pytest.raises(InputError, match=sentence):
+        case.make().fit(scores, Y)
+
+
+def test_the_wrong_number_of_columns_is_named(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    if scores.kind == "features":
+        pytest.skip("features have columns of their own")
+    with pytest.raises(InputError, match=f"knows {N_LABELS} labels, but the scores have 2 col"):
+        aggregator.aggregate(scores.labels([0, 1]), make_samples())
+
+
+def test_scores_of_another_pool_are_refused(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    with pytest.raises(InputError, match="has 100 rows but the samples' pool has 240"):
+        aggregator.aggregate(scores.take(slice(100)), make_samples())
+
+
+def test_scores_and_truth_of_different_length_are_refused(case: Case) -> None:
+    aggregator = case.make()
+    scores, Y = make_data(aggregator.consumes)
+    with pytest.raises(InputError, match="has 240 rows but Y has 200"):
+        aggregator.fit(scores, Y[:200])
+
+
+def test_empty_scores_are_refused(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    nothing = scores.take(slice(0))
+    with pytest.raises(InputError, match="no items"):
+        aggregator.aggregate(nothing, make_samples())
+    with pytest.raises(InputError, match="no items"):
+        case.make().fit(nothing, np.empty((0, N_LABELS), dtype=np.int8))
+
+
+def test_usual_data_cause_no_warning(case: Case) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        aggregator, scores = fitted(case)
+        estimates = aggregator.aggregate(scores, make_samples())
+    assert np.isfinite(estimates).all()
