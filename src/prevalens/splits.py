@@ -21,7 +21,6 @@ from prevalens.validation import (
     check_fraction,
     check_int,
     check_rng,
-    check_same_length,
 )
 
 __all__ = ["IterativeStratification", "stratified_folds", "stratified_holdout"]
@@ -153,21 +152,15 @@ class IterativeStratification(BaseCrossValidator):  # type: ignore[misc]
 
     def _iter_test_indices(
         self,
-        X: Any = None,
+        X: Any = None,  # noqa: ARG002 - scikit-learn's signature
         y: Any = None,
-        groups: Any = None,  # noqa: ARG002 - scikit-learn's signature
+        groups: Any = None,  # noqa: ARG002
     ) -> Iterator[npt.NDArray[np.int64]]:
         if y is None:
             raise InputError("Stratification needs the labels: call split(X, Y).")
         folds = stratified_folds(y, self.n_splits, order=self.order, seed=self.random_state)
-        if X is not None:
-            check_same_length(_n_rows(X), "X", len(folds), "Y")
         for fold in range(self.n_splits):
             yield np.flatnonzero(folds == fold)
-
-
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _stratify(

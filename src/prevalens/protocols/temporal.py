@@ -60,7 +60,7 @@ class ChronologicalWindows(Protocol):
         starts = self._starts(Y)
         order = np.arange(len(Y))
         if self.times is not None:
-            order = np.argsort(_check_times(self.times, len(Y)), kind="stable")
+            order = np.argsort(_ranks(_check_times(self.times, len(Y))), kind="stable")
         windows = order[starts[:, np.newaxis] + np.arange(self.size)]
         return Samples.from_indices(windows, n_items=len(Y))
 
@@ -108,7 +108,7 @@ class Periods(Protocol):
         times = _check_times(self.times, len(Y))
         if self.unit is not None:
             times = _cut(times, self.unit)
-        samples, _ = Samples.by_group(times)
+        samples, _ = Samples.by_group(_ranks(times))
         kept = samples.sizes >= minimum
         if not kept.any():
             raise InputError(
@@ -124,9 +124,19 @@ def _check_times(times: Any, n_items: int) -> npt.NDArray[Any]:
         raise InputError(f"times must have one entry per item; got shape {array.shape}.")
     check_same_length(len(array), "times", n_items, "Y")
     missing = array != array  # only NaN and NaT differ from themselves
+    if array.dtype == object:
+        missing = missing | np.array([time is None for time in array])
     if np.any(missing):
         raise InputError(f"times is missing for item {int(np.argmax(missing))}; drop such items.")
     return array
+
+
+def _ranks(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Number the distinct times from the earliest on."""
+    try:
+        return np.unique(times, return_inverse=True)[1].reshape(-1)
+    except TypeError as error:
+        raise InputError(f"times cannot be put in order: {error}.") from error
 
 
 def _cut(times: npt.NDArray[Any], unit: str) -> npt.NDArray[Any]:
