@@ -129,6 +129,21 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, n_labels: int) 
     np.testing.assert_array_equal(estimate(posteriors, prior, samples), alone)
 
 
+@needs_numba
+def test_kernels_compile_where_no_cache_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    numba = _sld_compiled.numba
+
+    class Elsewhere:
+        @staticmethod
+        def njit(*, cache: bool = False, **flags):
+            if cache:
+                raise RuntimeError("cannot cache function: no locator available")
+            return numba.njit(**flags)
+
+    monkeypatch.setattr(_sld_compiled, "numba", Elsewhere)
+    assert _sld_compiled._compiled(lambda x: x + 1)(1) == 2
+
+
 def test_a_perfect_classifier_makes_sld_equal_cc() -> None:
     rng = np.random.default_rng(0)
     Y = rng.integers(0, 2, (60, 3))

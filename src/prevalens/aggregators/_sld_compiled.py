@@ -39,10 +39,13 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     # Sums may be taken in any order (SIMD); infinities keep their meaning. Without the GIL the
     # threads are ours and need no threading layer, which is not safe everywhere.
-    compiler: Callable[..., Any] = numba.njit(
-        fastmath={"reassoc", "contract"}, error_model="numpy", nogil=True, cache=True
-    )
-    return compiler(function)
+    flags = {"fastmath": {"reassoc", "contract"}, "error_model": "numpy", "nogil": True}
+    try:
+        compiled: Callable[..., Any] = numba.njit(cache=True, **flags)(function)
+    except RuntimeError:
+        # Nowhere to write a cache: a read-only installation without a home.
+        compiled = numba.njit(**flags)(function)
+    return compiled
 
 
 @_compiled
