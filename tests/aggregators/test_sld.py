@@ -299,6 +299,10 @@ def test_calibrated_noise_answers_the_prior() -> None:
 
 def test_calibration_leaves_a_constant_label_alone() -> None:
     rng = np.random.default_rng(9)
-    posteriors, Y = Scores(rng.random((50, 1))), np.zeros((50, 1), dtype=int)
+    posteriors, Y = Scores(rng.random((50, 2))), np.tile([0, 1], (50, 1))
     sld = SLD("platt").fit(posteriors, Y)
-    assert (sld.slope_[0], sld.intercept_[0]) == (1.0, 0.0)
+    assert (sld.slope_.tolist(), sld.intercept_.tolist()) == ([1.0, 1.0], [0.0, 0.0])
+    whole = Samples.whole(50)
+    np.testing.assert_array_equal(
+        sld.aggregate(posteriors, whole), PCC().fit(posteriors, Y).aggregate(posteriors, whole)
+    )

@@ -44,8 +44,7 @@ def fit(posteriors: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> tuple[_Floats,
     -------
     slope, intercept : arrays of float64, shape (n_labels,)
         A label whose slope is not significantly positive gets slope 0 and the intercept of its
-        prevalence: its posteriors cannot be told from noise. A constant label keeps its
-        posteriors (slope 1).
+        prevalence: its posteriors cannot be told from noise.
     """
     x, targets = log_odds(posteriors), _targets(Y)
     slope, intercept = _newton(x, targets)
@@ -53,9 +52,6 @@ def fit(posteriors: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> tuple[_Floats,
     useless = slope <= _GUARD * np.sqrt(h00 / (h11 * h00 - h10 * h10))
     slope[useless] = 0.0
     intercept[useless] = logit(targets.mean(axis=0))[useless]
-    positives = Y.sum(axis=0)
-    constant = (positives == 0) | (positives == len(Y))
-    slope[constant], intercept[constant] = 1.0, 0.0
     return slope, intercept
 
 

@@ -116,19 +116,21 @@ class SLD(Aggregator):
 
     def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
         self._rule = self._check_rule()
+        self.prior_ = self.prevalence_.copy()
         if self.calibrate is not None:
             check_choice(self.calibrate, "calibrate", ("platt",))
-            self.slope_, self.intercept_ = _platt.fit(scores.values, Y)
-        self.prior_ = self._find_prior(scores)
-
-    def _find_prior(self, scores: Scores) -> npt.NDArray[np.float64]:
+            self._fit_calibration(scores, Y)
         if self.prior is not None:
-            return per_label(self.prior, "prior", self.n_labels_, open_ends=True)
-        prior = self.prevalence_.copy()
-        if self.calibrate is not None:
-            for labels in label_chunks(np.arange(self.n_labels_), scores.n_items):
-                prior[labels] = self._posteriors(scores, labels).mean(axis=1)
-        return prior
+            self.prior_ = per_label(self.prior, "prior", self.n_labels_, open_ends=True)
+
+    def _fit_calibration(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+        """Fit the lines, and make the prior the mean of what they give."""
+        self.slope_, self.intercept_ = np.ones(self.n_labels_), np.zeros(self.n_labels_)
+        varies = (self.prevalence_ > 0) & (self.prevalence_ < 1)
+        for labels in label_chunks(np.flatnonzero(varies), scores.n_items):
+            lines = _platt.fit(scores.values[:, labels], Y[:, labels])
+            self.slope_[labels], self.intercept_[labels] = lines
+            self.prior_[labels] = self._posteriors(scores, labels).mean(axis=1)
 
     def _check_rule(self) -> Rule:
         method = check_choice(self.method, "method", METHODS)
