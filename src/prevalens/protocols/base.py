@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from prevalens.samples import Samples
 from prevalens.validation import InputError, check_binary_matrix, check_int, check_rng
 
-__all__ = ["Protocol", "check_size"]
+__all__ = ["FixedNumber", "Protocol", "check_size"]
 
 
 class Protocol(BaseEstimator, ABC):  # type: ignore[misc]
@@ -61,6 +61,17 @@ class Protocol(BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _count(self, Y: npt.NDArray[np.int8]) -> int:
         """Count; the labels have been checked."""
+
+
+class FixedNumber(Protocol):
+    """A protocol that draws `n_samples` samples of `size` items, whatever the labels are."""
+
+    size: int
+    n_samples: int
+
+    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+        check_size(self.size, len(Y))
+        return check_int(self.n_samples, "n_samples", minimum=1)
 
 
 def check_size(size: object, n_items: int) -> int:

@@ -7,15 +7,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.protocols.base import Protocol, check_size
+from prevalens.protocols.base import FixedNumber
 from prevalens.protocols.drawing import draw_from_groups, empty_indices
 from prevalens.samples import Samples
-from prevalens.validation import check_int
 
 __all__ = ["Natural"]
 
 
-class Natural(Protocol):
+class Natural(FixedNumber):
     """Draw every sample uniformly and without replacement: no shift but that of chance.
 
     Parameters
@@ -47,10 +46,6 @@ class Natural(Protocol):
     def __init__(self, size: int = 100, n_samples: int = 1000) -> None:
         self.size = size
         self.n_samples = n_samples
-
-    def _count(self, Y: npt.NDArray[np.int8]) -> int:
-        check_size(self.size, len(Y))
-        return check_int(self.n_samples, "n_samples", minimum=1)
 
     def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
         counts = np.full((self._count(Y), 1), self.size)

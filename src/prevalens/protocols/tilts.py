@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from prevalens.protocols.base import Protocol, check_size
+from prevalens.protocols.base import FixedNumber, Protocol
 from prevalens.protocols.drawing import block_rows, draw_weighted, empty_indices
 from prevalens.samples import Samples
-from prevalens.validation import InputError, check_int, check_matrix, check_same_length
+from prevalens.validation import InputError, check_matrix, check_same_length
 
 __all__ = ["CovariateTilt", "LabelTilt", "LabelsetWeights"]
 
@@ -27,19 +27,12 @@ __all__ = ["CovariateTilt", "LabelTilt", "LabelsetWeights"]
 _Weigh: TypeAlias = Callable[[int, np.random.Generator], npt.NDArray[np.float64]]
 
 
-class _Tilt(Protocol):
+class _Tilt(FixedNumber):
     """Draw by random weights, a block of samples at a time."""
-
-    size: int
-    n_samples: int
 
     @abstractmethod
     def _weigher(self, Y: npt.NDArray[np.int8]) -> _Weigh:
         """Check the parameters and return what draws the log-weights."""
-
-    def _count(self, Y: npt.NDArray[np.int8]) -> int:
-        check_size(self.size, len(Y))
-        return check_int(self.n_samples, "n_samples", minimum=1)
 
     def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
         n_samples, weigh = self._count(Y), self._weigher(Y)
