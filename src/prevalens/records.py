@@ -1,17 +1,22 @@
-"""Record: one result with its birth certificate.
+"""Results with their birth certificate.
 
-Everything that is ever put into a table is a list of these; pages and tables only read them.
+A `Result` is what one method did on one dataset, sample by sample; a `Record` is one figure of
+it. Everything that is ever put into a table or a picture is made from these, and from nothing
+else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from prevalens.validation import InputError
 
-__all__ = ["Record", "to_rows"]
+__all__ = ["Record", "Result", "to_rows"]
 
 
 @dataclass(frozen=True)
@@ -64,3 +69,43 @@ class Record:
 def to_rows(records: Iterable[Record]) -> list[dict[str, Any]]:
     """Turn records into plain rows, for a data frame or a file."""
     return [asdict(record) for record in records]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one method did on the samples of one dataset.
+
+    Attributes
+    ----------
+    dataset, protocol : str
+    method : str
+        What it is called in tables, such as ``BC+BA``.
+    expression : str
+        The method in the words of the catalogue.
+    variant : str
+        Which of several ways to run the method; empty if there is one.
+    seed : int
+    shift : array of float, shape (n_samples,)
+        How far each sample has moved from the training prevalences.
+    errors : dict of array of float, shape (n_samples,)
+        One error per sample for each measure by name.
+    by_label : dict of float
+        Mean absolute error of each label.
+    version, data_sha : str
+        Of the package and the data it was made with.
+    usage : dict
+        Seconds and bytes, where known.
+    """
+
+    dataset: str
+    protocol: str
+    method: str
+    expression: str
+    seed: int
+    shift: npt.NDArray[np.floating[Any]]
+    errors: Mapping[str, npt.NDArray[np.floating[Any]]]
+    variant: str = ""
+    by_label: Mapping[str, float] = field(default_factory=dict)
+    version: str = ""
+    data_sha: str = ""
+    usage: Mapping[str, Any] = field(default_factory=dict)
