@@ -31,9 +31,7 @@ def test_a_classifier_that_refuses_constant_labels_is_trained_on_the_others(refu
     alone = clone(refusing).fit(X, Y[:, [0, 2]])
     posteriors = response(fitted, X, "posteriors", 4).values
     np.testing.assert_array_equal(posteriors[:, [1, 3]], Y[:, [1, 3]])
-    np.testing.assert_array_equal(
-        posteriors[:, [0, 2]], response(alone, X, "posteriors", 2).values
-    )
+    np.testing.assert_array_equal(posteriors[:, [0, 2]], response(alone, X, "posteriors", 2).values)
     np.testing.assert_array_equal(response(fitted, X, "votes", 4).values, Y)
 
 

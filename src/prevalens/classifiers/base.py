@@ -43,8 +43,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         True if texts may be handed in, because all items go to another estimator as they are.
     n_labels_ : int
         Number of labels seen in `fit`.
-    classes_ : list of arrays
-        The values 0 and 1 for each label, as scikit-learn's chains have it.
+    classes_ : array of int
+        The positions of the labels, or 0 and 1 for a single label, as scikit-learn's
+        one-vs-rest has it.
     """
 
     joint: bool = True
@@ -59,24 +60,30 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         X : array or sparse matrix, shape (n_items, n_features)
         Y : 0/1 array, shape (n_items, n_labels)
         """
+        if Y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; give "
+                "one row of 0/1 per item."
+            )
         X = self._check_items(X, reset=True)
         Y = check_binary_matrix(Y)
         check_same_length(count_items(X), "X", Y.shape[0], "Y")
         self.n_labels_ = Y.shape[1]
-        self.classes_ = [np.array([0, 1])] * self.n_labels_
+        self.classes_ = np.arange(max(self.n_labels_, 2))
         self._fit(X, Y)
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[np.int8]:
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Vote for or against each label, shape (n_items, n_labels)."""
         check_is_fitted(self)
-        return self._votes(self._check_items(X, reset=False)).astype(np.int8, copy=False)
+        return self._votes(self._check_items(X, reset=False)).astype(np.int64, copy=False)
 
     @available_if(lambda self: self._offers_posteriors())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Posterior probability of each label, shape (n_items, n_labels)."""
         check_is_fitted(self)
-        return self._posteriors(self._check_items(X, reset=False))
+        posteriors = self._posteriors(self._check_items(X, reset=False))
+        return posteriors.astype(np.float64, copy=False)
 
     @abstractmethod
     def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:

@@ -56,6 +56,8 @@ class CLEMS(MultiLabelClassifier):
         Where each labelset lies in its two roles.
     stress_ : float
         What is left of the squared error between distances and roots of costs.
+    n_iter_ : int
+        How often the costs were run through.
 
     Notes
     -----
@@ -108,7 +110,9 @@ class CLEMS(MultiLabelClassifier):
         )
         state_of = state_of.ravel()
         self._embed(counts)
-        self.regressor_ = self._regressor().fit(X, self.truths_[state_of])
+        places = self.truths_[state_of]
+        # A space of one dimension as a flat array: forests warn of a column.
+        self.regressor_ = self._regressor().fit(X, places if places.shape[1] > 1 else places[:, 0])
         classifier = MLkNN() if self.classifier is None else self.classifier
         self.classifier_ = train(classifier, self._inputs(X, self.answers_[state_of]), Y)
 
@@ -122,7 +126,7 @@ class CLEMS(MultiLabelClassifier):
         self.truths_, self.answers_, stress = embed(
             blocks, counts, start, max_iter=max_iter, tol=self.tol
         )
-        self.stress_ = stress[-1]
+        self.stress_, self.n_iter_ = stress[-1], len(stress)
 
     def _regressor(self) -> Any:
         if self.regressor is not None:
@@ -133,7 +137,6 @@ class CLEMS(MultiLabelClassifier):
         return beside(X, places) if self.passthrough else places
 
     def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
-        # A forest answers a space of one dimension with a flat array.
         places = self.regressor_.predict(X).reshape(X.shape[0], -1)
         scores = response(self.classifier_, self._inputs(X, places), kind, self.n_labels_)
         return np.asarray(scores.values)

@@ -87,9 +87,9 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classifier_ = _fit_quietly(clone(self.classifier), X, Y[:, self.varying_])
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[np.int8]:
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Votes, shape (n_items, n_labels)."""
-        return self._spread(X, "votes").astype(np.int8)
+        return self._spread(X, "votes").astype(np.int64)
 
     @available_if(lambda self: "posteriors" in offers(self.classifier))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:

@@ -11,7 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,10 +35,21 @@ from prevalens.validation import (
     take_items,
 )
 
-__all__ = ["CrossFit", "HoldOut", "LabelledScores", "Scheme", "cross_fit"]
+__all__ = [
+    "CrossFit",
+    "Division",
+    "HoldOut",
+    "LabelledScores",
+    "Scheme",
+    "train_and_score",
+    "warn_of_constant_labels",
+]
 
 #: How many labels a warning names before it says "and so on".
 _NAMED = 10
+
+#: Rows to train on, rows to score.
+Division: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,20 @@ class LabelledScores:
 
 
 class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
-    """A way to get labelled scores of items the classifier has not trained on."""
+    """A way to get labelled scores of items the classifier has not trained on.
+
+    Attributes
+    ----------
+    refits : bool
+        Whether the final classifier is trained on all items, after those that give the scores.
+    """
+
+    refits: bool
+    n_jobs: int | None = None
+
+    @abstractmethod
+    def divide(self, Y: npt.NDArray[np.int8]) -> list[Division]:
+        """Rows to train on and rows to score, in one or more ways; no row is scored twice."""
 
     def fit(
         self, classifier: Any, X: Any, Y: Any, kinds: Kind | Iterable[Kind] = "posteriors"
@@ -92,19 +116,11 @@ class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(classifier, FrozenEstimator):
             scores = _score(classifier, X, Y.shape[1], asked)
             return LabelledScores(classifier, scores, np.arange(len(Y)))
-        labels = [str(name) for name in (range(Y.shape[1]) if names is None else names)]
-        return self._fit(classifier, X, Y, asked, labels)
-
-    @abstractmethod
-    def _fit(
-        self,
-        classifier: Any,
-        X: Any,
-        Y: npt.NDArray[np.int8],
-        kinds: Sequence[Kind],
-        labels: Sequence[str],
-    ) -> LabelledScores:
-        """Train and score; the input has been checked."""
+        divisions = self.divide(Y)
+        warn_of_constant_labels(Y, divisions, names)
+        return train_and_score(
+            classifier, X, Y, divisions, asked, refit=self.refits, n_jobs=self.n_jobs
+        )
 
 
 class CrossFit(Scheme):
@@ -143,6 +159,7 @@ class CrossFit(Scheme):
     """
 
     code = "crossfit"
+    refits = True
 
     def __init__(
         self,
@@ -157,21 +174,14 @@ class CrossFit(Scheme):
         self.seed = seed
         self.n_jobs = n_jobs
 
-    def _fit(
-        self,
-        classifier: Any,
-        X: Any,
-        Y: npt.NDArray[np.int8],
-        kinds: Sequence[Kind],
-        labels: Sequence[str],
-    ) -> LabelledScores:
+    def divide(self, Y: npt.NDArray[np.int8]) -> list[Division]:
+        """Each fold against the others."""
         n_folds = check_int(self.n_folds, "n_folds", minimum=2)
-        fold_of = np.asarray(stratified_folds(Y, n_folds, order=self.order, seed=self.seed))
-        held_out = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
-        fitted, scores = cross_fit(
-            classifier, X, Y, held_out, kinds, labels=labels, n_jobs=self.n_jobs
-        )
-        return LabelledScores(fitted, scores, np.arange(len(Y)))
+        fold_of = stratified_folds(Y, n_folds, order=self.order, seed=self.seed)
+        return [
+            (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold))
+            for fold in range(n_folds)
+        ]
 
 
 class HoldOut(Scheme):
@@ -217,82 +227,72 @@ class HoldOut(Scheme):
         self.order = order
         self.seed = seed
 
-    def _fit(
-        self,
-        classifier: Any,
-        X: Any,
-        Y: npt.NDArray[np.int8],
-        kinds: Sequence[Kind],
-        labels: Sequence[str],
-    ) -> LabelledScores:
+    @property
+    def refits(self) -> bool:  # type: ignore[override]
+        """Whether the final classifier is trained on all items."""
+        return self.refit
+
+    def divide(self, Y: npt.NDArray[np.int8]) -> list[Division]:
+        """The rest against the items kept."""
         fraction = check_fraction(self.fraction, "fraction")
-        rest, held = stratified_holdout(Y, fraction, order=self.order, seed=self.seed)
-        _warn_of_constant_labels([Y[rest]], labels)
-        fitted = train(classifier, take_items(X, rest), Y[rest])
-        scores = _score(fitted, take_items(X, held), Y.shape[1], kinds)
-        final = train(classifier, X, Y) if self.refit else fitted
-        return LabelledScores(final, scores, np.asarray(held))
+        return [stratified_holdout(Y, fraction, order=self.order, seed=self.seed)]
 
 
-def cross_fit(
+def train_and_score(
     classifier: Any,
     X: Any,
     Y: npt.NDArray[np.int8],
-    held_out: Sequence[npt.NDArray[Any]],
+    divisions: Sequence[Division],
     kinds: Sequence[Kind],
     *,
-    labels: Sequence[str],
+    refit: bool = True,
     n_jobs: int | None = None,
-) -> tuple[Any, dict[Kind, Scores]]:
-    """Train on all items, and score each part by a classifier trained on the rest.
+) -> LabelledScores:
+    """Train a classifier on each division and score the rows it has not seen.
 
     Parameters
     ----------
     classifier : multi-label classifier
     X : items
     Y : 0/1 array of int8, shape (n_items, n_labels)
-    held_out : list of int arrays
-        The rows of each part; together every row once.
+    divisions : list of (rows to train on, rows to score)
+        No row may be scored twice.
     kinds : list of {"votes", "posteriors"}
-    labels : list of str
-        What to call the labels in a warning.
+    refit : bool
+        Whether one more classifier is trained, on all items; otherwise the last one is handed
+        back.
     n_jobs : int, optional
-
-    Returns
-    -------
-    classifier, scores
-        Trained on all items; for each kind the out-of-fold scores of all items.
     """
-    everything = np.arange(len(Y))
-    rests = [np.setdiff1d(everything, rows) for rows in held_out]
-    _warn_of_constant_labels([Y[rest] for rest in rests], labels)
-    jobs = [delayed(_train_and_score)(classifier, X, Y, everything, None, ())]
-    jobs += [
-        delayed(_train_and_score)(classifier, X, Y, rest, rows, kinds)
-        for rest, rows in zip(rests, held_out, strict=True)
-    ]
-    (fitted, _), *parts = Parallel(n_jobs=n_jobs)(jobs)
-    order = np.argsort(np.concatenate(held_out), kind="stable")
+    everything, nothing = np.arange(len(Y)), np.zeros(0, dtype=np.intp)
+    work = [*divisions, (everything, nothing)] if refit else list(divisions)
+    results = Parallel(n_jobs=n_jobs)(
+        delayed(_one_division)(classifier, X, Y, rest, held, kinds, keep=number == len(work) - 1)
+        for number, (rest, held) in enumerate(work)
+    )
+    rows = np.concatenate([held for _, held in divisions])
+    order = np.argsort(rows, kind="stable")
+    parts = [scores for _, scores in results[: len(divisions)]]
     joined = {
-        kind: Scores(np.concatenate([scores[kind].values for _, scores in parts])[order], kind)
+        kind: Scores(np.concatenate([part[kind].values for part in parts])[order], kind)
         for kind in kinds
     }
-    return fitted, joined
+    return LabelledScores(results[-1][0], joined, rows[order])
 
 
-def _train_and_score(
+def _one_division(
     classifier: Any,
     X: Any,
     Y: npt.NDArray[np.int8],
-    training: npt.NDArray[Any],
-    scored: npt.NDArray[Any] | None,
+    rest: npt.NDArray[Any],
+    held: npt.NDArray[Any],
     kinds: Sequence[Kind],
+    *,
+    keep: bool,
 ) -> tuple[Any, dict[Kind, Scores]]:
-    """One fold's work; only a classifier that scores nothing here is of use to the caller."""
-    fitted = train(classifier, take_items(X, training), Y[training])
-    if scored is None:
-        return fitted, {}
-    return None, _score(fitted, take_items(X, scored), Y.shape[1], kinds)
+    fitted = train(classifier, take_items(X, rest), Y[rest])
+    scores = _score(fitted, take_items(X, held), Y.shape[1], kinds) if len(held) else {}
+    # What nobody needs is not sent back from another process.
+    return (fitted if keep else None), scores
 
 
 def _score(classifier: Any, X: Any, n_labels: int, kinds: Sequence[Kind]) -> dict[Kind, Scores]:
@@ -312,15 +312,16 @@ def _check_kinds(classifier: Any, kinds: Kind | Iterable[Kind]) -> tuple[Kind, .
     return asked
 
 
-def _warn_of_constant_labels(
-    training_parts: Sequence[npt.NDArray[np.int8]], labels: Sequence[str]
+def warn_of_constant_labels(
+    Y: npt.NDArray[np.int8], divisions: Sequence[Division], names: Iterable[Any] | None = None
 ) -> None:
-    """Name the labels that some classifier cannot learn, and in how many of the parts."""
-    times = np.sum([constant_labels(part) for part in training_parts], axis=0)
+    """Name the labels that some classifier cannot learn, and in how many of the divisions."""
+    times = np.sum([constant_labels(Y[rest]) for rest, _ in divisions], axis=0)
     affected = np.flatnonzero(times)
     if len(affected) == 0:
         return
-    named = [f"{labels[j]} (in {times[j]} of {len(training_parts)})" for j in affected[:_NAMED]]
+    labels = list(range(Y.shape[1]) if names is None else names)
+    named = [f"{labels[j]} (in {times[j]} of {len(divisions)})" for j in affected[:_NAMED]]
     more = f" and {len(affected) - _NAMED} more" if len(affected) > _NAMED else ""
     warnings.warn(
         f"Labels without both a positive and a negative item in a training part: "
