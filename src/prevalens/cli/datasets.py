@@ -21,7 +21,7 @@ from prevalens.datasets.home import DataNotFoundError, data_home
 __all__ = ["command"]
 
 _SHOWN_LABELS = 10
-_TABLE_WIDTH = 104
+_TABLE_WIDTH = 120
 
 
 @click.command("datasets")

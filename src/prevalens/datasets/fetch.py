@@ -57,7 +57,7 @@ def download(
     sha256: str | None = None,
     timeout: float = 30.0,
     retries: int = 3,
-    wait: float = 1.0,
+    wait: float = 0.5,
     schemes: tuple[str, ...] = _SCHEMES,
 ) -> Path:
     """Fetch a file.

@@ -33,6 +33,8 @@ _CHUNK = 2**20
 
 def malformed(path: str | Path, line: int | None, what: str) -> FormatError:
     """The error for a damaged file: its name, the line (from 1) and what is wrong there."""
+    # The words of another parser may come in several lines.
+    what = " ".join(what.split())
     place = f"{path}" if line is None else f"{path}, line {line}"
     return FormatError(f"{place}: {what}")
 
@@ -72,12 +74,12 @@ def opened(path: str | Path) -> Iterator[IO[bytes]]:
         raise InputError(f"There is no file {path}.") from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder, not a file.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise malformed(
-            path, None, f"the compressed data is damaged or cut off ({error})."
-        ) from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        # The system numbers its errors, the decompressors do not.
+        if getattr(error, "errno", None) is None:
+            what = f"the compressed data is damaged or cut off ({error})."
+            raise malformed(path, None, what) from error
+        raise InputError(f"{path} cannot be read: {error}.") from error
 
 
 def read_bytes(path: str | Path) -> bytes:

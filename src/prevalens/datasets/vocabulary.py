@@ -11,10 +11,10 @@ WORDS_PER_SUBJECT = 12
 
 #: From frequent to rare, as are the words of each.
 _SUBJECTS = {
-    "billing": "invoice charge payment amount card bill receipt fee paid tax currency statement",
+    "billing": "invoice charge payment balance card overdue receipt fee paid tax cost statement",
     "login": "password account sign reset locked username code link email access session expired",
     "delivery": "parcel courier shipment tracking late address warehouse box arrived van dock lost",
-    "refund": "money return cancel back credit claim dispute approve policy reimburse owed gift",
+    "refund": "money return cancel rebate credit claim dispute approve policy reimburse owed gift",
     "app": "phone update screen install button version android tablet swipe icon menu notification",
     "crash": "error freeze restart bug fails report trace unexpected closes exception hang corrupt",
     "speed": "slow loading minutes timeout lag wait forever spinner performance queue delay server",

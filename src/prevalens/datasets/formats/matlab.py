@@ -1,13 +1,18 @@
-"""MATLAB files (up to version 7) with a data and a target matrix."""
+"""MATLAB files of version 5 to 7 with a data and a target matrix.
+
+The parser is our own, for matrices of numbers only, because scipy's crashes the interpreter on
+some damaged files.
+"""
 
 from __future__ import annotations
 
-import io
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.collection import Collection
@@ -15,6 +20,19 @@ from prevalens.datasets.dataset import Parts
 from prevalens.datasets.files import about, malformed, read_bytes
 
 __all__ = ["matlab_parts", "read_matlab"]
+
+_HEADER = 128
+_MATRIX, _COMPRESSED = 14, 15
+#: numpy type of the numbers in a data element, by its type number.
+_NUMBERS = dict(enumerate(("i1", "u1", "i2", "u2", "i4", "u4", "f4"), start=1)) | {
+    9: "f8",
+    12: "i8",
+    13: "u8",
+}
+_SPARSE = 5
+#: Classes of full matrices: double, single, and whole numbers of one to eight bytes.
+_FULL = range(6, 16)
+_COMPLEX = 0x0800
 
 
 def read_matlab(path: str | Path, *, data: str = "data", target: str = "target") -> Collection:
@@ -44,27 +62,94 @@ def read_matlab(path: str | Path, *, data: str = "data", target: str = "target")
         return Collection(X, np.where(Y == -1, 0, Y))
 
 
-def _variables(path: Path, data: str, target: str) -> tuple[Any, Any]:
-    content = read_bytes(path)
-    try:
-        found = scipy.io.loadmat(io.BytesIO(content), variable_names=[data, target])
-    except NotImplementedError:
-        what = "this is a MATLAB 7.3 file; save it with the option -v7."
-        raise malformed(path, None, what) from None
-    # The parser answers a damaged file with whatever its innermost step stumbles over.
-    except Exception as error:
-        raise malformed(path, None, f"this is no readable MATLAB file ({error}).") from error
-    for name in (data, target):
-        if name not in found:
-            raise malformed(path, None, f"there is no variable {name!r} in it.")
-        if found[name].ndim != 2 or found[name].dtype.kind not in "biuf":
-            raise malformed(path, None, f"the variable {name!r} is not a matrix of numbers.")
-    return found[data], found[target]
-
-
 def matlab_parts(data: Path, *, n_train: int) -> Parts:
     """Training and test items of a MATLAB file whose first `n_train` rows are for training."""
     whole = read_matlab(data)
     if whole.n_items <= n_train:
         raise malformed(data, None, f"there are {whole.n_items} rows, {n_train} are for training.")
     return Parts(whole.take(slice(None, n_train)), whole.take(slice(n_train, None)))
+
+
+def _variables(path: Path, *wanted: str) -> list[Any]:
+    content = read_bytes(path)
+    if content[:10] == b"MATLAB 7.3":
+        what = "this is a MATLAB 7.3 file; save it with the option -v7."
+        raise malformed(path, None, what)
+    order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
+    if order is None:
+        raise malformed(path, None, "this is no MATLAB file of version 5 to 7.")
+    try:
+        found = dict(_matrices(content[_HEADER:], order, wanted))
+    # Sizes that do not fit show as values numpy or zlib cannot take.
+    except (ValueError, IndexError, OverflowError, zlib.error) as error:
+        raise malformed(path, None, f"the MATLAB file is damaged ({error}).") from error
+    for name in wanted:
+        if name not in found:
+            raise malformed(path, None, f"there is no matrix of numbers {name!r} in it.")
+    return [found[name] for name in wanted]
+
+
+def _matrices(content: bytes, order: str, wanted: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Name and value of the wanted variables that are matrices of numbers."""
+    for kind, inner in _elements(content, order):
+        if kind == _COMPRESSED:
+            yield from _matrices(zlib.decompress(inner), order, wanted)
+        elif kind == _MATRIX:
+            parts = _elements(inner, order)
+            flags = int(_numbers(*_next(parts), order)[0])
+            dimensions = _numbers(*_next(parts), order)
+            name = _next(parts)[1].decode("latin-1")
+            if name in wanted and len(dimensions) == 2 and not flags & _COMPLEX:
+                shape = (int(dimensions[0]), int(dimensions[1]))
+                value = _value(flags & 0xFF, shape, parts, order)
+                if value is not None:
+                    yield name, value
+
+
+def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
+    """Type number and content of each data element."""
+    at = 0
+    while at + 8 <= len(content):
+        kind, size = (int(one) for one in np.frombuffer(content, f"{order}u4", 2, at))
+        # A small element has its size in the upper half of the type, and its content at once.
+        start = at + 8
+        if kind >> 16:
+            kind, size, start = kind & 0xFFFF, kind >> 16, at + 4
+        if start + size > len(content):
+            raise ValueError("it ends inside a variable")
+        yield kind, content[start : start + size]
+        # Elements start at multiples of 8, but for compressed ones.
+        at = start + size if kind == _COMPRESSED else -(-(start + size) // 8) * 8
+    if at < len(content):
+        raise ValueError("it ends inside a variable")
+
+
+def _next(parts: Iterator[tuple[int, bytes]]) -> tuple[int, bytes]:
+    for part in parts:
+        return part
+    raise ValueError("a variable is incomplete")
+
+
+def _numbers(kind: int, content: bytes, order: str) -> npt.NDArray[Any]:
+    if kind not in _NUMBERS:
+        raise ValueError(f"numbers of the unknown type {kind}")
+    return np.frombuffer(content, order + _NUMBERS[kind])
+
+
+def _value(
+    kind: int, shape: tuple[int, int], parts: Iterator[tuple[int, bytes]], order: str
+) -> Any:
+    """A matrix, column after column in the file; None for anything but numbers."""
+    if kind in _FULL:
+        flat = _numbers(*_next(parts), order)
+        return flat.reshape(shape, order="F").astype(np.float64)
+    if kind != _SPARSE:
+        return None
+    rows, offsets = (_numbers(*_next(parts), order).astype(np.int64) for _ in range(2))
+    values = _numbers(*_next(parts), order).astype(np.float64)
+    stored = int(offsets[-1])
+    if stored > min(len(rows), len(values)) or stored < 0:
+        raise ValueError("a sparse matrix has too few entries")
+    matrix = sp.csc_matrix((values[:stored], rows[:stored], offsets), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix

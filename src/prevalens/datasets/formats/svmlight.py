@@ -217,7 +217,7 @@ def _collection(parsed: _Parsed, n_features: int, base: int, names: dict[int, st
                 what = f"the label {label} is not among the {len(names)} labels given."
                 raise malformed(parsed.path, parsed.lines[i], what)
             Y[i, column[label]] = 1
-    if n_features == 0:
+    if n_features == 0 and not len(parsed.columns):
         raise malformed(parsed.path, None, "no item has a feature.")
     with about(parsed.path):
         return Collection(parsed.matrix(n_features, base), Y, names.values())
