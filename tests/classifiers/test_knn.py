@@ -30,7 +30,7 @@ def test_the_joint_output_divided_by_the_evidence_is_the_posterior():
     X, Y = data()
     posterior = MLkNN(3).fit(X, Y)
     joint = MLkNN(3, output="joint").fit(X, Y)
-    counts = posterior._count(X)
+    counts = posterior._count(posterior.neighbours_.kneighbors(X, return_distance=False))
     labels = np.arange(4)
     evidence = (1 - joint.prior_) * joint.likelihood_[0][labels, counts]
     evidence += joint.prior_ * joint.likelihood_[1][labels, counts]
@@ -43,7 +43,8 @@ def test_an_item_is_not_its_own_neighbour_even_among_copies():
     # Three copies of each item: with k = 2 the neighbours of a copy are the other two.
     X = np.repeat(np.arange(4.0), 3)[:, np.newaxis]
     Y = np.tile([[1], [0], [0]], (4, 1))
-    counts = MLkNN(2).fit(X, Y)._count(None)
+    model = MLkNN(2).fit(X, Y)
+    counts = model._count(model._search(X, 2)[1])
     np.testing.assert_array_equal(counts.ravel(), np.tile([0, 1, 1], 4))
 
 
@@ -64,6 +65,24 @@ def test_sparse_items_have_the_same_neighbours(metric):
     dense = MLkNN(3, metric=metric).fit(X, Y)
     sparse = MLkNN(3, metric=metric).fit(sp.csr_matrix(X), Y)
     np.testing.assert_allclose(sparse.predict_proba(sp.csr_matrix(X)), dense.predict_proba(X))
+
+
+def test_many_settings_are_trained_with_one_search_each_way():
+    X, Y = data()
+    settings = [
+        {"k": 3},
+        {"k": 7, "s": 0.5},
+        {"k": 1, "exclude_self": False},
+        {"k": 5, "metric": "cosine"},
+        {"k": 7, "output": "joint"},
+    ]
+    together = list(MLkNN().fit_settings(settings, X, Y))
+    for setting, model in zip(settings, together, strict=True):
+        alone = MLkNN(**setting).fit(X, Y)
+        assert model.get_params() == alone.get_params()
+        np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+        np.testing.assert_array_equal(model.likelihood_, alone.likelihood_)
+    assert together[0].neighbours_ is together[1].neighbours_ is together[4].neighbours_
 
 
 def test_too_many_neighbours_are_refused():

@@ -60,16 +60,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         X : array or sparse matrix, shape (n_items, n_features)
         Y : 0/1 array, shape (n_items, n_labels)
         """
-        if Y is None:
-            raise InputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None; give "
-                "one row of 0/1 per item."
-            )
-        X = self._check_items(X, reset=True)
-        Y = check_binary_matrix(Y)
-        check_same_length(count_items(X), "X", Y.shape[0], "Y")
-        self.n_labels_ = Y.shape[1]
-        self.classes_ = np.arange(max(self.n_labels_, 2))
+        X, Y = self._check_training(X, Y)
         self._fit(X, Y)
         return self
 
@@ -99,6 +90,20 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     def _offers_posteriors(self) -> bool:
         """False where a part inside has no posteriors; then there is no `predict_proba`."""
         return True
+
+    def _check_training(self, X: Any, Y: Any) -> tuple[Any, npt.NDArray[np.int8]]:
+        """Labelled items in form; what is remembered of them is set."""
+        if Y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; give "
+                "one row of 0/1 per item."
+            )
+        X = self._check_items(X, reset=True)
+        Y = check_binary_matrix(Y)
+        check_same_length(count_items(X), "X", Y.shape[0], "Y")
+        self.n_labels_ = Y.shape[1]
+        self.classes_ = np.arange(max(self.n_labels_, 2))
+        return X, Y
 
     def _check_items(self, X: Any, *, reset: bool) -> Any:
         if is_texts(X):

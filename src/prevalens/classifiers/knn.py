@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from prevalens.classifiers.base import MultiLabelClassifier
@@ -85,15 +87,37 @@ class MLkNN(MultiLabelClassifier):
         self.exclude_self = exclude_self
         self.n_jobs = n_jobs
 
+    def fit_settings(
+        self, settings: Sequence[Mapping[str, Any]], X: Any, Y: Any
+    ) -> Iterator[MLkNN]:
+        """Train with each of several settings; those of one metric share their neighbour search."""
+        models = [clone(self).set_params(**setting) for setting in settings]
+        checked = [model._check_training(X, Y) for model in models]
+        searches: dict[Any, tuple[Any, npt.NDArray[np.intp]]] = {}
+        for model, (items, labels) in zip(models, checked, strict=True):
+            model._check_parameters(items.shape[0])
+            kind = (model.metric, model.exclude_self)
+            if kind not in searches:
+                alike = [other.k for other in models if (other.metric, other.exclude_self) == kind]
+                searches[kind] = model._search(items, max(alike))
+            model._learn(*searches[kind], labels)
+            yield model
+
     def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
         self._check_parameters(X.shape[0])
-        self.neighbours_ = NearestNeighbors(
-            n_neighbors=self.k, metric=self.metric, n_jobs=self.n_jobs
-        ).fit(X)
+        self._learn(*self._search(X, self.k), Y)
+
+    def _search(self, X: Any, k: int) -> tuple[Any, npt.NDArray[np.intp]]:
+        """An index of the items, and the k nearest of each, nearest first."""
+        index = NearestNeighbors(n_neighbors=k, metric=self.metric, n_jobs=self.n_jobs).fit(X)
+        nearest = index.kneighbors(None if self.exclude_self else X, return_distance=False)
+        return index, nearest
+
+    def _learn(self, index: Any, nearest: npt.NDArray[np.intp], Y: npt.NDArray[np.int8]) -> None:
+        self.neighbours_ = index
         self._Y = Y
-        counts = self._count(None if self.exclude_self else X)
         self.prior_ = (self.s + Y.sum(axis=0)) / (2 * self.s + len(Y))
-        self.likelihood_ = _likelihood(counts, Y, self.k, self.s)
+        self.likelihood_ = _likelihood(self._count(nearest), Y, self.k, self.s)
         evidence = self.likelihood_ * np.stack([1 - self.prior_, self.prior_])[:, :, np.newaxis]
         self._joint = evidence[1]
         self._posterior = evidence[1] / evidence.sum(axis=0)
@@ -110,17 +134,16 @@ class MLkNN(MultiLabelClassifier):
                 f"from (n_samples = {n_items}); lower k or give more items."
             )
 
-    def _count(self, X: Any) -> npt.NDArray[np.intp]:
-        """How many neighbours carry each label; None stands for the training items."""
-        neighbours = self.neighbours_.kneighbors(X, return_distance=False)
-        n_items = len(neighbours)
+    def _count(self, nearest: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        """How many of the k nearest carry each label."""
+        nearest = nearest[:, : self.k]
         operator = sp.csr_array(
             (
-                np.ones(neighbours.size, dtype=np.int32),
-                neighbours.ravel(),
-                np.arange(0, neighbours.size + 1, self.k),
+                np.ones(nearest.size, dtype=np.int32),
+                nearest.ravel(),
+                np.arange(0, nearest.size + 1, self.k),
             ),
-            shape=(n_items, len(self._Y)),
+            shape=(len(nearest), len(self._Y)),
         )
         return np.asarray(operator @ self._Y.astype(np.int32), dtype=np.intp)
 
@@ -131,7 +154,8 @@ class MLkNN(MultiLabelClassifier):
         return self._look_up(X, self._posterior >= 0.5)
 
     def _look_up(self, X: Any, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return table[np.arange(self.n_labels_), self._count(X)]
+        nearest = self.neighbours_.kneighbors(X, n_neighbors=self.k, return_distance=False)
+        return table[np.arange(self.n_labels_), self._count(nearest)]
 
 
 def _likelihood(
