@@ -85,5 +85,5 @@ def test_other_names_and_unknown_names() -> None:
         assert lookup(other).name == name
     with pytest.raises(InputError, match="no dataset 'yeats'; did you mean 'yeast'"):
         lookup("yeats")
-    with pytest.raises(InputError, match=r"see datasets\.names\(\)"):
+    with pytest.raises(InputError, match=r"see prevalens\.datasets\.names\(\)"):
         lookup("qqqq")

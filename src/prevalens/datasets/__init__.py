@@ -1,9 +1,8 @@
 """Datasets: the fifteen of the paper by name, files of all usual formats, and generated data.
 
 `load` gives a named dataset, `read` one file, `synthetic` generated data; `text_pipeline` is the
-paper's preparation of texts. The readers of single formats, for their further options:
-`read_mulan`, `read_meka`, `read_svmlight`, `read_matlab`, `read_reuters`, `read_ohsumed`,
-`read_csv`, `read_jsonl`, `read_parquet`.
+paper's preparation of texts. `read_mulan`, `read_meka`, `read_svmlight`, `read_matlab`,
+`read_reuters` and `read_ohsumed` are the readers of single formats, with all their options.
 """
 
 from prevalens.datasets.comparison import Comparison, compare, figures
@@ -16,7 +15,6 @@ from prevalens.datasets.formats.mulan import read_mulan
 from prevalens.datasets.formats.ohsumed import read_ohsumed
 from prevalens.datasets.formats.reuters import read_reuters
 from prevalens.datasets.formats.svmlight import read_svmlight
-from prevalens.datasets.formats.tables import read_csv, read_jsonl, read_parquet
 from prevalens.datasets.generated import synthetic
 from prevalens.datasets.home import DataNotFoundError, data_home
 from prevalens.datasets.loading import load
@@ -37,13 +35,10 @@ __all__ = [
     "load",
     "names",
     "read",
-    "read_csv",
-    "read_jsonl",
     "read_matlab",
     "read_meka",
     "read_mulan",
     "read_ohsumed",
-    "read_parquet",
     "read_reuters",
     "read_svmlight",
     "synthetic",

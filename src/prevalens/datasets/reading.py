@@ -16,7 +16,7 @@ from prevalens.datasets.formats.mulan import by_names, label_names
 from prevalens.datasets.formats.ohsumed import read_ohsumed
 from prevalens.datasets.formats.reuters import read_reuters
 from prevalens.datasets.formats.svmlight import read_svmlight
-from prevalens.datasets.formats.tables import read_csv, read_jsonl, read_parquet
+from prevalens.datasets.formats.tables import csv_table, jsonl_table, parquet_table
 from prevalens.validation import InputError, check_choice
 
 __all__ = ["read"]
@@ -170,15 +170,15 @@ def _read_svmlight(path: Path, labels: Iterable[str] | None = None) -> Collectio
 
 
 def _read_csv(path: Path, delimiter: str | None = None, **choice: Any) -> Collection:
-    return read_csv(path, delimiter=delimiter).collection(**choice)
+    return csv_table(path, delimiter=delimiter).collection(**choice)
 
 
 def _read_jsonl(path: Path, **choice: Any) -> Collection:
-    return read_jsonl(path).collection(**choice)
+    return jsonl_table(path).collection(**choice)
 
 
 def _read_parquet(path: Path, **choice: Any) -> Collection:
-    return read_parquet(path).collection(**choice)
+    return parquet_table(path).collection(**choice)
 
 
 _TABLE = ("labels", "tags", "text", "features", "sep")

@@ -118,7 +118,9 @@ def lookup(name: str) -> Entry:
     if found is None:
         close = difflib.get_close_matches(str(name).lower(), [*entries, *ALIASES], n=3)
         hint = (
-            f"did you mean {' or '.join(map(repr, close))}?" if close else "see datasets.names()."
+            f"did you mean {' or '.join(map(repr, close))}?"
+            if close
+            else "see prevalens.datasets.names()."
         )
         raise InputError(f"There is no dataset {name!r}; {hint}")
     return found

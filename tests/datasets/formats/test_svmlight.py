@@ -90,7 +90,7 @@ def test_round_trip_with_scikit_learn(
         ("1 12\n", "line 1: expected features"),
         ("1 1:2\n1 1:x\n", "line 2: the feature '1:x' is not a number"),
         ("1 1:nan\n", "line 1: the feature '1:nan' is not a number"),
-        ("1 1:1 1:2\n", "an item names a feature twice"),
+        ("1 1:1 1:2\n", "line 1: feature 1 stands twice"),
         ("1\n", "no item has a feature"),
         ("3 2 2\n0 0:1\n", "line 1: the first line promises 3 items, but there are 1"),
         ("1 2 1\n0 5:1\n", ""),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.datasets.formats.tables import Table, read_csv, read_jsonl, read_parquet
+from prevalens.datasets.formats.tables import Table, csv_table, jsonl_table, parquet_table
 from prevalens.validation import FormatError, InputError, PrevalensWarning
 
 CSV = "id,x,z,y0,y1\na,1.5,2,0,1\nb,-3,4e1,1,0\n"
@@ -25,7 +25,7 @@ def write(tmp_path: Path, content: str, name: str = "f.csv") -> Path:
 
 
 def test_label_and_feature_columns(tmp_path: Path) -> None:
-    table = read_csv(write(tmp_path, CSV))
+    table = csv_table(write(tmp_path, CSV))
     found = table.collection(labels=["y1", "y0"], features=["z", "x"])
     assert found.labels == ("y1", "y0")
     assert found.features == ("z", "x")
@@ -34,7 +34,7 @@ def test_label_and_feature_columns(tmp_path: Path) -> None:
 
 
 def test_pattern_of_labels_and_all_other_columns(tmp_path: Path) -> None:
-    found = read_csv(write(tmp_path, CSV.replace("id,", ",")), delimiter=",")
+    found = csv_table(write(tmp_path, CSV.replace("id,", ",")), delimiter=",")
     # A column without a name holds row numbers, not a feature.
     assert found.collection(labels="y*").features == ("x", "z")
 
@@ -42,12 +42,12 @@ def test_pattern_of_labels_and_all_other_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_delimiters_are_read_from_the_header(tmp_path: Path, delimiter: str) -> None:
     content = CSV.replace(",", delimiter)
-    assert list(read_csv(write(tmp_path, content)).columns) == ["id", "x", "z", "y0", "y1"]
+    assert list(csv_table(write(tmp_path, content)).columns) == ["id", "x", "z", "y0", "y1"]
 
 
 def test_tab_separated_by_name(tmp_path: Path) -> None:
     path = write(tmp_path, "a,b;c\ty\n1\t0\n", "f.tsv")
-    assert read_csv(path).collection(labels=["y"]).features == ("a,b;c",)
+    assert csv_table(path).collection(labels=["y"]).features == ("a,b;c",)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_json_lines(tmp_path: Path) -> None:
     ]
     path = tmp_path / "f.jsonl"
     path.write_bytes(gzip.compress(("\n".join(map(json.dumps, rows)) + "\n\n").encode()))
-    table = read_jsonl(path)
+    table = jsonl_table(path)
     assert table.collection(tags="tags", text="text").Y.tolist() == [[1, 1], [0, 0], [0, 0]]
     assert table.collection(labels=["y"], text="text").Y.tolist() == [[1], [0], [0]]
 
@@ -95,17 +95,17 @@ def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     columns = {"x": [1, 2], "tags": [["a"], []], "y": [True, False], "text": ["one", "two"]}
     parquet.write_table(pa.table(columns), path)
-    table = read_parquet(path)
+    table = parquet_table(path)
     assert table.collection(tags="tags", text="text").Y.tolist() == [[1], [0]]
     found = table.collection(labels=["y"], features=["x"])
     assert found.X.tolist() == [[1.0], [2.0]]
     assert found.Y.tolist() == [[1], [0]]
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(FormatError, match=r"f\.parquet: this is no readable Parquet file"):
-        read_parquet(path)
+        parquet_table(path)
     parquet.write_table(pa.table({"x": pa.array([], pa.float64())}), path)
     with pytest.raises(FormatError, match="there are no items"):
-        read_parquet(path)
+        parquet_table(path)
 
 
 def test_parquet_without_pyarrow_names_the_extra(
@@ -113,7 +113,7 @@ def test_parquet_without_pyarrow_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(InputError, match=r'pip install "prevalens\[frames\]"'):
-        read_parquet(write(tmp_path, "", "f.parquet"))
+        parquet_table(write(tmp_path, "", "f.parquet"))
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"))
@@ -132,7 +132,7 @@ def test_round_trip_of_texts_and_tags(
     (folder / "f.csv").write_bytes(stream.getvalue().encode())
     lines = [json.dumps({"text": text, "tags": sorted(tags)}) for text, tags in rows]
     (folder / "f.jsonl").write_text("\n".join(lines))
-    for table in (read_csv(folder / "f.csv"), read_jsonl(folder / "f.jsonl")):
+    for table in (csv_table(folder / "f.csv"), jsonl_table(folder / "f.jsonl")):
         found = table.collection(tags="tags", text="text")
         assert found.X.tolist() == [text for text, _ in rows]
         assert [set(np.array(found.labels)[row == 1]) for row in found.Y] == [t for _, t in rows]
@@ -141,7 +141,7 @@ def test_round_trip_of_texts_and_tags(
 def test_long_texts_are_read(tmp_path: Path) -> None:
     before = csv.field_size_limit()
     path = write(tmp_path, f"text,y\n{'x' * 200_000},1\n")
-    assert len(read_csv(path).collection(text="text", labels=["y"]).X[0]) == 200_000
+    assert len(csv_table(path).collection(text="text", labels=["y"]).X[0]) == 200_000
     assert csv.field_size_limit() == before
 
 
@@ -163,7 +163,7 @@ def test_long_texts_are_read(tmp_path: Path) -> None:
 )
 def test_bad_csv_is_one_sentence(tmp_path: Path, content: str, words: str) -> None:
     with pytest.raises(FormatError, match=rf"f\.csv.*{words}"):
-        read_csv(write(tmp_path, content)).collection(labels=["y"])
+        csv_table(write(tmp_path, content)).collection(labels=["y"])
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_bad_csv_is_one_sentence(tmp_path: Path, content: str, words: str) -> No
 )
 def test_bad_json_lines_are_one_sentence(tmp_path: Path, content: str, words: str) -> None:
     with pytest.raises(FormatError, match=rf"f\.jsonl.*{words}"):
-        read_jsonl(write(tmp_path, content, "f.jsonl")).collection(tags="tags", text="text")
+        jsonl_table(write(tmp_path, content, "f.jsonl")).collection(tags="tags", text="text")
 
 
 @pytest.mark.parametrize(

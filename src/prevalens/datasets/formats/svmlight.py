@@ -61,8 +61,11 @@ class _Parsed:
         matrix = sp.csr_matrix(
             (self.values, columns, offsets), shape=(len(self.counts), n_features)
         )
-        if len(self.values) != len(np.unique(self._rows() * n_features + columns)):
-            raise malformed(self.path, None, "an item names a feature twice.")
+        keys = np.sort(self._rows() * n_features + columns)
+        repeated = np.flatnonzero(keys[1:] == keys[:-1])
+        if len(repeated):
+            row, column = divmod(int(keys[repeated[0]]), n_features)
+            raise malformed(self.path, self.lines[row], f"feature {column + base} stands twice.")
         matrix.sort_indices()
         return matrix
 
@@ -149,7 +152,8 @@ def _split(path: Path, number: int, content: str) -> tuple[list[int], str]:
     rest = content[len(start) :] if has_labels else content
     if has_labels and not _LABELS.fullmatch(start):
         raise malformed(path, number, f"expected label numbers, got {start[:40]!r}.")
-    rest = _QUERY.sub("", rest, count=1)
+    query = _QUERY.match(rest)
+    rest = rest[query.end() :] if query else rest
     if not _FEATURES.fullmatch(rest):
         raise malformed(path, number, f"expected features as number:value, got {rest[:40]!r}.")
     labels = [int(float(label)) for label in start.split(",")] if has_labels else []

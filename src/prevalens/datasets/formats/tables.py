@@ -22,7 +22,7 @@ from prevalens.collection import Collection
 from prevalens.datasets.files import about, malformed, read_bytes, read_text
 from prevalens.validation import FormatError, InputError, PrevalensWarning
 
-__all__ = ["Table", "read_csv", "read_jsonl", "read_parquet"]
+__all__ = ["Table", "csv_table", "jsonl_table", "parquet_table"]
 
 _YES = {"1", "1.0", "true", "yes"}
 _NO = {"0", "0.0", "false", "no"}
@@ -203,7 +203,7 @@ class Table:
         return malformed(self.path, None, f"the feature {name!r} is not a column of numbers.")
 
 
-def read_csv(path: str | Path, *, delimiter: str | None = None) -> Table:
+def csv_table(path: str | Path, *, delimiter: str | None = None) -> Table:
     """Read a CSV file with a header line, plain or compressed.
 
     Parameters
@@ -261,7 +261,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
             raise malformed(path, 1, f"two columns are called {name!r}.")
 
 
-def read_jsonl(path: str | Path) -> Table:
+def jsonl_table(path: str | Path) -> Table:
     """Read JSON lines, plain or compressed: one object per line; a missing key is null."""
     path = Path(path)
     rows: list[dict[str, Any]] = []
@@ -286,7 +286,7 @@ def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
     return value
 
 
-def read_parquet(path: str | Path) -> Table:
+def parquet_table(path: str | Path) -> Table:
     """Read a Parquet file; needs pyarrow (``pip install "prevalens[frames]"``)."""
     path = Path(path)
     try:
