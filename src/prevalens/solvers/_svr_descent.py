@@ -376,8 +376,11 @@ def _bracket(slope: Any, low_slope: Array, high_slope: Array, enough: Array) -> 
     """
     low, high = np.zeros_like(low_slope), np.ones_like(low_slope)
     found = np.zeros(len(low), dtype=bool)
-    for _ in range(_LENGTH_SEARCHES):
+    for search in range(_LENGTH_SEARCHES):
         share = np.clip(low_slope / (low_slope - high_slope), 0.1, 0.9)
+        if search > 1:
+            # A nearly singular system can ask for steps too long by many orders of magnitude.
+            share[low == 0.0] = 0.03
         middle = np.where(found, low, low + share * (high - low))
         here = slope(middle)
         found |= np.abs(here) <= enough
