@@ -60,6 +60,7 @@ def test_errors_come_through_for_the_main_program(tmp_path: Path) -> None:
 
 
 def test_failed_download_comes_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("PREVALENS_MIRROR", "http://127.0.0.1:9")
     monkeypatch.setattr("prevalens.datasets.fetch.time.sleep", lambda seconds: None)
     result = run("yeast", "--download", home=tmp_path)

@@ -89,7 +89,7 @@ def test_only_values_written_as_their_number_are_in_numbers() -> None:
     [
         (["@relation r"], "no line @data"),
         (["@data"], "no @attribute is declared"),
-        (["@attribute a"], "line 1: an attribute needs a name and a type"),
+        (["@attribute lonely"], "line 1: an attribute needs a name and a type"),
         (["@attribute a {0,1"], "line 1: .*'a' lack a closing brace"),
         (["@attribute a {0,0}"], "line 1: .*declares a value twice"),
         (["@attribute a {}"], "line 1: .*cannot be read"),

@@ -15,7 +15,7 @@ from prevalens.datasets.files import malformed
 __all__ = ["QUOTED", "Attribute", "is_content", "parse_header", "short", "split_cells", "unquoted"]
 
 QUOTED = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
-_ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s{{]+)\s*(.+)", re.IGNORECASE | re.DOTALL)
+_ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s{{]++)\s*(.+)", re.IGNORECASE | re.DOTALL)
 _KEYWORD = re.compile(r"\s*@(relation|attribute|data)\b", re.IGNORECASE)
 _CELL = re.compile(rf"\s*({QUOTED}|[^,'\"]*?)\s*(,|$)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
