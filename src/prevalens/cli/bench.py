@@ -1,0 +1,236 @@
+"""`prevalens bench`: run a plan, cell by cell, and go on where it was left."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from prevalens.errors import InputError
+from prevalens.experiments.cells import Cell
+from prevalens.experiments.plan import Plan, read_plan
+from prevalens.experiments.runner import Keys, Summary, plan_records, run_plan
+from prevalens.experiments.store import Store
+from prevalens.experiments.tables import suggestion
+from prevalens.metrics import SHIFT_NAMES
+from prevalens.records import Record, to_rows
+
+__all__ = ["command"]
+
+#: Exit code if some cells failed.
+FAILED = 1
+_FIELDS = ("dataset", "method", "variant", "protocol", "seed")
+_REGIMES = (*SHIFT_NAMES, "all")
+
+
+@click.command()
+@click.argument("plan", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--store",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the results; else NAME-results, with the plan's name.",
+)
+@click.option(
+    "--jobs",
+    default=1,
+    show_default=True,
+    help="Processes; -1 is one per core. The figures do not depend on it.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="FIELD=VALUE,...",
+    help=f"Only these cells. Fields: {', '.join(_FIELDS)}. May be given several times.",
+)
+@click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option("--no-cache", is_flag=True, help="Do not keep the scores of classifiers.")
+def command(
+    plan: Path,
+    folder: Path | None,
+    jobs: int,
+    only: Sequence[str],
+    listing: bool,
+    as_json: bool,
+    no_cache: bool,
+) -> None:
+    """Run the experiments of PLAN, a TOML file.
+
+    Finished cells are kept and skipped when the command is started again, after Ctrl-C, a crash
+    or a change of the plan. Exit code 1 if some cells failed; the others are stored all the same.
+    """
+    read = read_plan(plan)
+    store = Store(folder or Path(f"{read.name}-results"))
+    cells = _chosen(read.cells(), only)
+    if listing:
+        _list(cells, store, as_json=as_json)
+        return
+    summary = _run(read, store, cells, jobs=jobs, remember=not no_cache)
+    records = plan_records(cells, store)
+    if as_json:
+        _print_json(_report(summary, records))
+    else:
+        _print(summary, records, read.metrics[0], store)
+    if summary.failed:
+        sys.exit(FAILED)
+
+
+def _run(plan: Plan, store: Store, cells: list[Cell], *, jobs: int, remember: bool) -> Summary:
+    try:
+        return run_plan(plan, store, n_jobs=jobs, cells=cells, remember=remember)
+    except KeyboardInterrupt:
+        click.echo(
+            f"\nStopped. Finished cells are in {store.folder}; the same command goes on there.",
+            err=True,
+        )
+        raise
+
+
+def _chosen(cells: list[Cell], only: Sequence[str]) -> list[Cell]:
+    """The cells whose fields have one of the values asked for."""
+    wanted: dict[str, list[str]] = {}
+    for text in only:
+        # Methods have commas too; only those before another field divide.
+        for part in re.split(rf",(?=(?:{'|'.join(_FIELDS)})=)", text):
+            field, equals, value = part.partition("=")
+            if not equals or field not in _FIELDS:
+                raise InputError(
+                    f"--only takes FIELD=VALUE with a field of {', '.join(_FIELDS)}; got {part!r}."
+                )
+            wanted.setdefault(field, []).append(value)
+    for field, values in wanted.items():
+        _check_values(field, values, {_fields(cell)[field] for cell in cells})
+    return [
+        cell
+        for cell in cells
+        if all(_fields(cell)[field] in values for field, values in wanted.items())
+    ]
+
+
+def _check_values(field: str, values: Sequence[str], known: set[str]) -> None:
+    for value in values:
+        if value not in known:
+            raise InputError(
+                f"--only {field}={value}: the plan has no such {field}; {suggestion(value, known)}"
+            )
+
+
+def _fields(cell: Cell) -> dict[str, str]:
+    return {
+        "dataset": cell.dataset,
+        "method": cell.method.label,
+        "variant": cell.method.variant,
+        "protocol": cell.protocol.name,
+        "seed": str(cell.seed),
+    }
+
+
+def _list(cells: list[Cell], store: Store, *, as_json: bool) -> None:
+    keys = Keys(cells)
+    rows = [{**_fields(cell), **_state(store, keys[cell])} for cell in cells]
+    if as_json:
+        _print_json(rows)
+        return
+    table = Table(*(name for name in rows[0] if name != "key")) if rows else Table()
+    for row in rows:
+        shown = {**row, "seconds": "" if row["seconds"] is None else f"{row['seconds']:.2f}"}
+        table.add_row(*(Text(value) for name, value in shown.items() if name != "key"))
+    console = Console()
+    console.print(table)
+    done = sum(row["state"] == "done" for row in rows)
+    console.print(f"{done} of {len(rows)} cells are done.", highlight=False)
+
+
+def _state(store: Store, key: str) -> dict[str, Any]:
+    usage = store.usage(key) if key in store else None
+    failed = "failed" if store.failure_log(key).exists() else "to do"
+    return {
+        "state": "done" if key in store else failed,
+        "seconds": None if usage is None else usage.seconds,
+        "key": key,
+    }
+
+
+def _report(summary: Summary, records: list[Record]) -> dict[str, Any]:
+    return {
+        "found": summary.found,
+        "computed": summary.computed,
+        "failed": [
+            {**_fields(one.cell), "reason": one.sentence, "log": str(one.log)}
+            for one in summary.failed
+        ],
+        "records": to_rows(records),
+    }
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=1))
+
+
+def _print(summary: Summary, records: list[Record], metric: str, store: Store) -> None:
+    console = Console()
+    shown = [record for record in records if record.metric == metric]
+    if shown:
+        console.print(_table(shown, metric))
+    console.print(
+        f"{summary.found} cells were there, {summary.computed} were computed, "
+        f"{len(summary.failed)} failed. Results are in {store.folder}.",
+        highlight=False,
+    )
+    for one in summary.failed:
+        console.print(
+            f"Failed: {one.cell}: {one.sentence} ({one.log})", highlight=False, markup=False
+        )
+
+
+def _table(records: list[Record], metric: str) -> Table:
+    """Methods by dataset and protocol, means over all samples of all seeds; the best is bold."""
+    best_of = np.nanmax if metric == "concordance" else np.nanmin
+    table = Table("dataset", "protocol", "method", title=f"{metric.upper()} by shift")
+    for regime in _REGIMES:
+        table.add_column(regime, justify="right")
+    for head, block in _grouped(records, "dataset", "protocol").items():
+        rows = {method[0]: _means(found) for method, found in _grouped(block, "method").items()}
+        values = np.array(list(rows.values()))
+        # A regime without samples has no best.
+        best = [best_of(one) if np.isfinite(one).any() else np.nan for one in values.T]
+        for number, (method, row) in enumerate(rows.items()):
+            figures = map(_figure, row, best)
+            # As texts: a variant in brackets would be taken for markup.
+            names = (*(head if number == 0 else ("", "")), method)
+            table.add_row(*map(Text, names), *figures)
+        table.add_section()
+    return table
+
+
+def _grouped(records: Iterable[Record], *fields: str) -> dict[tuple[str, ...], list[Record]]:
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(tuple(getattr(record, name) for name in fields), []).append(record)
+    return groups
+
+
+def _means(records: list[Record]) -> list[float]:
+    """For each regime the mean over all samples, whatever seed they were drawn with."""
+    means = []
+    for regime in _REGIMES:
+        found = [one for one in records if one.shift == regime and one.n_samples]
+        count = sum(one.n_samples for one in found)
+        total = sum(one.value * one.n_samples for one in found)
+        means.append(total / count if count else float("nan"))
+    return means
+
+
+def _figure(value: float, best: float) -> Text:
+    text = "-" if np.isnan(value) else f"{value:.4f}".removeprefix("0")
+    return Text(text, style="bold" if value == best else "")

@@ -1,0 +1,190 @@
+"""Scores by content: what a classifier has said once need not be computed again.
+
+An entry's name is a checksum of all that the scores depend on: the classifier and its parameters,
+the items and labels it is trained on, the items it is asked about, and the versions of the
+libraries. Entries hold arrays only, no pickled objects, and may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import zipfile
+from collections.abc import Mapping
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from prevalens._version import __version__
+from prevalens.experiments.files import make_folder, sweep, write_whole
+from prevalens.experiments.values import canonical
+
+__all__ = ["ScoreCache", "digest", "identity"]
+
+#: Number of the format; goes up when a change of the package makes old scores wrong.
+_FORMAT = 1
+_VERSIONS = {
+    "prevalens": __version__,
+    **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+}
+#: Parameters that change how long an answer takes and not what it is.
+_WITHOUT_EFFECT = ("n_jobs", "verbose")
+_LIMIT = 4 * 2**30
+
+
+class ScoreCache:
+    """Arrays in a folder, found by a checksum.
+
+    Parameters
+    ----------
+    folder : Path
+    limit : int
+        Bytes that `trim` leaves at most; what has not been used for longest goes first.
+
+    Attributes
+    ----------
+    hits, misses : int
+        How often something was there, and how often not.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     cache = ScoreCache(Path(folder))
+    ...     cache.put("ab12", {"votes": np.ones(2)})
+    ...     cache.get("ab12")["votes"].tolist(), cache.get("cd34")
+    ([1.0, 1.0], None)
+    """
+
+    def __init__(self, folder: Path, *, limit: int = _LIMIT) -> None:
+        self.folder = folder
+        self.limit = limit
+        self.hits = 0
+        self.misses = 0
+
+    def get(self, key: str) -> dict[str, npt.NDArray[Any]] | None:
+        """The arrays of an entry, or None if it is not there or damaged."""
+        path = self._path(key)
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as entry:
+                found = {name: entry[name] for name in entry.files}
+            os.utime(path)
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+            self.misses += 1
+            return None
+        self.hits += 1
+        return found
+
+    def put(self, key: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Keep arrays; a reader sees all of them or none."""
+        content = BytesIO()
+        np.savez(content, allow_pickle=False, **arrays)
+        path = self._path(key)
+        make_folder(path.parent)
+        write_whole(path, content.getvalue())
+
+    def trim(self) -> None:
+        """Delete what was left half-written, and old entries until the rest fits the limit."""
+        for folder in self.folder.glob("*/"):
+            sweep(folder)
+        files = [(path, path.stat()) for path in self.folder.glob("*/*.npz")]
+        excess = sum(stat.st_size for _, stat in files) - self.limit
+        for path, stat in sorted(files, key=lambda one: one[1].st_mtime):
+            if excess <= 0:
+                break
+            path.unlink(missing_ok=True)
+            excess -= stat.st_size
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.npz"
+
+
+def digest(*parts: Any) -> str | None:
+    """Checksum of texts, arrays, sparse matrices and lists of texts; None for anything else.
+
+    Examples
+    --------
+    >>> digest(np.zeros(2)) == digest(np.zeros(2)), digest(np.zeros(2)) == digest(np.zeros((1, 2)))
+    (True, False)
+    """
+    total = hashlib.sha256()
+    for part in (canonical({"format": _FORMAT, "versions": _VERSIONS}), *parts):
+        if not _feed(total, part):
+            return None
+    return total.hexdigest()
+
+
+def _feed(total: Any, part: Any) -> bool:
+    if isinstance(part, str):
+        content = part.encode()
+        total.update(f"text {len(content)}\n".encode() + content)
+        return True
+    if sp.issparse(part) and part.format == "csr":
+        total.update(f"{type(part).__name__} {part.shape}\n".encode())
+        return all(_feed(total, one) for one in (part.data, part.indices, part.indptr))
+    if not isinstance(part, np.ndarray):
+        return False
+    if part.dtype == object:
+        total.update(f"list {len(part)}\n".encode())
+        return part.ndim == 1 and all(isinstance(x, str) and _feed(total, x) for x in part)
+    total.update(f"{part.dtype.str} {part.shape}\n".encode())
+    total.update(np.ascontiguousarray(part).data if part.size else b"")
+    return True
+
+
+class _UnknownError(Exception):
+    """A parameter whose value cannot be told from others."""
+
+
+def identity(part: Any) -> str | None:
+    """A text that is the same for estimators that learn the same, or None if none can be made.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier as Tree
+    >>> identity(Tree(random_state=0)) == identity(Tree(random_state=0)) != identity(Tree())
+    True
+    """
+    try:
+        return canonical({"part": _describe(part)})
+    except _UnknownError:
+        return None
+
+
+def _describe(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return _describe(value.item())
+    if isinstance(value, np.ndarray):
+        return {"array": _known(digest(value))}
+    if isinstance(value, (list, tuple)):
+        return [_describe(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(name): _describe(one) for name, one in value.items()}
+    if inspect.isfunction(value) or inspect.isclass(value):
+        return {"name": _name(value)}
+    if hasattr(value, "get_params"):
+        parameters = value.get_params(deep=False).items()
+        inside = {k: _describe(one) for k, one in parameters if k not in _WITHOUT_EFFECT}
+        return {"class": _name(type(value)), "parameters": inside}
+    raise _UnknownError
+
+
+def _name(value: Any) -> str:
+    """The full name of a class or function; those made on the fly have none."""
+    if "<" in value.__qualname__:
+        raise _UnknownError
+    return f"{value.__module__}.{value.__qualname__}"
+
+
+def _known(text: str | None) -> str:
+    if text is None:
+        raise _UnknownError
+    return text

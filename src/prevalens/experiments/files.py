@@ -1,0 +1,90 @@
+"""Files that are whole or not there: written under another name, renamed when complete."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import time
+from pathlib import Path
+
+from prevalens.validation import InputError
+
+__all__ = ["make_folder", "sweep", "write_whole"]
+
+
+#: How the name of a file that is being written ends.
+_UNFINISHED = ".unfinished"
+#: After this many seconds nobody is still writing it, wherever he may be.
+_ABANDONED = 86_400
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder and those above it, or say why it cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"The folder {path} cannot be made: {error.strerror}.") from error
+    return path
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that whoever looks sees all of it or nothing, also after a crash."""
+    # The name tells who writes, so that others know whether it is abandoned.
+    writer = f"{_host()}.{os.getpid()}.{secrets.token_hex(4)}"
+    temporary = path.with_name(f".{path.name}.{writer}{_UNFINISHED}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def sweep(folder: Path) -> int:
+    """Delete what killed processes have left half-written; return how many files."""
+    count = 0
+    for path in folder.glob(f".*{_UNFINISHED}"):
+        if _is_abandoned(path):
+            path.unlink(missing_ok=True)
+            count += 1
+    return count
+
+
+def _is_abandoned(path: Path) -> bool:
+    *_, host, process, _token, _suffix = path.name.split(".")
+    if host == _host() and os.name == "posix" and process.isdecimal():
+        return not _runs(int(process))
+    try:
+        return time.time() - path.stat().st_mtime > _ABANDONED
+    except FileNotFoundError:
+        return False
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _host() -> str:
+    return socket.gethostname().replace(".", "_")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

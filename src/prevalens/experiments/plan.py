@@ -1,0 +1,263 @@
+"""Plan: an experiment as data, datasets x methods x seeds x protocols, in a file people can read.
+
+    name = "first"
+    datasets = ["emotions", "scene"]
+    seeds = [0, 1]
+    metrics = ["ae", "rae"]
+
+    [[protocols]]
+    name = "ml-app"
+    more_than = 10000
+
+    [[methods]]
+    label = "PCC"
+    expression = "lr+pcc"
+    grid = { classifier__C = [0.1, 1, 10], classifier__class_weight = ["balanced", "None"] }
+    selection = { choose = "together" }
+
+    [overrides.scene.protocols.ml-app]
+    grid = 21
+
+`overrides` say what is different on one dataset: parameters of protocols by their name, and of
+methods by their label the expression, the grid, the selection, or ``skip = true``. `sources`
+name files of one's own that are used as datasets.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from prevalens.datasets.registry import lookup
+from prevalens.experiments.cells import Cell
+from prevalens.experiments.data import Source
+from prevalens.experiments.specs import MethodSpec, ProtocolSpec
+from prevalens.experiments.tables import Table, suggestion
+from prevalens.experiments.toml import to_toml
+from prevalens.metrics import MEASURES
+from prevalens.validation import FormatError, InputError
+
+__all__ = ["Plan", "read_plan"]
+
+_DEFAULT_PROTOCOL = {"name": "ml-app", "more_than": 10_000}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: every method on every dataset with every seed under every protocol.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits, dots, dashes and underscores; results go to a folder of that name.
+    sources : tuple of Source
+        The datasets.
+    methods : tuple of MethodSpec
+    protocols : tuple of ProtocolSpec
+    seeds : tuple of int
+    metrics : tuple of str
+        The first one is shown at the end of a run.
+    overrides : dict
+        By dataset, what is different there; see the head of this file.
+
+    Examples
+    --------
+    >>> methods = [{"expression": "lr+cc"}, {"expression": "lr+pcc"}]
+    >>> plan = Plan.from_dict({"name": "small", "datasets": ["synthetic"], "methods": methods})
+    >>> [str(cell) for cell in plan.cells()]
+    ['synthetic, lr+cc, ml-app, seed 0', 'synthetic, lr+pcc, ml-app, seed 0']
+    """
+
+    name: str
+    sources: tuple[Source, ...]
+    methods: tuple[MethodSpec, ...]
+    protocols: tuple[ProtocolSpec, ...]
+    seeds: tuple[int, ...] = (0,)
+    metrics: tuple[str, ...] = ("ae", "rae")
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(
+        cls, content: Mapping[str, Any], *, where: str = "The plan", folder: str | Path = "."
+    ) -> Plan:
+        """Read a plan from plain values.
+
+        Parameters
+        ----------
+        content : dict
+            As in the file.
+        where : str
+            What to call the plan in an error.
+        folder : str or Path
+            Where relative paths start.
+        """
+        table = Table(content, where)
+        plan = cls(
+            name=_read_name(table),
+            sources=_read_sources(table, Path(folder)),
+            methods=tuple(map(MethodSpec.read, table.tables("methods"))),
+            protocols=tuple(map(ProtocolSpec.read, table.tables("protocols", [_DEFAULT_PROTOCOL]))),
+            seeds=table.wholes("seeds", (0,)),
+            metrics=_read_metrics(table),
+            overrides=table.take("overrides", {}),
+        )
+        table.close()
+        _check_distinct(table, "methods", [one.name for one in plan.methods])
+        _check_distinct(table, "protocols", [one.name for one in plan.protocols])
+        _check_overrides(plan, table)
+        return plan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; the inverse of `from_dict`."""
+        own = {one.name: one.to_table() for one in self.sources if one.train}
+        content = {
+            "name": self.name,
+            "datasets": [one.name for one in self.sources],
+            "seeds": list(self.seeds),
+            "metrics": list(self.metrics),
+            "protocols": [one.to_table() for one in self.protocols],
+            "methods": [one.to_table() for one in self.methods],
+        }
+        further = {"sources": own, "overrides": dict(self.overrides)}
+        return content | {name: value for name, value in further.items() if value}
+
+    def to_toml(self) -> str:
+        """The text of the plan's file."""
+        return to_toml(self.to_dict())
+
+    def cells(self) -> list[Cell]:
+        """All that is to be computed, dataset by dataset; cells that share work are neighbours."""
+        return [
+            Cell(source, method, protocol, seed, self.metrics)
+            for source in self.sources
+            for seed in self.seeds
+            for method in self._methods_on(source.name)
+            for protocol in self._protocols_on(source.name)
+        ]
+
+    def _protocols_on(self, dataset: str) -> list[ProtocolSpec]:
+        changes = self.overrides.get(dataset, {}).get("protocols", {})
+        return [
+            replace(one, parameters={**one.parameters, **changes.get(one.name, {})})
+            for one in self.protocols
+        ]
+
+    def _methods_on(self, dataset: str) -> list[MethodSpec]:
+        changes = self.overrides.get(dataset, {}).get("methods", {})
+        changed = [(one, changes.get(one.label, {})) for one in self.methods]
+        return [_changed(one, change) for one, change in changed if not change.get("skip", False)]
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read a plan from its TOML file; what is wrong there is said in one sentence."""
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"The plan {path} cannot be read: {error.strerror}.") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise FormatError(f"{path}: this is not a TOML file: {error}.") from error
+    return Plan.from_dict(content, where=str(path), folder=path.parent.resolve())
+
+
+def _changed(method: MethodSpec, change: Mapping[str, Any]) -> MethodSpec:
+    return replace(
+        method,
+        expression=change.get("expression", method.expression),
+        grid={**method.grid, **change.get("grid", {})},
+        selection=_merged(method.selection, change.get("selection", {})),
+    )
+
+
+def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables inside are merged too."""
+    merged = dict(base)
+    for name, value in change.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+        merged[name] = _merged(merged[name], value) if both else value
+    return merged
+
+
+def _read_name(table: Table) -> str:
+    name = table.text("name")
+    if not re.fullmatch(r"[\w][\w.-]*", name):
+        table.fail("name", f"must be letters, digits, dots, dashes and underscores; got {name!r}.")
+    return name
+
+
+def _read_sources(table: Table, folder: Path) -> tuple[Source, ...]:
+    own = table.table("sources")
+    files = {name: Source.read(name, own.table(name), folder) for name in own.values}
+    sources = []
+    for name in table.texts("datasets"):
+        if name not in files:
+            try:
+                lookup(name)
+            except InputError as error:
+                table.fail("datasets", f"names {name!r}: {error}")
+        sources.append(files.pop(name, Source(name)))
+    for name in files:
+        own.fail(name, "is not among the datasets of the plan.")
+    return tuple(sources)
+
+
+def _read_metrics(table: Table) -> tuple[str, ...]:
+    metrics = table.texts("metrics", ("ae", "rae"))
+    for name in metrics:
+        if name not in MEASURES:
+            table.fail("metrics", f"names {name!r}; {suggestion(name, MEASURES)}")
+    return metrics
+
+
+def _check_distinct(table: Table, key: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            table.fail(key, f"has {name!r} twice; give each another name or variant.")
+
+
+def _check_overrides(plan: Plan, table: Table) -> None:
+    """Every override changes something that is there, into something that can be read."""
+    overrides = table.table("overrides")
+    for dataset in overrides.values:
+        _check_known(overrides, dataset, [one.name for one in plan.sources])
+        changes = overrides.table(dataset)
+        _check_protocols(changes.table("protocols"), plan.protocols)
+        _check_methods(changes.table("methods"), plan.methods)
+        changes.close()
+
+
+def _check_protocols(changes: Table, protocols: tuple[ProtocolSpec, ...]) -> None:
+    by_name = {one.name: one for one in protocols}
+    for name in changes.values:
+        _check_known(changes, name, by_name)
+        change = changes.table(name)
+        for fixed in ("name", "kind"):
+            if fixed in change.values:
+                change.fail(fixed, "cannot be different on one dataset; only parameters can.")
+        merged = {**by_name[name].to_table(), **change.values}
+        ProtocolSpec.read(Table(merged, change.where, change.key))
+
+
+def _check_methods(changes: Table, methods: tuple[MethodSpec, ...]) -> None:
+    for label in changes.values:
+        _check_known(changes, label, [one.label for one in methods])
+        change = changes.table(label)
+        if not isinstance(change.take("skip", False), bool):
+            change.fail("skip", f"must be true or false; got {change.values['skip']!r}.")
+        for part in ("grid", "selection"):
+            change.table(part)
+        change.take("expression", "")
+        change.close()
+        for method in methods:
+            if method.label == label:
+                merged = _changed(method, change.values).to_table()
+                MethodSpec.read(Table(merged, change.where, change.key))
+
+
+def _check_known(table: Table, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        table.fail(name, f"is not in the plan; {suggestion(name, known)}")

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from prevalens.cli.bench import command
+from prevalens.errors import InputError
+from prevalens.experiments import Store
+
+PLAN = """
+name = "small"
+datasets = ["synthetic"]
+seeds = [0, 1]
+
+[[protocols]]
+name = "ml-app"
+size = 50
+grid = 5
+
+[[methods]]
+expression = "lr+cc"
+
+[[methods]]
+label = "PCC"
+variant = "plain"
+expression = "lr+pcc"
+"""
+
+FAILING = """
+[[protocols]]
+name = "too large"
+kind = "natural"
+size = 1000000
+"""
+
+#: Four cells of a second or so each, so that there is time to kill.
+LONG = """
+name = "long"
+datasets = ["synthetic"]
+seeds = [0, 1]
+
+[[protocols]]
+name = "ml-app"
+more_than = 20000
+
+[[methods]]
+expression = "lr+sld"
+
+[[methods]]
+expression = "lr+pacc"
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+def bench(*arguments: Any) -> Result:
+    return CliRunner().invoke(command, [str(one) for one in arguments])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "cells").iterdir()}
+
+
+def test_a_run_ends_with_a_table_from_the_store(plan: Path, tmp_path: Path) -> None:
+    result = bench(plan, "--store", tmp_path / "out")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    (row,) = [line for line in lines if "PCC [plain]" in line]
+    records = Store(tmp_path / "out").records()
+    found = [one for one in records if (one.metric, one.shift) == ("ae", "all")]
+    mean = sum(one.value for one in found if one.method == "PCC [plain]") / 2
+    assert f"{mean:.4f}".removeprefix("0") in row
+    assert "AE by shift" in result.stdout
+    assert "0 cells were there, 4 were computed, 0 failed." in result.stdout
+    again = bench(plan, "--store", tmp_path / "out")
+    assert "4 cells were there, 0 were computed, 0 failed." in again.stdout
+
+
+def test_results_go_to_a_folder_with_the_plans_name(
+    plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert bench(plan, "--only", "seed=0,method=PCC").exit_code == 0
+    assert len(Store(tmp_path / "small-results")) == 1
+
+
+def test_json_holds_the_records(plan: Path, tmp_path: Path) -> None:
+    result = bench(plan, "--store", tmp_path / "out", "--json", "--only", "seed=1")
+    report = json.loads(result.stdout)
+    assert (report["found"], report["computed"], report["failed"]) == (0, 2, [])
+    assert len(report["records"]) == 2 * 2 * 4
+    assert {row["seed"] for row in report["records"]} == {1}
+
+
+def test_list_shows_what_is_done(plan: Path, tmp_path: Path) -> None:
+    store = tmp_path / "out"
+    before = bench(plan, "--store", store, "--list")
+    assert "0 of 4 cells are done." in before.stdout
+    assert not store.exists()
+    bench(plan, "--store", store, "--only", "method=lr+cc")
+    after = bench(plan, "--store", store, "--list")
+    assert "2 of 4 cells are done." in after.stdout
+    rows = json.loads(bench(plan, "--store", store, "--list", "--json").stdout)
+    states = {(row["method"], row["seed"]): row["state"] for row in rows}
+    assert states["lr+cc", "0"] == states["lr+cc", "1"] == "done"
+    assert states["PCC", "0"] == states["PCC", "1"] == "to do"
+
+
+def test_failed_cells_are_named_and_the_exit_code_says_so(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN + FAILING)
+    store = tmp_path / "out"
+    result = bench(plan, "--store", store, "--only", "seed=0")
+    assert result.exit_code == 1
+    assert "2 were computed, 2 failed." in result.stdout
+    words = " ".join(result.stdout.split())
+    assert "Failed: synthetic, PCC [plain], too large, seed 0: A sample of 1000000" in words
+    assert len(Store(store)) == 2
+    rows = json.loads(bench(plan, "--store", store, "--list", "--json").stdout)
+    assert [row["state"] for row in rows if row["seed"] == "0"] == ["done", "failed"] * 2
+    report = json.loads(bench(plan, "--store", store, "--only", "seed=0", "--json").stdout)
+    assert report["failed"][0]["protocol"] == "too large"
+    assert Path(report["failed"][0]["log"]).is_file()
+
+
+@pytest.mark.parametrize(
+    ("only", "sentence"),
+    [
+        ("seed", "--only takes FIELD=VALUE with a field of dataset, method, .*; got 'seed'"),
+        ("label=PCC", "--only takes FIELD=VALUE .*; got 'label=PCC'"),
+        ("method=PC", "--only method=PC: the plan has no such method; did you mean 'PCC'"),
+        ("seed=7", "--only seed=7: the plan has no such seed; known are 0, 1"),
+    ],
+)
+def test_a_wrong_choice_is_refused(plan: Path, only: str, sentence: str) -> None:
+    result = bench(plan, "--only", only)
+    assert isinstance(result.exception, InputError)
+    with pytest.raises(InputError, match=sentence):
+        raise result.exception
+
+
+def test_methods_with_commas_can_be_chosen(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN.replace('"PCC"', '"rq(pcc,svr),dataset"'))
+    store = tmp_path / "out"
+    given = ("--only", "method=rq(pcc,svr),dataset,seed=0", "--list", "--json")
+    rows = json.loads(bench(plan, "--store", store, *given).stdout)
+    assert [(row["method"], row["seed"]) for row in rows] == [("rq(pcc,svr),dataset", "0")]
+
+
+def test_a_bad_plan_is_one_sentence(plan: Path) -> None:
+    plan.write_text(PLAN.replace("lr+pcc", "lr+pccc"))
+    result = bench(plan)
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception).startswith(f"{plan}: methods[1].expression is 'lr+pccc'")
+
+
+def start(plan: Path, store: Path, jobs: int) -> subprocess.Popen[bytes]:
+    code = "from prevalens.cli.bench import command; command()"
+    arguments = [str(plan), "--store", str(store), "--jobs", str(jobs), "--no-cache"]
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL)
+
+
+def kill_in_the_middle(process: subprocess.Popen[bytes], store: Path, how: int) -> int:
+    end = time.monotonic() + 120
+    while len(Store(store)) < 1 and time.monotonic() < end:
+        time.sleep(0.005)
+    os.kill(process.pid, how)
+    process.wait()
+    return len(Store(store))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    (folder / "long.toml").write_text(LONG)
+    result = bench(folder / "long.toml", "--store", folder / "out")
+    assert result.exit_code == 0
+    return contents(folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("how", "jobs"), [(signal.SIGKILL, 1), (signal.SIGKILL, 2), (signal.SIGINT, 2)]
+)
+def test_killed_and_started_again_it_ends_as_if_never_killed(
+    how: int, jobs: int, tmp_path: Path, uninterrupted: dict[str, bytes]
+) -> None:
+    plan, store = tmp_path / "long.toml", tmp_path / "out"
+    plan.write_text(LONG)
+    done = kill_in_the_middle(start(plan, store, jobs), store, how)
+    assert 1 <= done < 4
+    kept = contents(store)
+    stamps = {path.name: path.stat().st_mtime_ns for path in (store / "cells").glob("[!.]*")}
+    again = start(plan, store, jobs)
+    assert again.wait() == 0
+    assert contents(store) == uninterrupted
+    for name, stamp in stamps.items():
+        assert (store / "cells" / name).stat().st_mtime_ns == stamp
+        assert kept[name] == uninterrupted[name]

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prevalens.experiments import Cell, MethodSpec, ProtocolSpec, Source
+
+SHA = "ab" * 32
+
+numbers = st.integers(0, 100) | st.floats(0, 100)
+cells = st.builds(
+    Cell,
+    source=st.builds(Source, st.sampled_from(["synthetic", "emotions"])),
+    method=st.builds(
+        MethodSpec,
+        label=st.text(min_size=1, max_size=5),
+        expression=st.sampled_from(["lr+cc", "lr+pcc", "lr(C=10)+rq(pcc,svr)"]),
+        grid=st.dictionaries(
+            st.sampled_from(["classifier__C", "classifier__class_weight"]),
+            st.lists(numbers | st.sampled_from(["None", "balanced"]), min_size=1).map(tuple),
+        ),
+        selection=st.dictionaries(st.sampled_from(["validation"]), numbers),
+        variant=st.text(max_size=5),
+    ),
+    protocol=st.builds(
+        ProtocolSpec,
+        name=st.text(min_size=1, max_size=5),
+        kind=st.sampled_from(["ml-app", "natural"]),
+        parameters=st.dictionaries(st.sampled_from(["size", "grid"]), numbers),
+    ),
+    seed=st.integers(0, 5),
+    metrics=st.sampled_from([("ae",), ("ae", "rae")]),
+)
+
+
+@given(cells)
+def test_key_survives_every_journey(cell: Cell) -> None:
+    key = cell.key(SHA)
+    assert pickle.loads(pickle.dumps(cell)).key(SHA) == key
+    assert Cell.from_dict(json.loads(json.dumps(cell.to_dict()))).key(SHA) == key
+    assert Cell.from_dict(cell.to_dict()) == cell
+
+
+@given(cells)
+def test_names_do_not_change_the_key(cell: Cell) -> None:
+    renamed = replace(
+        cell,
+        method=replace(cell.method, label="other", variant="one"),
+        protocol=replace(cell.protocol, name="other"),
+    )
+    assert renamed.key(SHA) == cell.key(SHA)
+
+
+@given(cells, st.sampled_from(["seed", "metrics", "source", "expression", "grid", "parameters"]))
+def test_everything_else_does(cell: Cell, what: str) -> None:
+    other = {
+        "seed": lambda: replace(cell, seed=cell.seed + 1),
+        "metrics": lambda: replace(cell, metrics=("se",)),
+        "source": lambda: replace(cell, source=Source("yeast")),
+        "expression": lambda: replace(cell, method=replace(cell.method, expression="lr+acc")),
+        "grid": lambda: replace(cell, method=replace(cell.method, grid={"classifier__C": (7e3,)})),
+        "parameters": lambda: replace(
+            cell, protocol=replace(cell.protocol, parameters={"repeats": 2})
+        ),
+    }[what]()
+    assert other.key(SHA) != cell.key(SHA)
+    assert cell.key(SHA) != cell.key("cd" * 32)
+
+
+def test_key_is_the_same_in_every_process(make_cell: Callable[..., Cell]) -> None:
+    cell = make_cell()
+    code = (
+        "from prevalens.experiments import *\n"
+        "print(Cell(Source('synthetic'), MethodSpec('lr+pcc', 'lr+pcc'), "
+        "ProtocolSpec('ml-app', 'ml-app', {'grid': 5, 'size': 50}), 0).key('ab' * 32))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert found.strip() == cell.key(SHA)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("lr+pcc", " lr + pcc "), ("lr(C=10)+pcc", "lr( C = 10 )+pcc")]
+)
+def test_blanks_in_an_expression_do_not_matter(
+    make_cell: Callable[..., Cell], left: str, right: str
+) -> None:
+    assert make_cell(expression=left).key(SHA) == make_cell(expression=right).key(SHA)
+
+
+def test_equal_values_of_a_grid_are_equal(make_cell: Callable[..., Cell]) -> None:
+    def with_grid(*values: Any) -> str:
+        return make_cell(method=MethodSpec("a", "lr+pcc", {"classifier__C": values})).key(SHA)
+
+    assert with_grid(1, 10) == with_grid("1", " 10")
+    assert with_grid(1, 10) != with_grid(1.0, 10)
+    assert with_grid(1, 10) != with_grid(10, 1)
+
+
+def test_cells_that_differ_in_the_protocol_share_their_training(
+    make_cell: Callable[..., Cell],
+) -> None:
+    one, other = make_cell(), make_cell(protocol=ProtocolSpec("natural", "natural"))
+    assert one.key(SHA) != other.key(SHA)
+    assert one.training_key() == other.training_key()
+    assert make_cell(seed=1).training_key() != one.training_key()
+
+
+def test_cells_that_differ_in_the_aggregator_share_their_scores(
+    make_cell: Callable[..., Cell],
+) -> None:
+    cc, pcc = make_cell(expression="lr+cc"), make_cell(expression="lr+pcc")
+    assert cc.scores_key() == pcc.scores_key()
+    assert cc.training_key() != pcc.training_key()
+    assert make_cell(expression="lr(C=10)+cc").scores_key() != cc.scores_key()
+
+
+def test_where_files_lie_does_not_matter(make_cell: Callable[..., Cell]) -> None:
+    here = make_cell(source=Source("mine", "/here/train.csv", "/here/test.csv", {"tags": "t"}))
+    there = make_cell(source=Source("mine", "/there/train.csv", "/there/test.csv", {"tags": "t"}))
+    other = make_cell(source=Source("mine", "/here/train.csv", "/here/test.csv", {"tags": "u"}))
+    assert here.key(SHA) == there.key(SHA) != other.key(SHA)
+    assert "/here" not in json.dumps(here.to_dict())

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import copy
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prevalens.experiments import Plan, Source, read_plan
+from prevalens.validation import FormatError, InputError
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "plan.toml"
+
+grids = st.dictionaries(
+    st.sampled_from(["classifier__C", "classifier__class_weight"]),
+    st.lists(
+        st.integers(1, 9) | st.floats(0.1, 9) | st.sampled_from(["None", "balanced", "0.5"]),
+        min_size=1,
+        max_size=3,
+    ),
+    min_size=1,
+)
+names = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
+methods = st.fixed_dictionaries(
+    {"label": names, "expression": st.sampled_from(["lr+cc", "lr+pcc"])},
+    optional={"variant": names, "grid": grids},
+)
+plans = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["a", "b-1.2"]),
+        "datasets": st.lists(
+            st.sampled_from(["emotions", "synthetic", "yeast"]), min_size=1, unique=True
+        ),
+        "methods": st.lists(
+            methods, min_size=1, max_size=3, unique_by=lambda m: (m["label"], m.get("variant"))
+        ),
+    },
+    optional={
+        "seeds": st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True),
+        "metrics": st.lists(st.sampled_from(["ae", "rae", "se"]), min_size=1, unique=True),
+        "protocols": st.just([{"name": "few", "kind": "natural", "n_samples": 3}]),
+    },
+)
+
+
+@given(plans)
+def test_a_plan_survives_the_way_through_its_file(content: dict[str, Any]) -> None:
+    plan = Plan.from_dict(content)
+    again = Plan.from_dict(tomllib.loads(plan.to_toml()))
+    assert again == plan
+    assert again.cells() == plan.cells()
+    assert Plan.from_dict(plan.to_dict()) == plan
+
+
+@given(plans)
+def test_cells_are_all_combinations_once(content: dict[str, Any]) -> None:
+    plan = Plan.from_dict(content)
+    cells = plan.cells()
+    per_dataset = len(plan.methods) * len(plan.protocols) * len(plan.seeds)
+    assert len(cells) == len(plan.sources) * per_dataset
+    assert len(set(map(str, cells))) == len(cells)
+
+
+def test_the_example_is_a_plan() -> None:
+    plan = read_plan(EXAMPLE)
+    assert len(plan.cells()) == 20
+    assert plan.methods[2].grid["classifier__class_weight"] == ("None", "balanced")
+
+
+def test_defaults_are_the_papers_protocol(content: dict[str, Any]) -> None:
+    del content["protocols"]
+    plan = Plan.from_dict(content)
+    (protocol,) = plan.protocols
+    assert (protocol.kind, protocol.parameters) == ("ml-app", {"more_than": 10_000})
+    assert plan.seeds == (0,)
+    assert plan.metrics == ("ae", "rae")
+
+
+def test_an_override_changes_one_dataset_only(content: dict[str, Any]) -> None:
+    content["datasets"] = ["synthetic", "emotions"]
+    content["methods"][1] |= {
+        "grid": {"classifier__C": [1, 10]},
+        "selection": {"validation": 0.3, "protocol": {"name": "ml-app", "repeats": 2}},
+    }
+    content["overrides"] = {
+        "emotions": {
+            "protocols": {"ml-app": {"grid": 21}},
+            "methods": {
+                "lr+cc": {"skip": True},
+                "lr+pcc": {
+                    "grid": {"classifier__C": [5]},
+                    "selection": {"protocol": {"grid": 21}},
+                },
+            },
+        }
+    }
+    plan = Plan.from_dict(content)
+    cells = {(cell.dataset, cell.method.label): cell for cell in plan.cells()}
+    assert ("emotions", "lr+cc") not in cells
+    usual, other = cells["synthetic", "lr+pcc"], cells["emotions", "lr+pcc"]
+    assert usual.protocol.parameters == {"size": 50, "grid": 5}
+    assert other.protocol.parameters == {"size": 50, "grid": 21}
+    assert list(usual.method.grid["classifier__C"]) == [1, 10]
+    assert list(other.method.grid["classifier__C"]) == [5]
+    assert other.method.selection == {
+        "validation": 0.3,
+        "protocol": {"name": "ml-app", "repeats": 2, "grid": 21},
+    }
+    assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
+
+
+def test_files_of_ones_own_lie_beside_the_plan(content: dict[str, Any], tmp_path: Path) -> None:
+    content["datasets"] = ["mine"]
+    content["sources"] = {"mine": {"train": "a.csv", "test": "b.csv", "tags": "topics"}}
+    plan = Plan.from_dict(content, folder=tmp_path)
+    folder = str(tmp_path)
+    expected = Source("mine", f"{folder}/a.csv", f"{folder}/b.csv", {"tags": "topics"})
+    assert plan.sources == (expected,)
+    assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
+
+
+def change(content: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(content)
+    *way, last = [int(step) if step.isdecimal() else step for step in path.split("/")]
+    inner: Any = changed
+    for step in way:
+        inner = inner[step] if isinstance(step, int) else inner.setdefault(step, {})
+    inner[last] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "sentence"),
+    [
+        ("name", "a/b", "name must be letters, digits, dots, dashes and underscores; got 'a/b'."),
+        ("name", 3, "name must be a text; got 3."),
+        ("seed", [1], "seed is not known; did you mean 'seeds'?"),
+        ("seeds", [0.5], "seeds must be a list of whole numbers; it holds 0.5."),
+        ("datasets", "synthetic", "datasets must be a list of texts; got 'synthetic'."),
+        ("datasets", ["emotion"], "datasets names 'emotion': There is no dataset 'emotion'; did"),
+        ("metrics", ["mae"], "metrics names 'mae'; did you mean 'ae'?"),
+        ("methods", [], "methods must be a list of tables, as in [[methods]]; got []."),
+        ("methods/0/expression", 7, "methods[0].expression must be a text; got 7."),
+        (
+            "methods/0/expression",
+            "lr+",
+            "methods[0].expression is 'lr+', which is no method: The text ends too early.",
+        ),
+        (
+            "methods/1/expression",
+            "lr+pccc",
+            "methods[1].expression is 'lr+pccc', which is no method: There is no",
+        ),
+        (
+            "methods/0/exprssion",
+            "a",
+            "methods[0].exprssion is not known; did you mean 'expression'?",
+        ),
+        (
+            "methods/0/grid",
+            {"classifier__c": [1]},
+            "methods[0].grid.classifier__c is no parameter of 'lr+cc'; did you mean 'classifier__",
+        ),
+        (
+            "methods/0/grid",
+            {"classifier__C": 1},
+            "methods[0].grid.classifier__C must be a list of values to try; got 1.",
+        ),
+        (
+            "methods/0/grid",
+            {"classifier__C": ["1 2"]},
+            "methods[0].grid.classifier__C holds '1 2', which is no value: Expected",
+        ),
+        (
+            "methods/0/selection",
+            {"validation": 0.4},
+            "methods[0].selection is given, but there is no grid to select from.",
+        ),
+        ("methods/1", {"expression": "lr+cc"}, "methods has 'lr+cc' twice; give each another"),
+        (
+            "protocols/0/name",
+            "mlapp",
+            "protocols[0].name is 'mlapp', which is no protocol; did you",
+        ),
+        ("protocols/0/kind", "x", "protocols[0].kind is 'x', which is no protocol; known are"),
+        ("protocols/0/sise", 5, "protocols[0].sise is not known; did you mean 'size'?"),
+        ("sources/mine", {"train": "a", "test": "b"}, "sources.mine is not among the datasets"),
+        ("sources/yeast", {}, "sources.yeast has the name of a known dataset; choose another."),
+        ("overrides/yeast", {}, "overrides.yeast is not in the plan; known are synthetic."),
+        (
+            "overrides/synthetic/protocols/ml-ap",
+            {},
+            "overrides.synthetic.protocols.ml-ap is not in the plan; did you mean 'ml-app'?",
+        ),
+        (
+            "overrides/synthetic/protocols/ml-app",
+            {"sise": 3},
+            "overrides.synthetic.protocols.ml-app.sise is not known; did you mean 'size'?",
+        ),
+        (
+            "overrides/synthetic/protocols/ml-app",
+            {"kind": "natural"},
+            "overrides.synthetic.protocols.ml-app.kind cannot be different on one dataset;",
+        ),
+        (
+            "overrides/synthetic/methods/lr+cc",
+            {"skip": 1},
+            "overrides.synthetic.methods.lr+cc.skip must be true or false; got 1.",
+        ),
+        (
+            "overrides/synthetic/methods/lr+cc",
+            {"expression": "lr+xx"},
+            "overrides.synthetic.methods.lr+cc.expression is 'lr+xx', which is no method: There",
+        ),
+        (
+            "overrides/synthetic/methods/lr+cc",
+            {"label": "x"},
+            "overrides.synthetic.methods.lr+cc.label is not known; known are",
+        ),
+        ("overrides", 3, "overrides must be a table; got 3."),
+    ],
+)
+def test_a_bad_plan_gets_one_sentence_with_file_key_and_value(
+    content: dict[str, Any], path: str, value: Any, sentence: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        Plan.from_dict(change(content, path, value), where="plan.toml")
+    assert str(caught.value).startswith(f"plan.toml: {sentence}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text("name = ]")
+    with pytest.raises(FormatError, match=r"plan.toml: this is not a TOML file: .*line 1"):
+        read_plan(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"The plan .*none.toml cannot be read: No such file"):
+        read_plan(tmp_path / "none.toml")
