@@ -1,0 +1,177 @@
+"""Quantifiers of QuaPy inside this package: one per label, or one over label states.
+
+QuaPy (the extra ``quapy``) takes three seconds to import, so it is imported when one of its
+quantifiers is asked for by name, and its objects are known by where their classes come from.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from prevalens.aggregators.base import Aggregator
+from prevalens.samples import Samples
+from prevalens.scores import Kind, Scores
+from prevalens.validation import InputError, take_items
+
+__all__ = ["QuapyPerLabel", "is_quapy", "quapy_estimates"]
+
+_MODULES = (
+    "quapy.method.aggregative",
+    "quapy.method.non_aggregative",
+    "quapy.method.confidence",
+    "quapy.method.meta",
+)
+
+
+class QuapyPerLabel(Aggregator):
+    """One quantifier of QuaPy per label, aggregative or not.
+
+    Parameters
+    ----------
+    quantifier : str or QuaPy quantifier
+        The name of a class of QuaPy such as ``"EMQ"`` or ``"KDEyML"`` (or of a maker on one, such
+        as ``"DMx.HDx"``), or an object, which is copied. With two classes, 0 and 1, per label.
+    classifier : scikit-learn classifier, optional
+        Of aggregative quantifiers. Default: QuaPy's, a logistic regression.
+    params : mapping, optional
+        Further arguments of a quantifier that is given by name.
+
+    Attributes
+    ----------
+    quantifiers_ : list of fitted quantifiers, None where a label is constant
+
+    Notes
+    -----
+    Items are classified once per label for all samples; aggregating is QuaPy's, one sample at a
+    time. A constant label is answered with its constant. Fails where QuaPy does: most of its
+    methods cross-validate in five folds and want at least five positives and five negatives.
+
+    References
+    ----------
+    Moreo, Esuli and Sebastiani, "QuaPy: a Python-based framework for quantification", CIKM 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 40).reshape(-1, 1)
+    >>> items = Scores(X, kind="features")
+    >>> cc = QuapyPerLabel("CC").fit(items, X > 0.5)
+    >>> cc.aggregate(items, Samples.whole(40)).tolist()
+    [[0.5]]
+    """
+
+    consumes: Kind = "features"
+    joint = False
+
+    def __init__(
+        self,
+        quantifier: Any = "EMQ",
+        classifier: Any = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.quantifier = quantifier
+        self.classifier = classifier
+        self.params = params
+
+    @property
+    def code(self) -> str:
+        """The name by which the catalogue knows it."""
+        named = isinstance(self.quantifier, str)
+        return f"quapy:{self.quantifier if named else type(self.quantifier).__name__}"
+
+    def adopt(self, classifier: Any) -> QuapyPerLabel:
+        """A copy whose quantifiers use this single-label classifier."""
+        return QuapyPerLabel(self.quantifier, classifier, params=self.params)
+
+    def make(self) -> Any:
+        """A fresh quantifier of QuaPy."""
+        if isinstance(self.quantifier, str):
+            return self._by_name()
+        if not is_quapy(self.quantifier):
+            raise InputError(f"{self.quantifier!r} is no quantifier of QuaPy, nor the name of one.")
+        made = copy.deepcopy(self.quantifier)
+        if self.classifier is not None:
+            made.set_params(classifier=clone(self.classifier))
+        return made
+
+    def _by_name(self) -> Any:
+        arguments = dict(self.params or {})
+        if self.classifier is not None:
+            arguments["classifier"] = clone(self.classifier)
+        maker = _find(self.quantifier)
+        try:
+            return maker(**arguments)
+        except (TypeError, AssertionError) as error:
+            raise InputError(f"QuaPy's {self.quantifier} cannot be made: {error}") from error
+
+    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+        constant = (self.prevalence_ == 0) | (self.prevalence_ == 1)
+        self.quantifiers_ = [
+            None if constant[j] else self._fit_label(scores.values, Y[:, j].astype(np.int64), j)
+            for j in range(self.n_labels_)
+        ]
+
+    def _fit_label(self, X: Any, y: npt.NDArray[np.int64], label: int) -> Any:
+        quantifier = self.make()
+        try:
+            quantifier.fit(X, y)
+        except (ValueError, AssertionError) as error:
+            raise InputError(
+                f"{self.code} failed on label {label} ({y.sum()} positives of {len(y)}): {error}"
+            ) from error
+        return quantifier
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+        estimates = np.tile(self.prevalence_, (len(samples), 1))
+        for j, quantifier in enumerate(self.quantifiers_):
+            if quantifier is not None and len(samples):
+                estimates[:, j] = quapy_estimates(quantifier, scores.values, samples)[:, 1]
+        return estimates
+
+
+def is_quapy(value: object) -> bool:
+    """Tell whether an object is a quantifier of QuaPy or of a class derived from one."""
+    home = [kind.__module__.partition(".")[0] for kind in type(value).__mro__]
+    return "quapy" in home and hasattr(value, "fit") and hasattr(value, "predict")
+
+
+def quapy_estimates(quantifier: Any, X: Any, samples: Samples) -> npt.NDArray[np.float64]:
+    """Shares of the classes in each sample, shape (n_samples, n_classes).
+
+    Parameters
+    ----------
+    quantifier : fitted quantifier of QuaPy
+    X : items of the pool
+    samples : Samples
+    """
+    if hasattr(quantifier, "classify") and hasattr(quantifier, "aggregate"):
+        scores = quantifier.classify(X)
+        found = [quantifier.aggregate(scores[rows]) for rows in samples]
+    else:
+        found = [quantifier.predict(take_items(X, rows)) for rows in samples]
+    return np.asarray(found, dtype=np.float64).reshape(len(samples), -1)
+
+
+def _find(name: str) -> Any:
+    """The class of QuaPy, or the maker on one, that a name stands for."""
+    first, *rest = name.split(".")
+    for module in _MODULES:
+        try:
+            found = getattr(importlib.import_module(module), first, None)
+        except ImportError as error:
+            raise InputError(
+                f'{name} is a quantifier of QuaPy: pip install "prevalens[quapy]".'
+            ) from error
+        for part in rest:
+            found = getattr(found, part, None)
+        if callable(found):
+            return found
+    raise InputError(f"QuaPy has no quantifier called {name!r}.")

@@ -1,0 +1,307 @@
+"""RQ: regression-based quantification, which corrects the estimates of all labels together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
+
+from prevalens import protocols
+from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.counting import PCC
+from prevalens.aggregators.native import Native, QuantifierLike
+from prevalens.aggregators.quapy_adapter import QuapyPerLabel, is_quapy
+from prevalens.aggregators.regressors import check_regressor
+from prevalens.samples import Samples
+from prevalens.scores import Kind, Scores
+from prevalens.splits import stratified_folds
+from prevalens.validation import InputError, check_rng
+
+__all__ = ["RQ", "Divider", "as_aggregator"]
+
+#: The paper's size of samples.
+SAMPLE_SIZE = 100
+#: Training samples of the regressor at most, over all parts.
+MAX_SAMPLES = 5_000
+#: Folds at most; fewer where a fold would hold less than twice the size of a sample.
+MAX_FOLDS = 5
+_REGRESSOR = "regressor__"
+
+
+class Divider(Protocol):
+    """How labelled items are divided between base and regressor.
+
+    `CrossFit` and `HoldOut` of `prevalens.classifiers` are such.
+    """
+
+    @property
+    def refits(self) -> bool:
+        """Whether the base that answers later is fitted on all items again."""
+
+    def divide(self, Y: npt.NDArray[np.int8]) -> list[tuple[Any, Any]]:
+        """Rows for the base and rows for the regressor, in one or more ways."""
+
+
+@dataclass(frozen=True)
+class _Folds:
+    """Cross-fitting in as many folds as leave samples some choice."""
+
+    seed: int
+
+    refits = True
+
+    def divide(self, Y: npt.NDArray[np.int8]) -> list[tuple[Any, Any]]:
+        if len(Y) < 2:
+            raise InputError("RQ needs at least two labelled items, one for each of its parts.")
+        n_folds = min(max(len(Y) // (2 * SAMPLE_SIZE), 2), MAX_FOLDS)
+        fold_of = stratified_folds(Y, n_folds, seed=self.seed)
+        return [
+            (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold))
+            for fold in range(n_folds)
+        ]
+
+
+class RQ(Aggregator):
+    """Regression-based quantification: a quantifier's estimates, corrected by what they miss.
+
+    Samples of known prevalence are drawn from labelled items that the base quantifier has not
+    learnt from; a regressor learns to turn the base's estimates of all labels into the true
+    prevalences of all labels. An answer is the regressor's, clipped to [0, 1].
+
+    Parameters
+    ----------
+    base : Aggregator, or any quantifier, optional
+        What is corrected: an aggregator such as ``PCC()`` (the default), a quantifier that reads
+        items such as ``HDx()``, any object with ``fit(X, Y)`` and ``quantify(X)``, such as a
+        `prevalens.Quantifier`, or a quantifier of QuaPy, which is used per label.
+    regressor : str or estimator, optional
+        ``"svr"`` (the default), ``"stacked-svr"``, ``"chained-svr"``, ``"ridge"``, ``"lasso"``,
+        ``"rf"``, or any scikit-learn regressor of several outputs.
+    protocol : Protocol, optional
+        Draws the training samples of the regressor, in each part anew. Default: ML-APP with 101
+        prevalences and samples of 100 items (half of a part that has fewer than 200), 5,000
+        samples over all parts.
+    scheme : CrossFit, HoldOut or another `Divider`, optional
+        Keeps base and regressor on different items. Default: cross-fitting in five folds (fewer
+        if a fold would have less than 200 items, but at least two): in each fold the estimates of
+        a base that was fitted on the others, at last a base fitted on all items.
+        ``HoldOut(0.4)`` is the paper's: a base on 60 %, the regressor on 40 %. A base that
+        learns nothing from scores (CC, PCC, uncalibrated SLD) needs no division: all items
+        serve the regressor.
+    random_state : int
+        Of the folds and of the samples.
+
+    Attributes
+    ----------
+    base_ : fitted Aggregator
+    regressor_ : fitted regressor
+    n_training_samples_ : int
+        Pairs of estimates and prevalences that the regressor has learnt from.
+
+    Notes
+    -----
+    Costs one fit of the base per part, one mean per training sample and one regression.
+    Measured on Emotions, Scene, Yeast and Enron (PCC and PACC, support vector and ridge
+    regression): with 20,000 training samples the absolute error is within 2 % of that with 5,000,
+    with 1,000 it is up to 4 % larger, with 500 up to 9 %.
+
+    Fails where the training samples do not look like the samples to come: shifts in which several
+    labels move freely are not in ML-APP; and where labels are too rare to be steered.
+
+    References
+    ----------
+    Moreo, Francisco and Sebastiani, "Multi-label quantification", ACM Transactions on Knowledge
+    Discovery from Data 18, 2023.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Y = (rng.random((600, 2)) < 0.4).astype(int)
+    >>> scores = Scores(0.25 + 0.5 * Y, kind="posteriors")  # right, but too timid
+    >>> rq = RQ(PCC(), "ridge").fit(scores, Y)
+    >>> rq.aggregate(scores, Samples.from_indices([np.flatnonzero(Y[:, 0])], n_items=600)).round(1)
+    array([[1. , 0.4]])
+    """
+
+    code = "rq"
+    joint = True
+
+    def __init__(
+        self,
+        base: Any = None,
+        regressor: Any = None,
+        *,
+        protocol: Any = None,
+        scheme: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.base = base
+        self.regressor = regressor
+        self.protocol = protocol
+        self.scheme = scheme
+        self.random_state = random_state
+
+    @property
+    def consumes(self) -> Kind:  # type: ignore[override]
+        """What the base reads."""
+        return as_aggregator(self.base).consumes
+
+    def fit_settings(
+        self, settings: Sequence[Mapping[str, Any]], scores: Scores, Y: Any
+    ) -> Iterator[RQ]:
+        """Fit one copy with each of several settings; yields them in that order.
+
+        Settings that differ in the regressor alone (``regressor`` or ``regressor__...``) share the
+        base and the training samples.
+        """
+        copies: list[RQ] = [clone(self).set_params(**setting) for setting in settings]
+        for members in _by_base(settings):
+            leader = clone(copies[members[0]]).set_params(regressor=_Recorder())
+            recorded = leader.fit(scores, Y).regressor_
+            regressors = self._fit_regressors(
+                [settings[i] for i in members], [copies[i] for i in members], recorded
+            )
+            for i, regressor in zip(members, regressors, strict=True):
+                for name, value in (_fitted(leader) | {"regressor_": regressor}).items():
+                    setattr(copies[i], name, value)
+        yield from copies
+
+    def _fit_regressors(
+        self, settings: Sequence[Mapping[str, Any]], copies: Sequence[RQ], pairs: _Recorder
+    ) -> Iterator[Any]:
+        """The regressor of each copy; one that can fit many settings together does."""
+        shared = hasattr(self.regressor, "fit_settings")
+        if shared and not any("regressor" in setting for setting in settings):
+            inner = [
+                {name.removeprefix(_REGRESSOR): value for name, value in setting.items()}
+                for setting in (_regressor_part(setting) for setting in settings)
+            ]
+            yield from self.regressor.fit_settings(inner, pairs.X_, pairs.y_)
+            return
+        for copy in copies:
+            yield _fit_regressor(copy.regressor, pairs.X_, pairs.y_)
+
+    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+        base = as_aggregator(self.base)
+        rng = check_rng(self.random_state)
+        estimated, true = [], []
+        parts = self._parts(base, Y)
+        for rest, held in parts:
+            self.base_ = clone(base).fit(scores.take(rest), Y[rest])
+            pool = scores.take(held)
+            samples = self._protocol(pool, len(parts)).draw(Y[held], rng)
+            estimated.append(self.base_.aggregate(pool, samples))
+            true.append(samples.mean(Y[held]))
+        if base.learns and self._divider().refits:
+            self.base_ = clone(base).fit(scores, Y)
+        self.n_training_samples_ = sum(map(len, true))
+        self.regressor_ = _fit_regressor(
+            self.regressor, np.concatenate(estimated), np.concatenate(true)
+        )
+
+    def _parts(self, base: Aggregator, Y: npt.NDArray[np.int8]) -> list[tuple[Any, Any]]:
+        if not base.learns:
+            return [(slice(None), slice(None))]
+        return self._divider().divide(Y)
+
+    def _divider(self) -> Divider:
+        if self.scheme is None:
+            return _Folds(int(check_rng(self.random_state).integers(2**31)))
+        if not (hasattr(self.scheme, "divide") and hasattr(self.scheme, "refits")):
+            raise InputError(
+                f"The scheme must be CrossFit() or HoldOut(), or divide labels alike; got "
+                f"{self.scheme!r}."
+            )
+        divider: Divider = self.scheme
+        return divider
+
+    def _protocol(self, pool: Scores, n_parts: int) -> protocols.Protocol:
+        if self.protocol is None:
+            limit = MAX_SAMPLES // n_parts
+            size = min(SAMPLE_SIZE, max(1, pool.n_items // 2))
+            return protocols.MLAPP(size=size, more_than=limit - 1, max_samples=limit)
+        if not hasattr(self.protocol, "draw"):
+            raise InputError(f"The protocol must have a method draw; got {self.protocol!r}.")
+        protocol: protocols.Protocol = self.protocol
+        return protocol.with_items(pool.values) if pool.kind == "features" else protocol
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+        if len(samples) == 0:
+            return np.empty((0, self.n_labels_))
+        estimated = self.base_.aggregate(scores, samples)
+        return np.asarray(self.regressor_.predict(estimated)).reshape(estimated.shape)
+
+
+class _Recorder(BaseEstimator):  # type: ignore[misc]
+    """A regressor that only remembers what it was to learn from."""
+
+    def fit(self, X: Any, y: Any) -> _Recorder:
+        self.X_, self.y_ = X, y
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return X
+
+
+def as_aggregator(base: Any) -> Aggregator:
+    """An aggregator from an aggregator, a quantifier of QuaPy, any other, or None (PCC)."""
+    if base is None:
+        return PCC()
+    if isinstance(base, Aggregator):
+        return base
+    if is_quapy(base):
+        return QuapyPerLabel(base)
+    if isinstance(base, QuantifierLike) and not isinstance(base, type):
+        return Native(base)
+    raise InputError(
+        f"The base must be an aggregator such as PCC(), or have fit(X, Y) and quantify(X); got "
+        f"{base!r}."
+    )
+
+
+def _fit_regressor(
+    regressor: Any, estimated: npt.NDArray[np.float64], true: npt.NDArray[np.float64]
+) -> Any:
+    regressor = clone(check_regressor(regressor))
+    try:
+        # Regressors of one output want a single column flat.
+        return regressor.fit(estimated, true[:, 0] if true.shape[1] == 1 else true)
+    except ValueError as error:
+        if true.shape[1] == 1 or get_tags(regressor).target_tags.multi_output:
+            raise
+        name = type(regressor).__name__
+        raise InputError(
+            f"{name} answers a single output, but there are {true.shape[1]} labels; wrap it in "
+            "sklearn.multioutput.MultiOutputRegressor."
+        ) from error
+
+
+def _fitted(rq: RQ) -> dict[str, Any]:
+    return {name: value for name, value in vars(rq).items() if name.endswith("_")}
+
+
+def _regressor_part(setting: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in setting.items()
+        if name == "regressor" or name.startswith(_REGRESSOR)
+    }
+
+
+def _by_base(settings: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Positions of the settings that differ in the regressor alone, group by group."""
+    groups: list[tuple[dict[str, Any], list[int]]] = []
+    for i, setting in enumerate(settings):
+        rest = {k: v for k, v in setting.items() if k not in _regressor_part(setting)}
+        for known, members in groups:
+            if known == rest:
+                members.append(i)
+                break
+        else:
+            groups.append((rest, [i]))
+    return [members for _, members in groups]
