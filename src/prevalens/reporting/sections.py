@@ -1,0 +1,202 @@
+"""The sections of a report on results: what is shown, tables, comparison, curves, provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from prevalens.records import Result
+from prevalens.reporting.chart_sections import curves_section
+from prevalens.reporting.checking import column_of, of_one_protocol, ordered_datasets
+from prevalens.reporting.comparison import Comparison, by_variant, compare
+from prevalens.reporting.comparison_layout import (
+    agreement_grid,
+    comparison_grid,
+    orders_grid,
+    outside_grid,
+)
+from prevalens.reporting.formatting import MISSING, count, dataset_title
+from prevalens.reporting.grid import Entry, Grid, Group, Heading, Line
+from prevalens.reporting.layout import long_grid, samples_grid, spread_grid, wide_grid
+from prevalens.reporting.page import Part, Section
+from prevalens.reporting.printed import PAPER, PRINTED_TABLES, TWINS, printed
+from prevalens.reporting.summarise import summarise
+from prevalens.reporting.table import ResultTable
+from prevalens.reporting.words import (
+    about_marks,
+    about_samples,
+    about_shift,
+    about_summaries,
+    measure_title,
+    measure_words,
+)
+
+__all__ = [
+    "comparison_section",
+    "provenance_section",
+    "report_sections",
+    "results_section",
+    "tables_of",
+]
+
+#: More columns than this side by side are hard to read.
+_WIDEST = 18
+
+
+def tables_of(
+    results: Iterable[Result], *, metric: str = "ae", protocol: str | None = None
+) -> dict[str, ResultTable]:
+    """One table for each way the results were run.
+
+    The corrected Tmc2007_500 does not count in averages where the release that the paper used is
+    there too, as it is the same data.
+    """
+    tables = {}
+    for variant, found in by_variant(results).items():
+        datasets = {result.dataset for result in found}
+        left_out = [name for name, twin in TWINS.items() if twin in datasets and name in datasets]
+        tables[variant] = summarise(found, metric=metric, protocol=protocol, left_out=left_out)
+    return tables
+
+
+def report_sections(
+    results: Iterable[Result],
+    *,
+    metric: str = "ae",
+    protocol: str | None = None,
+    paper_table: str | None = None,
+    reasons: Mapping[tuple[str, str], str] | None = None,
+) -> list[Section]:
+    """All sections of a report on the results of one table.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        At most one for each dataset, method, variant and seed.
+    metric : str
+    protocol : str, optional
+        Needed if the results are under several.
+    paper_table : str, optional
+        The printed table to put them beside, one of `PRINTED_TABLES`. A table of another measure
+        is not compared with.
+    reasons : mapping of (dataset, method) to str, optional
+        What to write beside cells that differ from the printed ones.
+    """
+    chosen = of_one_protocol(results, metric, protocol)
+    tables = tables_of(chosen, metric=metric)
+    sections = [results_section(tables)]
+    if paper_table is not None and printed(paper_table).metric == metric:
+        comparison = compare(tables, printed(paper_table))
+        sections.append(comparison_section(comparison, paper_table, reasons=reasons))
+    sections.append(curves_section(chosen, metric=metric))
+    sections.append(provenance_section(chosen, tables))
+    return sections
+
+
+def results_section(tables: Mapping[str, ResultTable]) -> Section:
+    """What the figures mean, and one table for each way the results were run."""
+    first = next(iter(tables.values()))
+    words = [
+        measure_words(first.metric),
+        about_samples(first),
+        about_shift(),
+        about_marks(),
+        about_summaries(first),
+    ]
+    grids: list[Part] = []
+    for name, table in tables.items():
+        how = f", {name}" if len(tables) > 1 else ""
+        caption = f"{measure_title(table.metric)} by dataset and shift, {table.protocol}{how}."
+        grids.append(_fitting(table, caption))
+    return Section("Results", (*filter(None, words), *grids))
+
+
+def _fitting(table: ResultTable, caption: str) -> Grid:
+    side_by_side = len(table.columns) * len(table.regimes) <= _WIDEST
+    return wide_grid(table, caption) if side_by_side else long_grid(table, caption)
+
+
+def comparison_section(
+    comparison: Comparison,
+    table: str,
+    *,
+    within: float = 0.15,
+    reasons: Mapping[tuple[str, str], str] | None = None,
+) -> Section:
+    """Ours beside the paper's: cell by cell, how many agree, which do not, and the order."""
+    source = f"The printed values are those of {PAPER}: {PRINTED_TABLES[table]}."
+    outside = [
+        outside_grid(comparison, name, within=within, reasons=reasons)
+        for name in comparison.sources
+    ]
+    return Section(
+        "Beside the paper",
+        (
+            source,
+            comparison_grid(comparison, within=within),
+            agreement_grid(comparison),
+            *outside,
+            orders_grid({"": comparison}),
+        ),
+    )
+
+
+def provenance_section(results: Sequence[Result], tables: Mapping[str, ResultTable]) -> Section:
+    """Where the figures come from: samples, seeds, methods, versions, data and time."""
+    first = next(iter(tables.values()))
+    spreads = [
+        spread_grid(table, f"Standard deviation between seeds, {name}.")
+        for name, table in tables.items()
+        if any(cell and cell.spread is not None for row in table.rows for cell in row.cells)
+    ]
+    return Section(
+        "Where the figures come from",
+        (samples_grid(first), *spreads, _methods_grid(results), _runs_grid(results)),
+    )
+
+
+def _methods_grid(results: Sequence[Result]) -> Grid:
+    methods: dict[str, set[str]] = {}
+    for result in results:
+        methods.setdefault(column_of(result), set()).add(result.expression)
+    lines = [
+        Line(name, (Entry("; ".join(sorted(expressions))),))
+        for name, expressions in methods.items()
+    ]
+    return Grid(
+        caption="The methods in the words of the catalogue.",
+        stub="method",
+        headings=((Heading("expression", words=True),),),
+        groups=(Group(tuple(lines)),),
+    )
+
+
+def _runs_grid(results: Sequence[Result]) -> Grid:
+    heads = ("seeds", "results", "seconds", "version", "data SHA-256")
+    lines = []
+    for dataset in ordered_datasets(results):
+        own = [result for result in results if result.dataset == dataset]
+        entries = (
+            Entry(_joined(str(result.seed) for result in own)),
+            Entry(count(len(own))),
+            Entry(_seconds(own)),
+            Entry(_joined(result.version for result in own)),
+            Entry(_joined(result.data_sha[:12] for result in own)),
+        )
+        lines.append(Line(dataset_title(dataset), entries))
+    return Grid(
+        caption="The runs behind the figures.",
+        stub="dataset",
+        headings=(tuple(map(Heading, heads)),),
+        groups=(Group(tuple(lines)),),
+    )
+
+
+def _joined(words: Iterable[str]) -> str:
+    return ", ".join(sorted(filter(None, set(words)))) or MISSING
+
+
+def _seconds(results: Sequence[Result]) -> str:
+    known = [
+        r.usage["seconds"] for r in results if isinstance(r.usage.get("seconds"), (int, float))
+    ]
+    return f"{sum(known):,.0f}" if known else MISSING

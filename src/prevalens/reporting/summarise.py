@@ -1,0 +1,230 @@
+"""summarise: from results per sample to a table of means by dataset and shift regime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from prevalens.metrics import SHIFT_NAMES, shift_bins
+from prevalens.records import Result
+from prevalens.reporting.checking import (
+    column_of,
+    in_order,
+    of_one_protocol,
+    ordered_columns,
+    ordered_datasets,
+)
+from prevalens.reporting.formatting import dataset_title
+from prevalens.reporting.significance import Part, mark, p_value, pair
+from prevalens.reporting.table import (
+    Kind,
+    ResultTable,
+    TableCell,
+    TableRow,
+    larger_is_better,
+    ranks,
+)
+from prevalens.validation import check_choice
+
+__all__ = ["REGIMES", "summarise"]
+
+#: What a row may be about: one of the paper's shift regimes, or all samples.
+REGIMES = (*SHIFT_NAMES, "all")
+
+#: The samples of one cell: a part for each seed, in a pooled row for each dataset and seed.
+Parts: TypeAlias = dict[Hashable, Part]
+
+
+def summarise(
+    results: Iterable[Result],
+    *,
+    metric: str = "ae",
+    protocol: str | None = None,
+    methods: Sequence[str] | None = None,
+    datasets: Sequence[str] | None = None,
+    regimes: Sequence[str] = SHIFT_NAMES,
+    left_out: Collection[str] = (),
+) -> ResultTable:
+    """Mean errors by dataset and shift regime, with marks, averages and ranks.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        At most one for each dataset, method (with its variant) and seed; of one protocol.
+    metric : str
+        Which of the results' errors.
+    protocol : str, optional
+        Which protocol's results; needed if there are several.
+    methods, datasets : sequence of str, optional
+        Which columns and rows, in this order; all of them if left out, first those of the paper.
+    regimes : sequence of {"low", "mid", "high", "all"}
+        By default the three equal-width intervals of each dataset's shifts.
+    left_out : collection of str
+        Datasets that are shown but do not count in averages and ranks.
+
+    Returns
+    -------
+    ResultTable
+
+    Notes
+    -----
+    The best method of a row is tested against every other on the samples they share, with a
+    Wilcoxon signed-rank test; methods with other samples are not tested, and a note says so.
+    Averages and ranks are over the datasets on which every method has a result. The average
+    pooled over samples is the one the paper prints. O(n log n) in the number of samples.
+
+    Examples
+    --------
+    >>> shift = np.array([0.0, 0.1, 0.2, 0.3])
+    >>> def result(method, error):
+    ...     return Result("scene", "ml-app", method, "", 0, shift, {"ae": shift + error})
+    >>> table = summarise([result("PCC", 0.01), result("CC", 0.02)])
+    >>> table.cell("scene", "low", "PCC").best
+    True
+    """
+    chosen = of_one_protocol(results, metric, protocol)
+    for regime in regimes:
+        check_choice(regime, "regimes", REGIMES)
+    columns = in_order(ordered_columns(chosen), methods, "method")
+    names = in_order(ordered_datasets(chosen), datasets, "dataset")
+    parts = _cut(chosen, metric, regimes)
+    rows = [
+        _row(
+            dataset, shift, [parts.get((dataset, shift, column), {}) for column in columns], metric
+        )
+        for dataset in names
+        for shift in regimes
+    ]
+    table = ResultTable(metric, chosen[0].protocol, columns, tuple(rows))
+    counted = [row for row in rows if row.complete and row.dataset not in left_out]
+    return replace(
+        table,
+        summaries=tuple(_summaries(table, counted, parts)),
+        notes=tuple(_notes(table, counted, left_out)),
+    )
+
+
+def _cut(
+    results: Sequence[Result], metric: str, regimes: Sequence[str]
+) -> dict[tuple[str, str, str], Parts]:
+    """Errors and shifts by dataset, regime and column, and there by seed."""
+    parts: dict[tuple[str, str, str], Parts] = {}
+    for result in results:
+        bins = shift_bins(result.shift)
+        for regime in regimes:
+            inside = np.full(bins.shape, True) if regime == "all" else bins == REGIMES.index(regime)
+            if inside.any():
+                cut = Part(result.shift[inside], np.asarray(result.errors[metric])[inside])
+                key = (result.dataset, regime, column_of(result))
+                parts.setdefault(key, {})[result.seed] = cut
+    return parts
+
+
+def _row(dataset: str, shift: str, parts: Sequence[Parts], metric: str) -> TableRow:
+    cells = [_cell(part) if part else None for part in parts]
+    return TableRow(dataset, shift, _judged(cells, parts, metric))
+
+
+def _cell(parts: Parts) -> TableCell:
+    means = tuple(float(np.mean(part.errors, dtype=np.float64)) for part in parts.values())
+    return TableCell(
+        value=float(np.mean(means)),
+        by_seed=means,
+        n_samples=sum(part.errors.size for part in parts.values()),
+    )
+
+
+def _with_best(cells: Sequence[TableCell | None], metric: str) -> list[TableCell | None]:
+    pick: Callable[..., float] = max if larger_is_better(metric) else min
+    best = pick((cell.value for cell in cells if cell is not None), default=np.nan)
+    return [cell and replace(cell, best=cell.value == best) for cell in cells]
+
+
+def _judged(
+    cells: Sequence[TableCell | None], parts: Sequence[Parts], metric: str
+) -> tuple[TableCell | None, ...]:
+    """The cells of a row with the best found and every other tested against it."""
+    judged = _with_best(cells, metric)
+    best = next((i for i, cell in enumerate(judged) if cell is not None and cell.best), 0)
+    for i, cell in enumerate(judged):
+        if cell is not None and not cell.best:
+            shared = pair(parts[best], parts[i])
+            p = None if shared is None else p_value(*shared)
+            judged[i] = replace(cell, p_value=p, mark=mark(p))
+    return tuple(judged)
+
+
+def _summaries(
+    table: ResultTable, counted: Sequence[TableRow], parts: dict[tuple[str, str, str], Parts]
+) -> Iterable[TableRow]:
+    for regime in table.regimes:
+        rows = [row for row in counted if row.shift == regime]
+        if rows:
+            full = [[cell for cell in row.cells if cell is not None] for row in rows]
+            values = [[cell.value for cell in cells] for cells in full]
+            yield _pooled(table, regime, rows, parts)
+            yield _mean_row("mean", regime, values, table.metric)
+            places = [ranks(cells, table.metric).tolist() for cells in full]
+            # The smallest mean rank is the best one, whatever is measured.
+            yield _mean_row("rank", regime, places, "rank")
+
+
+def _pooled(
+    table: ResultTable,
+    regime: str,
+    rows: Sequence[TableRow],
+    parts: dict[tuple[str, str, str], Parts],
+) -> TableRow:
+    """Mean over the samples of all datasets; a dataset run with more seeds counts no more."""
+    pooled: list[Parts] = []
+    cells: list[TableCell | None] = []
+    for i, column in enumerate(table.columns):
+        column_cells = [row.cells[i] for row in rows]
+        cells.append(_weighted([cell for cell in column_cells if cell is not None]))
+        pooled.append(
+            {
+                (row.dataset, seed): part
+                for row in rows
+                for seed, part in parts[row.dataset, regime, column].items()
+            }
+        )
+    judged = _judged(cells, pooled, table.metric)
+    return TableRow("", regime, judged, "pooled", len(rows))
+
+
+def _weighted(cells: Sequence[TableCell]) -> TableCell:
+    weights = [cell.n_samples / len(cell.by_seed) for cell in cells]
+    value = np.average([cell.value for cell in cells], weights=weights)
+    return TableCell(float(value), n_samples=sum(cell.n_samples for cell in cells))
+
+
+def _mean_row(kind: Kind, regime: str, values: list[list[float]], metric: str) -> TableRow:
+    means = [TableCell(float(value)) for value in np.mean(values, axis=0)]
+    return TableRow("", regime, tuple(_with_best(means, metric)), kind, len(values))
+
+
+def _notes(
+    table: ResultTable, counted: Sequence[TableRow], left_out: Collection[str]
+) -> Iterable[str]:
+    untested = sum(
+        cell is not None and cell.mark == "untested" for row in table.rows for cell in row.cells
+    )
+    if untested:
+        yield (
+            f"{untested} of the results were measured on other samples than the best of their row "
+            "and could not be tested against it."
+        )
+    averaged = {row.dataset for row in counted}
+    partial = [name for name in table.datasets if name not in averaged and name not in left_out]
+    if partial:
+        yield f"Not in averages and ranks, as not every method has a result: {_titles(partial)}."
+    aside = [name for name in table.datasets if name in left_out]
+    if aside:
+        yield f"Shown, but left out of averages and ranks: {_titles(aside)}."
+
+
+def _titles(names: Iterable[str]) -> str:
+    return ", ".join(map(dataset_title, names))
