@@ -1,5 +1,67 @@
-"""prevalens."""
+"""Multi-label quantification: how frequent each label is in a batch whose mix has moved.
+
+For people who count: train on labelled items, then estimate the prevalence of every label in
+unlabelled batches.
+
+    from prevalens import Quantifier, datasets
+
+    data = datasets.load("synthetic")
+    quantifier = Quantifier().fit(data.train.X, data.train.Y)
+    quantifier.quantify(data.test.X)
+
+Names are loaded when they are first used, so that ``import prevalens`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from prevalens._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from prevalens import aggregators, classifiers, datasets, metrics, protocols
+    from prevalens.catalogue import parse
+    from prevalens.collection import Collection
+    from prevalens.estimate import PrevalenceEstimate
+    from prevalens.evaluation import evaluate
+    from prevalens.quantifier import Quantifier
+    from prevalens.samples import Samples
+    from prevalens.scores import Scores
+
+_HOMES = {
+    "Collection": "prevalens.collection",
+    "PrevalenceEstimate": "prevalens.estimate",
+    "Quantifier": "prevalens.quantifier",
+    "Samples": "prevalens.samples",
+    "Scores": "prevalens.scores",
+    "evaluate": "prevalens.evaluation",
+    "parse": "prevalens.catalogue",
+}
+_ROOMS = ("aggregators", "classifiers", "datasets", "metrics", "protocols")
+
+__all__ = [
+    "Collection",
+    "PrevalenceEstimate",
+    "Quantifier",
+    "Samples",
+    "Scores",
+    "__version__",
+    "aggregators",
+    "classifiers",
+    "datasets",
+    "evaluate",
+    "metrics",
+    "parse",
+    "protocols",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"prevalens.{name}")
+    raise AttributeError(f"module 'prevalens' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,1 +1,61 @@
-"""Room: cli."""
+"""The command line: one file per command, loaded when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from prevalens._version import __version__
+from prevalens.errors import PrevalensError
+
+__all__ = ["main"]
+
+#: Name of each command and its one-line help, so that ``--help`` need not load them.
+COMMANDS = {
+    "datasets": "List, describe and check the datasets.",
+    "demo": "Train and evaluate on built-in data: a first look.",
+    "methods": "List the parts of methods and what they do.",
+}
+
+#: Exit code of a refusal; click uses it for bad options too.
+REFUSED = 2
+
+
+class _Lazy(click.Group):
+    """A group that imports a command's file only when the command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"prevalens.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="prevalens")
+def cli() -> None:
+    """Estimate how frequent each label is in a batch whose label mix has moved."""
+
+
+def main() -> None:
+    """Run the command line; a refusal is one sentence on standard error and exit code 2."""
+    try:
+        cli(prog_name="prevalens", standalone_mode=False)
+    except PrevalensError as error:
+        click.echo(f"prevalens: {error}", err=True)
+        sys.exit(REFUSED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("prevalens: interrupted.", err=True)
+        sys.exit(130)

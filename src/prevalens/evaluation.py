@@ -1,0 +1,201 @@
+"""Evaluation: score the pool once, estimate all samples as one matrix, compare with the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens._version import __version__
+from prevalens.collection import Collection
+from prevalens.metrics import MEASURES, SHIFT_NAMES, shift, shift_bins
+from prevalens.quantifier import Quantifier
+from prevalens.records import Record
+from prevalens.samples import Samples
+from prevalens.validation import InputError, check_choice, check_rng
+
+__all__ = ["Evaluation", "evaluate", "evaluate_samples"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """True and estimated prevalences of many samples.
+
+    Attributes
+    ----------
+    method, protocol : str
+    true, estimated : array of float, shape (n_samples, n_labels)
+    training : array of float, shape (n_labels,)
+        Prevalences the quantifier was trained on.
+    samples : Samples
+    labels : tuple of str
+    seed : int or None
+    """
+
+    method: str
+    protocol: str
+    true: npt.NDArray[np.float64]
+    estimated: npt.NDArray[np.float64]
+    training: npt.NDArray[np.float64]
+    samples: Samples
+    labels: tuple[str, ...]
+    seed: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def errors(self, metric: str = "ae") -> npt.NDArray[np.float64]:
+        """One error per sample, shape (n_samples,)."""
+        check_choice(metric, "metric", tuple(MEASURES))
+        return MEASURES[metric](self.true, self.estimated, self.samples.sizes)
+
+    @property
+    def shift(self) -> npt.NDArray[np.float64]:
+        """How far each sample has moved from the training prevalences, shape (n_samples,)."""
+        return shift(self.training, self.true)
+
+    def by_shift(self, metric: str = "ae") -> dict[str, tuple[float, int]]:
+        """Mean error and number of samples in each shift regime, and over all.
+
+        A regime without samples has the mean NaN.
+        """
+        errors, bins = self.errors(metric), shift_bins(self.shift)
+        found = {name: _mean(errors[bins == number]) for number, name in enumerate(SHIFT_NAMES)}
+        return found | {"all": _mean(errors)}
+
+    def by_label(self) -> dict[str, float]:
+        """Mean absolute error of each label over all samples."""
+        means = np.abs(self.true - self.estimated).mean(axis=0)
+        return dict(zip(self.labels, means.tolist(), strict=True))
+
+    def by_target(self, metric: str = "ae") -> dict[str, tuple[float, int]]:
+        """Mean error over the samples that steered each label, for the labels that were."""
+        errors, target = self.errors(metric), self.samples.target
+        return {self.labels[j]: _mean(errors[target == j]) for j in np.unique(target) if j >= 0}
+
+    def by_prevalence(self, metric: str = "ae", *, n_bins: int = 10) -> list[dict[str, float]]:
+        """Mean error by the prevalence that the target label was steered to.
+
+        One row per non-empty bin of [0, 1]: ``low``, ``high``, ``value``, ``n_samples``.
+        """
+        errors, steered = self.errors(metric), self.samples.prevalence
+        edges = np.linspace(0, 1, n_bins + 1)
+        bins = np.clip(np.searchsorted(edges, steered, side="right") - 1, 0, n_bins - 1)
+        bins[np.isnan(steered)] = -1
+        rows = []
+        for number in np.unique(bins[bins >= 0]):
+            value, count = _mean(errors[bins == number])
+            low, high = float(edges[number]), float(edges[number + 1])
+            rows.append({"low": low, "high": high, "value": value, "n_samples": count})
+        return rows
+
+    def records(
+        self, dataset: str, *, metrics: Sequence[str] = ("ae", "rae"), data_sha: str = ""
+    ) -> list[Record]:
+        """The figures of this evaluation with their provenance, by shift regime and over all."""
+        return [
+            Record(
+                dataset=dataset,
+                method=self.method,
+                protocol=self.protocol,
+                seed=-1 if self.seed is None else self.seed,
+                shift=regime,
+                metric=metric,
+                value=value,
+                n_samples=count,
+                version=__version__,
+                data_sha=data_sha,
+            )
+            for metric in metrics
+            for regime, (value, count) in self.by_shift(metric).items()
+        ]
+
+
+def _mean(values: npt.NDArray[np.float64]) -> tuple[float, int]:
+    return (float(values.mean()) if values.size else float("nan")), int(values.size)
+
+
+def evaluate(
+    quantifier: Quantifier, pool: Collection, protocol: Any, *, seed: Any = 0
+) -> Evaluation:
+    """Draw samples from a labelled pool and compare estimates with the truth.
+
+    Parameters
+    ----------
+    quantifier : fitted Quantifier
+    pool : Collection
+        Labelled items the quantifier has not seen.
+    protocol : Protocol
+        How samples are drawn, for example ``MLAPP(repeats=25)``.
+    seed : int or Generator
+        The same seed gives the same samples to every method.
+
+    Notes
+    -----
+    Every item is scored once, whatever the number of samples.
+
+    Examples
+    --------
+    >>> from prevalens.datasets import synthetic
+    >>> from prevalens.protocols import Natural
+    >>> data = synthetic(n_train=300, n_test=200, n_labels=4, seed=0)
+    >>> quantifier = Quantifier().fit(data.train.X, data.train.Y)
+    >>> found = evaluate(quantifier, data.test, Natural(size=50, n_samples=20), seed=0)
+    >>> len(found)
+    20
+    """
+    samples = protocol.with_items(pool.X).draw(pool.Y, check_rng(seed))
+    return evaluate_samples({"": quantifier}, pool, samples, protocol=protocol, seed=seed)[""]
+
+
+def evaluate_samples(
+    quantifiers: Mapping[str, Quantifier],
+    pool: Collection,
+    samples: Samples,
+    *,
+    protocol: Any = "given",
+    seed: Any = None,
+) -> dict[str, Evaluation]:
+    """Compare several fitted quantifiers on the same samples.
+
+    Parameters
+    ----------
+    quantifiers : mapping of name to fitted Quantifier
+        An empty name stands for the quantifier's own.
+    pool : Collection
+    samples : Samples
+        Bags of rows of the pool.
+    protocol : Protocol or str
+        For the record only.
+    seed : int, optional
+        For the record only.
+    """
+    true = samples.mean(pool.Y)
+    number = int(seed) if isinstance(seed, (int, np.integer)) else None
+    return {
+        name: Evaluation(
+            method=name or quantifier.name,
+            protocol=getattr(protocol, "name", str(protocol)),
+            true=true,
+            estimated=_estimates(quantifier, pool, samples),
+            training=quantifier.prevalence_,
+            samples=samples,
+            labels=pool.labels,
+            seed=number,
+        )
+        for name, quantifier in quantifiers.items()
+    }
+
+
+def _estimates(
+    quantifier: Quantifier, pool: Collection, samples: Samples
+) -> npt.NDArray[np.float64]:
+    estimate = quantifier.quantify_many(pool.X, samples)
+    if estimate.shape[1] != pool.n_labels:
+        raise InputError(
+            f"The quantifier knows {estimate.shape[1]} labels, but the pool has {pool.n_labels}."
+        )
+    return estimate.point

@@ -1,0 +1,261 @@
+"""Quantifier: the join of a classifier and an aggregator.
+
+The only place that knows both halves. Named methods are pairs: ``Quantifier(PerLabel(), CC())`` is
+``lr+cc`` of group BC+BA, ``Quantifier(Stacked(), RQ())`` is ``stack+rq`` of group MLC+MLA.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from prevalens.aggregators import PCC, RQ, Aggregator
+from prevalens.classifiers import CrossFit, PerLabel
+from prevalens.classifiers.constant import train
+from prevalens.classifiers.response import is_joint, offers, response
+from prevalens.collection import label_matrix
+from prevalens.estimate import PrevalenceEstimate
+from prevalens.expression import Method, expression_of, to_text
+from prevalens.samples import Samples
+from prevalens.scores import Kind, Scores
+from prevalens.validation import (
+    InputError,
+    check_matrix,
+    check_same_length,
+    count_items,
+    is_texts,
+)
+
+__all__ = ["Quantifier", "check_items"]
+
+
+class Quantifier(BaseEstimator):  # type: ignore[misc]
+    """Estimate how frequent each label is in a batch of items.
+
+    Parameters
+    ----------
+    classifier : estimator, optional
+        Anything with ``fit(X, Y)`` and a multi-label response: a classifier of this package
+        or of scikit-learn, a pipeline, or a fitted one inside ``FrozenEstimator``. Default:
+        one logistic regression per label. None if the aggregator reads the items themselves.
+    aggregator : Aggregator, optional
+        How the scores of items become prevalences. Default: regression on PCC estimates.
+    scheme : CrossFit or HoldOut, optional
+        How labelled scores for the aggregator arise. Default: out-of-fold scores of five
+        folds, then the classifier is fitted again on all items.
+
+    Attributes
+    ----------
+    classifier_ : fitted classifier, or None
+    aggregator_ : fitted aggregator
+    labels_ : tuple of str
+    prevalence_ : array of float, shape (n_labels,)
+        Prevalences in the training items.
+
+    Notes
+    -----
+    Assumes that the batch differs from the training data in its label mix, and that items with
+    the same labels look alike in both. If the look of a label changes too, every method here
+    is off.
+
+    Examples
+    --------
+    >>> from prevalens.aggregators import PCC
+    >>> from prevalens.classifiers import PerLabel
+    >>> from prevalens.datasets import synthetic
+    >>> data = synthetic(n_train=300, n_test=200, n_labels=4, seed=0)
+    >>> quantifier = Quantifier(PerLabel(), PCC()).fit(data.train.X, data.train.Y)
+    >>> quantifier.quantify(data.test.X).shape
+    (4,)
+    >>> quantifier.name, quantifier.group
+    ('lr+pcc', 'BC+BA')
+    """
+
+    def __init__(self, classifier: Any = None, aggregator: Any = None, *, scheme: Any = None):
+        self.classifier = classifier
+        self.aggregator = aggregator
+        self.scheme = scheme
+
+    def fit(self, X: Any, Y: Any, *, labels: Any = None) -> Self:
+        """Learn from labelled items.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or texts, one row per item
+        Y : 0/1 matrix, data frame or list of label sets, one row per item
+        labels : sequence of str, optional
+            Names of the labels; taken from Y if left out.
+        """
+        classifier, aggregator = self.halves()
+        X = check_items(X)
+        Y, self.labels_ = label_matrix(Y, labels)
+        check_same_length(count_items(X), "X", Y.shape[0], "Y")
+        self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
+        self.n_labels_ = len(self.labels_)
+        if classifier is None:
+            self.classifier_ = None
+            self.aggregator_ = clone(aggregator).fit(Scores(X, "features"), Y)
+        else:
+            self._fit_pair(classifier, clone(aggregator), X, Y)
+        return self
+
+    def _fit_pair(
+        self, classifier: Any, aggregator: Aggregator, X: Any, Y: npt.NDArray[np.int8]
+    ) -> None:
+        kind: Kind = aggregator.consumes
+        if aggregator.learns:
+            labelled = self.scheme_or_default().fit(classifier, X, Y, kind)
+            self.classifier_ = labelled.classifier
+            self.aggregator_ = aggregator.fit(labelled.scores, Y[labelled.rows])
+        else:
+            self.classifier_ = train(classifier, X, Y)
+            # Counting looks only at the number of labels; Y itself has the right form.
+            self.aggregator_ = aggregator.fit(Scores(Y, kind), Y)
+
+    def scheme_or_default(self) -> Any:
+        """The scheme, or five-fold cross-fitting."""
+        return CrossFit() if self.scheme is None else self.scheme
+
+    def halves(self) -> tuple[Any, Aggregator]:
+        """Classifier (None if not needed) and aggregator with defaults filled in, and checked."""
+        aggregator = RQ(PCC()) if self.aggregator is None else self.aggregator
+        if not isinstance(aggregator, Aggregator):
+            raise InputError(
+                f"The aggregator must be an Aggregator such as PCC(); got {aggregator!r}. "
+                "A classifier comes first: Quantifier(classifier, aggregator)."
+            )
+        classifier = self.classifier
+        if aggregator.consumes == "features":
+            return None, _adopt(aggregator, classifier)
+        classifier = PerLabel() if classifier is None else classifier
+        _check_halves(classifier, aggregator)
+        return classifier, aggregator
+
+    @property
+    def name(self) -> str:
+        """The method in the words of the catalogue, such as ``lr+pcc``."""
+        aggregator = RQ(PCC()) if self.aggregator is None else self.aggregator
+        classifier = self.classifier
+        if classifier is None and aggregator.consumes != "features":
+            classifier = PerLabel()
+        return to_text(
+            Method(
+                aggregator=expression_of(aggregator),
+                classifier=None if classifier is None else expression_of(classifier),
+                scheme=None if self.scheme is None else expression_of(self.scheme),
+            )
+        )
+
+    @property
+    def group(self) -> str:
+        """BC or MLC (does the classifier see labels together?) + BA or MLA (the aggregator?).
+
+        A quantifier that needs no classifier has only the second half.
+        """
+        aggregator = RQ(PCC()) if self.aggregator is None else self.aggregator
+        second = "MLA" if aggregator.joint else "BA"
+        classifier = self.classifier
+        if classifier is None and aggregator.consumes == "features":
+            return second
+        first = "MLC" if classifier is not None and is_joint(classifier) else "BC"
+        return f"{first}+{second}"
+
+    def score(self, X: Any) -> Scores:
+        """The scores of items as the aggregator reads them; the costly half, done once."""
+        check_is_fitted(self, "aggregator_")
+        X = check_items(X)
+        if self.classifier_ is None:
+            return Scores(X, "features")
+        return response(self.classifier_, X, self.aggregator_.consumes, self.n_labels_)
+
+    def quantify(self, X: Any) -> PrevalenceEstimate:
+        """Estimate the prevalence of each label in one batch.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or texts, one row per item
+
+        Returns
+        -------
+        PrevalenceEstimate, shape (n_labels,)
+        """
+        scores = self.score(X)
+        point = self.aggregator_.aggregate(scores, Samples.whole(scores.n_items))
+        return PrevalenceEstimate(point[0], self.labels_)
+
+    def quantify_many(self, X: Any, groups: Any) -> PrevalenceEstimate:
+        """Estimate the prevalence of each label in many batches; every item is scored once.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or texts, one row per item
+        groups : Samples, or array of shape (n_items,)
+            The batches: bags of row numbers, or for each item the name of its batch.
+
+        Returns
+        -------
+        PrevalenceEstimate, shape (n_batches, n_labels)
+            In the order of the samples, or of the sorted names.
+        """
+        scores = self.score(X)
+        if isinstance(groups, Samples):
+            samples, names = groups, None
+        else:
+            samples, names = Samples.by_group(_values(groups))
+            check_same_length(scores.n_items, "X", samples.n_items, "groups")
+        point = self.aggregator_.aggregate(scores, samples)
+        return PrevalenceEstimate(point, self.labels_, index=names)
+
+
+def _values(groups: Any) -> Any:
+    series = nw.from_native(groups, series_only=True, pass_through=True)
+    return series.to_numpy() if isinstance(series, nw.Series) else groups
+
+
+def check_items(X: Any) -> Any:
+    """Numbers are checked here; texts and frames are left to the classifier's own preparation."""
+    if isinstance(
+        nw.from_native(X, pass_through=True, allow_series=True), (nw.DataFrame, nw.Series)
+    ):
+        return X
+    if is_texts(X):
+        return np.asarray(X, dtype=object)
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
+        return X
+    return check_matrix(X)
+
+
+def _adopt(aggregator: Aggregator, classifier: Any) -> Aggregator:
+    """An aggregator that reads items; LPQ may take over the classifier, others need none."""
+    if classifier is None:
+        return aggregator
+    if not hasattr(aggregator, "adopt"):
+        raise InputError(
+            f"{type(aggregator).__name__} reads the items themselves and needs no classifier, but "
+            f"was given {type(classifier).__name__}. Use Quantifier(None, ...)."
+        )
+    single = classifier.multiclass() if hasattr(classifier, "multiclass") else classifier
+    return aggregator.adopt(single)
+
+
+def _check_halves(classifier: Any, aggregator: Aggregator) -> None:
+    """Say in a sentence if the classifier does not offer what the aggregator reads."""
+    if not hasattr(classifier, "fit"):
+        raise InputError(f"The classifier must have a fit method; got {classifier!r}.")
+    kinds = offers(classifier)
+    if aggregator.consumes in kinds:
+        return
+    left, right = type(aggregator).__name__, type(classifier).__name__
+    if aggregator.consumes == "posteriors" and "votes" in kinds:
+        raise InputError(
+            f"{left} needs posteriors; {right} offers only votes. Use ACC, or wrap it in "
+            "CalibratedClassifierCV."
+        )
+    raise InputError(
+        f"{left} needs {aggregator.consumes}; {right} offers {', '.join(sorted(kinds)) or 'none'}."
+    )

@@ -1,0 +1,84 @@
+"""The command line as a user types it: help at once, refusals in one sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from prevalens import cli
+from prevalens.cli import COMMANDS
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from prevalens.cli import main; main()", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_every_command_has_a_file_and_a_help() -> None:
+    for name in COMMANDS:
+        result = CliRunner().invoke(cli.cli, [name, "--help"])
+        assert result.exit_code == 0, result.output
+        assert "Usage:" in result.output
+
+
+def test_help_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; sys.argv = ['prevalens', '--help']\n"
+        "from prevalens.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'numpy', 'scipy', 'sklearn', 'numba'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip().endswith("[]")
+    assert all(name in done.stdout for name in COMMANDS)
+
+
+def test_a_refusal_is_one_sentence_and_exit_code_two() -> None:
+    done = run("datasets", "nosuch")
+    assert done.returncode == 2
+    assert done.stderr.startswith("prevalens: There is no dataset 'nosuch'")
+    assert "Traceback" not in done.stderr
+
+
+def test_bad_options_and_commands() -> None:
+    done = run("demo", "--nosuch")
+    assert done.returncode == 2
+    assert "No such option" in done.stderr
+    done = run("nosuch")
+    assert done.returncode == 2
+    assert "No such command" in done.stderr
+
+
+def test_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def stop(**_: object) -> None:
+        raise click.Abort
+
+    monkeypatch.setattr(cli, "cli", stop)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("prevalens, version 0.")
+
+
+def test_methods_as_json() -> None:
+    done = run("methods", "--json")
+    rows = json.loads(done.stdout)
+    assert {"lr", "pcc", "rq", "svr", "crossfit"} <= {row["name"] for row in rows}

@@ -1,0 +1,109 @@
+"""Names to quantifiers and back, and errors that point at the character."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prevalens import parse
+from prevalens.aggregators import PCC, RQ
+from prevalens.catalogue import ENTRIES, parse_value
+from prevalens.classifiers import HoldOut, PerLabel, Stacked
+from prevalens.datasets import synthetic
+from prevalens.quantifier import Quantifier
+from prevalens.validation import InputError
+
+CODES = {
+    role: [c for c, e in ENTRIES.items() if e.role == role]
+    for role in ("classifier", "aggregator", "regressor", "clusterer", "scheme")
+}
+#: Aggregators that read items and take no classifier.
+NATIVE = ("hdx", "naive")
+
+
+@given(st.sampled_from(CODES["classifier"]), st.sampled_from(CODES["aggregator"]))
+def test_name_and_back(classifier: str, aggregator: str) -> None:
+    text = aggregator if aggregator in NATIVE else f"{classifier}+{aggregator}"
+    name = parse(text).name
+    assert parse(name).name == name
+
+
+@pytest.mark.parametrize("code", ENTRIES)
+def test_every_part_has_a_summary_and_defaults(code: str) -> None:
+    entry = ENTRIES[code]
+    assert entry.summary.endswith((".", ")"))
+    assert entry.make().code == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lr+pcc",
+        "lr(C=10,class_weight=balanced)+acc",
+        "stack(lr)+rq(pcc,svr)",
+        "stack(lr)+rq(sld,ridge)",
+        "rq(hdx,ridge)",
+        "lr+pacc@holdout(fraction=0.3)",
+        "rq(lr+acc@holdout,svr(C=10))",
+        "mlknn(k=5,s=0.7)+pcc",
+        "lr+lpq(pcc,kmeans(n_clusters=3))",
+    ],
+)
+def test_canonical_names_stay_as_they_are(text: str) -> None:
+    assert parse(text).name == text
+
+
+def test_what_is_built() -> None:
+    quantifier = parse("stack(lr(C=10))+rq(pcc,svr)@holdout(0.3)")
+    assert isinstance(quantifier, Quantifier)
+    assert isinstance(quantifier.classifier, Stacked)
+    assert isinstance(quantifier.classifier.base, PerLabel)
+    assert quantifier.classifier.base.C == 10
+    assert isinstance(quantifier.aggregator, RQ)
+    assert isinstance(quantifier.aggregator.base, PCC)
+    assert isinstance(quantifier.scheme, HoldOut)
+    assert quantifier.scheme.fraction == 0.3
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "character"),
+    [
+        ("lrr+pcc", "There is no classifier called 'lrr'. Did you mean 'lr'?", 1),
+        ("lr+pc", "There is no aggregator called 'pc'. Did you mean 'pcc'?", 4),
+        ("pcc+lr", "'pcc' is an aggregator, but a classifier belongs here", 1),
+        ("lr", "'lr' is a classifier, but an aggregator belongs here", 1),
+        ("lr(c=1)+pcc", "lr has no parameter 'c'; it has .*C.*", 1),
+        ("lr+rq(pcc,svr(K=1))", "svr has no parameter 'K'", 11),
+        ("lr+pcc(1,2,3)", "pcc cannot take these arguments", 4),
+        ("lr+pcc@svr", "'svr' is a regressor, but a scheme belongs here", 8),
+    ],
+)
+def test_errors_point_at_the_character(text: str, sentence: str, character: int) -> None:
+    with pytest.raises(InputError, match=sentence) as caught:
+        parse(text)
+    assert str(caught.value).endswith(f"^ character {character}")
+
+
+def test_values() -> None:
+    assert parse_value("None") is None
+    assert parse_value("[1, 2.5, balanced]") == [1, 2.5, "balanced"]
+    assert isinstance(parse_value("pcc"), PCC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lr+cc",
+        "rq(hdx,ridge)",
+        "lr+lpq(pcc,kmeans(n_clusters=2))",
+        "rq(lr+pcc,ridge)",
+        "quapy:CC",
+        "lpq(quapy:EMQ)",
+    ],
+)
+def test_parsed_methods_run(text: str) -> None:
+    data = synthetic(n_train=200, n_test=60, n_labels=3, n_features=5, seed=0)
+    estimate = parse(text).fit(data.train.X, data.train.Y).quantify(data.test.X)
+    assert np.all((estimate >= 0) & (estimate <= 1))

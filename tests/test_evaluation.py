@@ -1,0 +1,108 @@
+"""Evaluation: the truth, the estimate, and figures by regime, label and target."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from prevalens import Quantifier, Samples, evaluate
+from prevalens.aggregators import CC, PCC, TrainingPrevalence
+from prevalens.classifiers import PerLabel
+from prevalens.collection import Collection
+from prevalens.datasets import synthetic
+from prevalens.evaluation import evaluate_samples
+from prevalens.protocols import MLAPP, CovariateTilt, Natural
+from prevalens.validation import InputError
+
+DATA = synthetic(n_train=300, n_test=400, n_labels=4, seed=1)
+FITTED = Quantifier(PerLabel(), PCC()).fit(DATA.train.X, DATA.train.Y)
+NAIVE = Quantifier(None, TrainingPrevalence()).fit(DATA.train.X, DATA.train.Y)
+
+
+def test_the_whole_pool_as_one_sample() -> None:
+    whole = Samples.whole(DATA.test.n_items)
+    found = evaluate_samples({"": FITTED}, DATA.test, whole)[""]
+    np.testing.assert_allclose(found.true[0], DATA.test.prevalence)
+    np.testing.assert_allclose(found.estimated[0], FITTED.quantify(DATA.test.X))
+    assert found.method == "lr+pcc"
+
+
+def test_the_naive_error_is_the_shift() -> None:
+    found = evaluate(NAIVE, DATA.test, MLAPP(size=50, grid=11), seed=0)
+    np.testing.assert_allclose(found.errors("ae"), found.shift)
+    assert found.by_shift()["low"][0] < found.by_shift()["high"][0]
+
+
+def test_regimes_add_up() -> None:
+    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), seed=0)
+    regimes = found.by_shift("rae")
+    counts = [regimes[name][1] for name in ("low", "mid", "high")]
+    assert sum(counts) == regimes["all"][1] == len(found)
+    mean = sum(v * n for v, n in (regimes[r] for r in ("low", "mid", "high")) if n) / len(found)
+    assert mean == pytest.approx(regimes["all"][0])
+    assert np.mean(list(found.by_label().values())) == pytest.approx(found.errors().mean())
+
+
+def test_by_target_and_prevalence() -> None:
+    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), seed=0)
+    targets = found.by_target()
+    assert sum(n for _, n in targets.values()) == len(found)
+    rows = found.by_prevalence(n_bins=5)
+    assert sum(row["n_samples"] for row in rows) == len(found)
+    assert all(row["low"] < row["high"] for row in rows)
+    natural = evaluate(FITTED, DATA.test, Natural(size=20, n_samples=5), seed=0)
+    assert natural.by_target() == {}
+    assert natural.by_prevalence() == []
+
+
+def test_an_empty_regime_is_nan() -> None:
+    samples = Samples.from_indices([[0, 1], [0, 1]], n_items=DATA.test.n_items)
+    found = evaluate_samples({"a": FITTED}, DATA.test, samples)["a"]
+    value, count = found.by_shift()["high"]
+    assert np.isnan(value)
+    assert count == 0
+
+
+def test_the_same_seed_gives_the_same_samples_to_all() -> None:
+    protocol = Natural(size=20, n_samples=30)
+    first = evaluate(FITTED, DATA.test, protocol, seed=5)
+    second = evaluate(NAIVE, DATA.test, protocol, seed=5)
+    np.testing.assert_array_equal(first.true, second.true)
+    assert first.seed == 5
+
+
+def test_every_item_is_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+    original = PerLabel.predict
+
+    def counting(self: PerLabel, X: np.ndarray) -> np.ndarray:
+        calls["items"] += len(X)
+        return original(self, X)
+
+    quantifier = Quantifier(PerLabel(), CC()).fit(DATA.train.X, DATA.train.Y)
+    monkeypatch.setattr(PerLabel, "predict", counting)
+    evaluate(quantifier, DATA.test, MLAPP(size=50, grid=11), seed=0)
+    assert calls["items"] == DATA.test.n_items
+
+
+def test_protocols_that_look_at_items_are_told_them() -> None:
+    found = evaluate(FITTED, DATA.test, CovariateTilt(size=50, n_samples=10), seed=0)
+    assert len(found) == 10
+
+
+def test_records_carry_their_provenance() -> None:
+    found = evaluate(FITTED, DATA.test, Natural(size=20, n_samples=30), seed=5)
+    records = found.records("synthetic", data_sha="abc")
+    assert {record.metric for record in records} == {"ae", "rae"}
+    assert {record.shift for record in records} == {"low", "mid", "high", "all"}
+    assert all(r.seed == 5 and r.data_sha == "abc" and r.method == "lr+pcc" for r in records)
+
+
+def test_other_labels_are_refused() -> None:
+    fewer = Collection(DATA.test.X, DATA.test.Y[:, :2])
+    with pytest.raises(InputError, match="knows 4 labels, but the pool has 2"):
+        evaluate(FITTED, fewer, Natural(size=20, n_samples=3))
+    with pytest.raises(InputError, match="metric must be one of"):
+        evaluate(FITTED, DATA.test, Natural(size=20, n_samples=3)).errors("f1")

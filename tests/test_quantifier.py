@@ -1,0 +1,201 @@
+"""The join: halves that fit, halves that do not, and everything a user hands in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from prevalens import Quantifier, Samples
+from prevalens.aggregators import ACC, CC, LPQ, PACC, PCC, RQ, SLD, HDx, TrainingPrevalence
+from prevalens.classifiers import CrossFit, HoldOut, PerLabel, Stacked
+from prevalens.datasets import synthetic
+from prevalens.validation import InputError
+
+DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, seed=3)
+TRAIN, TEST = DATA.train, DATA.test
+
+
+def fit(*parts: object, **options: object) -> Quantifier:
+    return Quantifier(*parts, **options).fit(TRAIN.X, TRAIN.Y, labels=TRAIN.labels)
+
+
+def test_cc_is_the_share_of_votes_and_pcc_the_mean_posterior() -> None:
+    counted, averaged = fit(PerLabel(), CC()), fit(PerLabel(), PCC())
+    classifier = PerLabel().fit(TRAIN.X, TRAIN.Y)
+    np.testing.assert_allclose(counted.quantify(TEST.X), classifier.predict(TEST.X).mean(axis=0))
+    np.testing.assert_allclose(
+        averaged.quantify(TEST.X), classifier.predict_proba(TEST.X).mean(axis=0)
+    )
+
+
+@pytest.mark.parametrize(
+    "aggregator",
+    [None, CC(), PCC(), ACC(), PACC(), SLD(), RQ(PCC(), "ridge"), RQ(ACC(), "svr")],
+    ids=repr,
+)
+def test_every_aggregator_joins(aggregator: object) -> None:
+    estimate = fit(PerLabel(), aggregator).quantify(TEST.X)
+    assert estimate.labels == TRAIN.labels
+    assert np.all((estimate >= 0) & (estimate <= 1))
+
+
+@pytest.mark.parametrize("aggregator", [HDx(), TrainingPrevalence(), RQ(HDx(), "ridge")], ids=repr)
+def test_without_a_classifier(aggregator: object) -> None:
+    quantifier = fit(None, aggregator)
+    assert quantifier.classifier_ is None
+    assert quantifier.quantify(TEST.X).shape == (4,)
+    assert quantifier.group in ("BA", "MLA")
+
+
+def test_naive_answers_the_training_prevalence() -> None:
+    np.testing.assert_allclose(fit(None, TrainingPrevalence()).quantify(TEST.X), TRAIN.prevalence)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        OneVsRestClassifier(LogisticRegression()),
+        MultiOutputClassifier(LogisticRegression()),
+        ClassifierChain(LogisticRegression()),
+        DecisionTreeClassifier(max_depth=3, random_state=0),
+        make_pipeline(OneVsRestClassifier(LogisticRegression())),
+        FrozenEstimator(OneVsRestClassifier(LogisticRegression()).fit(TRAIN.X, TRAIN.Y)),
+    ],
+    ids=lambda classifier: type(classifier).__name__,
+)
+def test_scikit_learn_classifiers_work_as_they_are(classifier: object) -> None:
+    for aggregator in (CC(), PACC()):
+        assert fit(classifier, aggregator).quantify(TEST.X).shape == (4,)
+
+
+def test_groups_follow_from_the_parts() -> None:
+    assert Quantifier(PerLabel(), PCC()).group == "BC+BA"
+    assert Quantifier(Stacked(), PCC()).group == "MLC+BA"
+    assert Quantifier(PerLabel(), RQ(PCC())).group == "BC+MLA"
+    assert Quantifier(Stacked(), RQ(PCC())).group == "MLC+MLA"
+    assert Quantifier(PerLabel(), LPQ(PCC())).group == "BC+MLA"
+    assert Quantifier(ClassifierChain(LogisticRegression()), CC()).group == "MLC+BA"
+    assert Quantifier(OneVsRestClassifier(LogisticRegression()), CC()).group == "BC+BA"
+
+
+def test_names_follow_from_the_parts() -> None:
+    assert Quantifier(PerLabel(), PCC()).name == "lr+pcc"
+    assert Quantifier(PerLabel(C=10, class_weight="balanced"), ACC()).name == (
+        "lr(C=10,class_weight=balanced)+acc"
+    )
+    assert Quantifier(None, TrainingPrevalence()).name == "naive"
+    assert Quantifier(PerLabel(), ACC(), scheme=HoldOut(0.3)).name == "lr+acc@holdout(fraction=0.3)"
+
+
+def test_many_batches_are_the_batches_one_by_one() -> None:
+    quantifier = fit(PerLabel(), PACC())
+    months = np.array(["may", "june", "july"])[np.arange(TEST.n_items) % 3]
+    many = quantifier.quantify_many(TEST.X, months)
+    assert many.index == ["july", "june", "may"]
+    for name, row in zip(many.index, many, strict=True):
+        np.testing.assert_allclose(row, quantifier.quantify(TEST.X[months == name]), atol=1e-12)
+    for series in (pd.Series(months), pl.Series(months)):
+        np.testing.assert_array_equal(quantifier.quantify_many(TEST.X, series), many)
+    samples = Samples.from_indices([np.flatnonzero(months == "may")], n_items=TEST.n_items)
+    np.testing.assert_allclose(quantifier.quantify_many(TEST.X, samples)[0], many[2])
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, pd.DataFrame, np.asarray, list])
+def test_every_form_of_items_gives_the_same(form: object) -> None:
+    dense = fit(PerLabel(), PACC()).quantify(TEST.X)
+    other = Quantifier(PerLabel(), PACC()).fit(form(TRAIN.X), TRAIN.Y).quantify(form(TEST.X))
+    np.testing.assert_allclose(other, dense, atol=1e-4)
+
+
+def test_label_names_from_a_frame_or_label_sets() -> None:
+    frame = pd.DataFrame(TRAIN.Y, columns=TRAIN.labels)
+    assert Quantifier(PerLabel(), PCC()).fit(TRAIN.X, frame).labels_ == TRAIN.labels
+    sets = [{name for name, y in zip(TRAIN.labels, row, strict=True) if y} for row in TRAIN.Y]
+    fitted = Quantifier(PerLabel(), PCC()).fit(TRAIN.X, sets, labels=TRAIN.labels)
+    np.testing.assert_allclose(fitted.prevalence_, TRAIN.prevalence)
+
+
+def test_texts_and_mixed_frames_through_a_pipeline() -> None:
+    words = ["red fox", "blue sea", "red sea", "blue fox"] * 30
+    Y = [[int("red" in text), int("fox" in text)] for text in words]
+    text = make_pipeline(TfidfVectorizer(), PerLabel(C=100))
+    estimate = Quantifier(text, PACC()).fit(words, Y).quantify(["red fox"] * 3 + ["blue sea"])
+    np.testing.assert_allclose(estimate, [0.75, 0.75], atol=0.05)
+    frame = pd.DataFrame({"colour": [w.split()[0] for w in words], "n": np.arange(120.0)})
+    columns = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="drop")
+    mixed = Quantifier(make_pipeline(columns, PerLabel()), CC()).fit(frame, Y)
+    assert mixed.quantify(frame)[0] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        (
+            (OneVsRestClassifier(LinearSVC()), PACC()),
+            "PACC needs posteriors; OneVsRestClassifier offers only votes. Use ACC, or wrap it in "
+            "CalibratedClassifierCV",
+        ),
+        ((PerLabel(), PerLabel()), "The aggregator must be an Aggregator such as PCC"),
+        (("lr", CC()), "The classifier must have a fit method; got 'lr'"),
+        ((PerLabel(), HDx()), "HDx reads the items themselves and needs no classifier"),
+    ],
+)
+def test_halves_that_do_not_fit(parts: tuple[object, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        fit(*parts)
+
+
+def test_bad_items_and_batches() -> None:
+    with pytest.raises(InputError, match="X has 400 rows but Y has 10"):
+        Quantifier(PerLabel(), CC()).fit(TRAIN.X, TRAIN.Y[:10])
+    with pytest.raises(InputError, match="nan at row 0, column 0"):
+        Quantifier(PerLabel(), CC()).fit([[np.nan]], [[1]])
+    quantifier = fit(PerLabel(), CC())
+    with pytest.raises(InputError, match="X has no items"):
+        quantifier.quantify(TEST.X[:0])
+    with pytest.raises(InputError, match="X has 300 rows but groups has 3"):
+        quantifier.quantify_many(TEST.X, [1, 2, 3])
+    with pytest.raises(ValueError, match="features"):
+        quantifier.quantify(TEST.X[:, :3])
+
+
+def test_unfitted() -> None:
+    with pytest.raises(NotFittedError):
+        Quantifier(PerLabel(), CC()).quantify(TEST.X)
+
+
+def test_clone_and_params() -> None:
+    quantifier = Quantifier(PerLabel(C=3), RQ(PCC()), scheme=CrossFit(3))
+    copy = clone(quantifier)
+    assert copy.name == quantifier.name
+    copy.set_params(classifier__C=5)
+    assert (copy.classifier.C, quantifier.classifier.C) == (5, 3)
+
+
+def test_one_item_and_one_label() -> None:
+    assert fit(PerLabel(), PACC()).quantify(TEST.X[:1]).shape == (4,)
+    single = Quantifier(PerLabel(), SLD()).fit(TRAIN.X, TRAIN.Y[:, :1])
+    assert single.quantify(TEST.X).shape == (1,)
+
+
+def test_the_scheme_decides_who_sees_what() -> None:
+    held = fit(PerLabel(), ACC(), scheme=HoldOut(0.4))
+    crossed = fit(PerLabel(), ACC())
+    everything = PerLabel().fit(TRAIN.X, TRAIN.Y)
+    np.testing.assert_allclose(crossed.classifier_.coef_, everything.coef_, atol=1e-4)
+    assert np.abs(held.classifier_.coef_ - everything.coef_).max() > 1e-3
