@@ -1,1 +1,50 @@
-"""Room: classifiers."""
+"""Classifiers: from one per label to natively multi-label, and the scores they give.
+
+`PerLabel` learns each label alone. `Stacked`, `Chain`, `ChainEnsemble`, `MLkNN`, `Tree`,
+`Forest`, `CLEMS`, `LabelSpaceClusters`, `Powerset` and `RAkEL` see labels together. Any multi-label
+classifier of scikit-learn serves as well: `response` turns its answers into `Scores`. `CrossFit`
+and `HoldOut` make labelled scores of items a classifier has not trained on.
+"""
+
+from prevalens.classifiers.base import MultiLabelClassifier
+from prevalens.classifiers.chain import Chain, ChainEnsemble
+from prevalens.classifiers.clems import CLEMS
+from prevalens.classifiers.clusters import LabelSpaceClusters
+from prevalens.classifiers.constant import train
+from prevalens.classifiers.knn import MLkNN
+from prevalens.classifiers.labelled import CrossFit, HoldOut, LabelledScores, Scheme
+from prevalens.classifiers.labelsets import RandomLabelsets, RandomPartition
+from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
+from prevalens.classifiers.per_label import PerLabel
+from prevalens.classifiers.powerset import Powerset
+from prevalens.classifiers.rakel import RAkEL
+from prevalens.classifiers.response import is_joint, offers, response
+from prevalens.classifiers.stacked import Stacked
+from prevalens.classifiers.trees import Forest, Tree
+
+__all__ = [
+    "CLEMS",
+    "BatchedLogistic",
+    "Chain",
+    "ChainEnsemble",
+    "CrossFit",
+    "Forest",
+    "HoldOut",
+    "LabelSpaceClusters",
+    "LabelledScores",
+    "MLkNN",
+    "MultiLabelClassifier",
+    "MultinomialLogistic",
+    "PerLabel",
+    "Powerset",
+    "RAkEL",
+    "RandomLabelsets",
+    "RandomPartition",
+    "Scheme",
+    "Stacked",
+    "Tree",
+    "is_joint",
+    "offers",
+    "response",
+    "train",
+]

@@ -1,0 +1,190 @@
+"""Classifier chains: every label sees the labels before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+
+from prevalens.classifiers.base import MultiLabelClassifier, beside
+from prevalens.classifiers.constant import train
+from prevalens.classifiers.logistic import BatchedLogistic
+from prevalens.classifiers.response import offers, response
+from prevalens.scores import Kind
+from prevalens.validation import InputError, Matrix, check_int, check_rng
+
+__all__ = ["Chain", "ChainEnsemble"]
+
+
+class Chain(MultiLabelClassifier):
+    """One classifier per label, with the labels before it in the chain as further features.
+
+    Trained on the true labels, it goes along its own votes when it answers.
+
+    Parameters
+    ----------
+    estimator : classifier of one label, optional
+        Default: logistic regression with C = 1.
+    order : "random" or sequence of int, optional
+        The chain as positions of labels; default their order in Y.
+    n_jobs : int, optional
+        Labels trained at the same time.
+    random_state : int, optional
+        Of a random order.
+
+    Attributes
+    ----------
+    order_ : array of int, shape (n_labels,)
+    classifiers_ : list of fitted classifiers
+        In the order of the chain.
+
+    Notes
+    -----
+    One training per label on n_features + up to n_labels - 1 features. A wrong vote early in the
+    chain misleads all labels after it, the more so the longer the chain.
+
+    References
+    ----------
+    Read et al., "Classifier chains for multi-label classification", Machine Learning 85(3), 2011.
+
+    Examples
+    --------
+    >>> X, Y = [[0.0], [0.1], [1.0], [1.1]], [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> Chain(order=[1, 0]).fit(X, Y).predict([[0.0], [1.0]]).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    code = "chain"
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        order: Any = None,
+        *,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.order = order
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit(self, X: Matrix, Y: npt.NDArray[np.int8]) -> None:
+        self.order_ = self._positions(Y.shape[1])
+        estimator = BatchedLogistic() if self.estimator is None else self.estimator
+        chained = Y[:, self.order_]
+        self.classifiers_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(train)(estimator, beside(X, chained[:, :link]), chained[:, [link]])
+            for link in range(Y.shape[1])
+        )
+
+    def _positions(self, n_labels: int) -> npt.NDArray[np.intp]:
+        if self.order is None:
+            return np.arange(n_labels)
+        if isinstance(self.order, str) and self.order == "random":
+            return check_rng(self.random_state).permutation(n_labels)
+        order = np.asarray(self.order)
+        if order.ndim != 1 or not np.array_equal(np.sort(order), np.arange(n_labels)):
+            raise InputError(
+                f"order must be 'random' or name each of the {n_labels} labels once by its "
+                f"position; got {self.order!r}."
+            )
+        return order
+
+    def _posteriors(self, X: Matrix) -> npt.NDArray[np.float64]:
+        posteriors = np.empty((X.shape[0], self.n_labels_))
+        for label, inputs, classifier, _ in self._links(X):
+            posteriors[:, label] = _ask(classifier, inputs, "posteriors")
+        return posteriors
+
+    def _votes(self, X: Matrix) -> npt.NDArray[Any]:
+        votes = np.empty((X.shape[0], self.n_labels_), dtype=np.int8)
+        for label, _, _, vote in self._links(X):
+            votes[:, label] = vote
+        return votes
+
+    def _links(self, X: Matrix) -> Iterator[tuple[int, Matrix, Any, npt.NDArray[Any]]]:
+        """Go along the chain: label, what its classifier sees, the classifier, its votes."""
+        votes = np.zeros((X.shape[0], self.n_labels_))
+        for link, (label, classifier) in enumerate(
+            zip(self.order_, self.classifiers_, strict=True)
+        ):
+            inputs = beside(X, votes[:, :link])
+            votes[:, link] = _ask(classifier, inputs, "votes")
+            yield int(label), inputs, classifier, votes[:, link]
+
+    def _offers_posteriors(self) -> bool:
+        return self.estimator is None or "posteriors" in offers(self.estimator)
+
+
+def _ask(classifier: Any, inputs: Matrix, kind: Kind) -> npt.NDArray[Any]:
+    return np.asarray(response(classifier, inputs, kind, 1).values[:, 0])
+
+
+class ChainEnsemble(MultiLabelClassifier):
+    """Chains in different random orders, averaged.
+
+    Parameters
+    ----------
+    estimator : classifier of one label, optional
+        Default: logistic regression with C = 1.
+    n_chains : int
+    n_jobs : int, optional
+        Chains trained at the same time.
+    random_state : int, optional
+        Of the orders.
+
+    Attributes
+    ----------
+    chains_ : list of fitted Chain
+
+    Notes
+    -----
+    `n_chains` times the cost of a `Chain`. Posteriors are the mean of the chains', votes their
+    majority; an even split is a vote against.
+
+    References
+    ----------
+    Read et al., "Classifier chains for multi-label classification", Machine Learning 85(3), 2011.
+
+    Examples
+    --------
+    >>> X, Y = [[0.0], [0.1], [1.0], [1.1]], [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> ChainEnsemble(n_chains=3, random_state=0).fit(X, Y).predict([[0.0], [1.0]]).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    code = "chains"
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_chains: int = 10,
+        *,
+        n_jobs: int | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit(self, X: Matrix, Y: npt.NDArray[np.int8]) -> None:
+        n_chains = check_int(self.n_chains, "n_chains", minimum=1)
+        rng = check_rng(self.random_state)
+        orders = [rng.permutation(Y.shape[1]) for _ in range(n_chains)]
+        self.chains_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(Chain(self.estimator, order).fit)(X, Y) for order in orders
+        )
+
+    def _posteriors(self, X: Matrix) -> npt.NDArray[np.float64]:
+        return np.mean([chain.predict_proba(X) for chain in self.chains_], axis=0)
+
+    def _votes(self, X: Matrix) -> npt.NDArray[Any]:
+        return np.mean([chain.predict(X) for chain in self.chains_], axis=0) > 0.5
+
+    def _offers_posteriors(self) -> bool:
+        return self.estimator is None or "posteriors" in offers(self.estimator)

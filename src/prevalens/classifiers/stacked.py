@@ -1,0 +1,214 @@
+"""Stacked generalisation: posteriors of all labels are features of every label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
+from prevalens.classifiers.base import MultiLabelClassifier, beside
+from prevalens.classifiers.constant import train
+from prevalens.classifiers.labelled import (
+    Division,
+    LabelledScores,
+    train_and_score,
+    warn_of_constant_labels,
+)
+from prevalens.classifiers.per_label import PerLabel
+from prevalens.classifiers.response import offers, response
+from prevalens.classifiers.settings import Settings, fit_settings
+from prevalens.splits import IterativeStratification
+from prevalens.validation import InputError, Matrix, check_int
+
+__all__ = ["Stacked"]
+
+_META = "meta__"
+#: Parameters that do not touch the first layer.
+_SECOND = ("meta", "normalize", "passthrough")
+
+
+class Stacked(MultiLabelClassifier):
+    """A second layer that reads the first layer's posteriors of all labels beside the features.
+
+    The posteriors the second layer is trained on are out-of-fold; when new items are scored, the
+    first layer is one trained on all items.
+
+    Parameters
+    ----------
+    base : multi-label classifier with posteriors, optional
+        The first layer. Default: ``PerLabel()``, one logistic regression per label.
+    meta : multi-label classifier, optional
+        The second layer. Default: ``PerLabel()``.
+    normalize : bool
+        Whether the second layer's input is standardised. A sparse matrix is scaled and not centred:
+        for a classifier with a free intercept, such as logistic regression, centring makes no
+        difference.
+    passthrough : bool
+        Whether the second layer sees the features, and not the posteriors alone.
+    cv : int or scikit-learn splitter
+        Number of folds, made by iterative stratification; or an object such as ``KFold(5)``, whose
+        test parts must cover every item once.
+    n_jobs : int, optional
+        Folds trained at the same time.
+    random_state : int, optional
+        Of the stratification.
+
+    Attributes
+    ----------
+    base_, meta_ : fitted classifiers
+    scaler_ : StandardScaler or None
+
+    Notes
+    -----
+    Costs `cv` + 1 trainings of the first layer and one of the second. A first layer that is
+    unsure of rare labels hands its noise to every label.
+
+    References
+    ----------
+    Wolpert, "Stacked generalization", Neural Networks 5(2), 1992. Esuli, Moreo and Sebastiani,
+    "Funnelling", ACM TOIS 37(3), 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(20.0)[:, np.newaxis]
+    >>> Y = np.hstack([X >= 10, X < 10])
+    >>> Stacked().fit(X, Y).predict([[0.0], [19.0]]).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    code = "stack"
+
+    def __init__(
+        self,
+        base: Any = None,
+        meta: Any = None,
+        *,
+        normalize: bool = False,
+        passthrough: bool = True,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.base = base
+        self.meta = meta
+        self.normalize = normalize
+        self.passthrough = passthrough
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit_settings(self, settings: Sequence[Settings], X: Any, Y: Any) -> Iterator[Stacked]:
+        """Train with each of several settings; the first layer is trained once if it can be.
+
+        Settings that differ only in the second layer (``meta__...``), in `normalize` or in
+        `passthrough` share the first layer, and those that differ only in the second are trained
+        together where it can.
+        """
+        fitted: dict[int, Stacked] = {}
+        first_layers: dict[str, LabelledScores] = {}
+        for own, members in _by_own_settings(settings):
+            model = clone(self).set_params(meta=self._second_layer()).set_params(**own)
+            items, labels = model._check_training(X, Y)
+            first = repr({name: own[name] for name in own if name not in _SECOND})
+            if first not in first_layers:
+                first_layers[first] = model._train_base(items, labels)
+            inputs = model._prepare(items, first_layers[first])
+            changes = [change for _, change in members]
+            metas = fit_settings(model.meta, changes, inputs, labels)
+            for (number, change), meta in zip(members, metas, strict=True):
+                fitted[number] = model._with_meta(change, meta)
+        for number in range(len(settings)):
+            yield fitted[number]
+
+    def _with_meta(self, change: Settings, meta: Any) -> Stacked:
+        """The same model and first layer with another second layer."""
+        one = copy(self)
+        one.meta = clone(self.meta).set_params(**change)
+        one.meta_ = meta
+        return one
+
+    def _fit(self, X: Matrix, Y: npt.NDArray[np.int8]) -> None:
+        inputs = self._prepare(X, self._train_base(X, Y))
+        self.meta_ = train(self._second_layer(), inputs, Y)
+
+    def _second_layer(self) -> Any:
+        return PerLabel() if self.meta is None else self.meta
+
+    def _train_base(self, X: Matrix, Y: npt.NDArray[np.int8]) -> LabelledScores:
+        base = PerLabel() if self.base is None else self.base
+        if "posteriors" not in offers(base):
+            raise InputError(
+                f"Stacked needs posteriors; {type(base).__name__} offers only votes. Wrap it in "
+                "CalibratedClassifierCV."
+            )
+        divisions = self._divide(X, Y)
+        warn_of_constant_labels(Y, divisions)
+        return train_and_score(base, X, Y, divisions, ("posteriors",), n_jobs=self.n_jobs)
+
+    def _prepare(self, X: Matrix, first_layer: LabelledScores) -> Matrix:
+        """Remember the first layer and how to scale; the second layer's input in training."""
+        self.base_ = first_layer.classifier
+        inputs = self._beside(X, first_layer.scores.values)
+        self.scaler_ = None
+        if self.normalize:
+            self.scaler_ = StandardScaler(with_mean=not sp.issparse(inputs)).fit(inputs)
+        return self._scale(inputs)
+
+    def _divide(self, X: Matrix, Y: npt.NDArray[np.int8]) -> list[Division]:
+        splitter = self.cv
+        if not hasattr(splitter, "split"):
+            n_folds = check_int(self.cv, "cv", minimum=2)
+            splitter = IterativeStratification(n_folds, random_state=self.random_state)
+        divisions = list(splitter.split(X, Y))
+        scored = np.concatenate([rows for _, rows in divisions])
+        if not np.array_equal(np.sort(scored), np.arange(len(Y))):
+            raise InputError(
+                f"The test parts of cv = {self.cv!r} must cover every item once; use KFold or a "
+                "number of folds."
+            )
+        return divisions
+
+    def _beside(self, X: Matrix, posteriors: npt.NDArray[Any]) -> Matrix:
+        return beside(X, posteriors) if self.passthrough else posteriors
+
+    def _scale(self, inputs: Matrix) -> Matrix:
+        return inputs if self.scaler_ is None else self.scaler_.transform(inputs)
+
+    def _inputs(self, X: Matrix) -> Matrix:
+        posteriors = response(self.base_, X, "posteriors", self.n_labels_).values
+        return self._scale(self._beside(X, posteriors))
+
+    def _posteriors(self, X: Matrix) -> npt.NDArray[np.float64]:
+        return np.asarray(
+            response(self.meta_, self._inputs(X), "posteriors", self.n_labels_).values
+        )
+
+    def _votes(self, X: Matrix) -> npt.NDArray[Any]:
+        return np.asarray(response(self.meta_, self._inputs(X), "votes", self.n_labels_).values)
+
+    def _offers_posteriors(self) -> bool:
+        return self.meta is None or "posteriors" in offers(self.meta)
+
+
+def _by_own_settings(
+    settings: Sequence[Settings],
+) -> list[tuple[Settings, list[tuple[int, Settings]]]]:
+    """Settings of the second layer with their numbers, grouped by all other settings."""
+    groups: dict[str, tuple[Settings, list[tuple[int, Settings]]]] = {}
+    for number, setting in enumerate(settings):
+        own = {name: value for name, value in setting.items() if not name.startswith(_META)}
+        change = {
+            name.removeprefix(_META): value
+            for name, value in setting.items()
+            if name.startswith(_META)
+        }
+        _, members = groups.setdefault(repr(sorted(own.items())), (own, []))
+        members.append((number, change))
+    return list(groups.values())
