@@ -203,11 +203,14 @@ def to_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
-def expression_of(part: Any) -> Call:
+def expression_of(part: Any) -> Any:
     """The tree that names a part: its `code` and the parameters that are not the defaults.
 
-    Leading parameters that are parts themselves stand without a name, as in ``rq(pcc,svr)``.
+    Leading parameters that are parts themselves stand without a name, as in ``rq(pcc,svr)``. A
+    part that is a whole method says so itself, in its `expression`.
     """
+    if hasattr(part, "expression"):
+        return part.expression
     parameters = inspect.signature(type(part).__init__).parameters
     given = {
         name: getattr(part, name) for name in parameters if name != "self" and hasattr(part, name)

@@ -137,19 +137,22 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         return classifier, aggregator
 
     @property
-    def name(self) -> str:
-        """The method in the words of the catalogue, such as ``lr+pcc``."""
+    def expression(self) -> Method:
+        """The method as a tree: which classifier, which aggregator, which scheme."""
         aggregator = RQ(PCC()) if self.aggregator is None else self.aggregator
         classifier = self.classifier
         if classifier is None and aggregator.consumes != "features":
             classifier = PerLabel()
-        return to_text(
-            Method(
-                aggregator=expression_of(aggregator),
-                classifier=None if classifier is None else expression_of(classifier),
-                scheme=None if self.scheme is None else expression_of(self.scheme),
-            )
+        return Method(
+            aggregator=expression_of(aggregator),
+            classifier=None if classifier is None else expression_of(classifier),
+            scheme=None if self.scheme is None else expression_of(self.scheme),
         )
+
+    @property
+    def name(self) -> str:
+        """The method in the words of the catalogue, such as ``lr+pcc``."""
+        return to_text(self.expression)
 
     @property
     def group(self) -> str:
