@@ -16,6 +16,7 @@ from prevalens.reporting.formatting import MISSING
 from prevalens.reporting.grid import Grid
 from prevalens.reporting.printed import printed
 from prevalens.reporting.summarise import summarise
+from prevalens.validation import InputError
 
 PaperLike = Callable[..., list[Result]]
 
@@ -123,3 +124,8 @@ def test_orders_stand_beside_the_paper_s(comparison: Comparison) -> None:
     assert ours[6] == "3"
     ranks = [float(text) for text in ours[:4]]
     assert sum(ranks) == pytest.approx(10, abs=0.03)
+
+
+def test_no_comparison_has_no_order() -> None:
+    with pytest.raises(InputError, match="no comparison to take an order from"):
+        orders_grid({})

@@ -86,6 +86,11 @@ def test_shades_are_steps(parse: Callable[[Grid], Any], shade: float, name: str)
     assert parse(small(shade=shade)).find(".//td").attrib["class"] == name
 
 
+def test_colours_are_explained_where_there_are_any() -> None:
+    assert "Colours run from green" in to_html(small(shade=0.5))
+    assert "Colours run from green" not in to_html(small())
+
+
 def test_the_style_sheet_has_every_shade_but_the_middle_one() -> None:
     css = resources.files("prevalens.reporting").joinpath("page.css").read_text("utf-8")
     for number in range(N_SHADES):

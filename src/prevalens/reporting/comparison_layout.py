@@ -18,6 +18,7 @@ from prevalens.reporting.grid import Entry, Grid, Group, Heading, Line
 from prevalens.reporting.ordering import Order, orders
 from prevalens.reporting.table import TableCell
 from prevalens.reporting.words import measure_title
+from prevalens.validation import InputError
 
 __all__ = ["THRESHOLDS", "agreement_grid", "comparison_grid", "orders_grid", "outside_grid"]
 
@@ -229,6 +230,8 @@ def orders_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     comparisons : mapping of str to Comparison
         By title, for example the base quantifier. Their methods must be the same.
     """
+    if not comparisons:
+        raise InputError("There is no comparison to take an order from.")
     methods = next(iter(comparisons.values())).methods
     heads = [*map(Heading, methods), Heading("best first", words=True)]
     heads += map(Heading, ("same order", "datasets"))

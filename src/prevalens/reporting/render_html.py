@@ -12,6 +12,8 @@ __all__ = ["N_SHADES", "to_html"]
 #: Steps of the colour scale from the best to the worst of a row; the style sheet has one each.
 N_SHADES = 9
 
+_COLOURS = "Colours run from green, the best of its row and regime, to orange, the worst."
+
 
 def to_html(grid: Grid) -> str:
     """A grid as an HTML table in a box that scrolls sideways.
@@ -103,5 +105,7 @@ def _entry(entry: Entry, column: str) -> str:
 
 
 def _notes(grid: Grid) -> str:
-    items = "".join(f"<li>{escape(note)}</li>" for note in grid.all_notes())
+    shaded = any(entry.shade is not None for line in grid.lines() for entry in line.entries)
+    notes = [*([_COLOURS] if shaded else []), *grid.all_notes()]
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return f'<ul class="notes">{items}</ul>' if items else ""

@@ -54,5 +54,7 @@ def test_curves_of_results_join_seeds(make_result: Callable[..., Result]) -> Non
 
 
 def test_errors_are_checked() -> None:
+    with pytest.raises(InputError, match="There are no curves to draw"):
+        error_against_shift({})
     with pytest.raises(InputError, match="The error of CC has values that are not finite"):
         error_against_shift({"CC": ([0.1], [np.nan])})

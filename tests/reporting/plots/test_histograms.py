@@ -51,5 +51,7 @@ def test_regimes_are_thirds_of_the_first_range(read_xml: Callable[[str], Any]) -
 
 
 def test_no_samples_are_refused() -> None:
+    with pytest.raises(InputError, match="There are no shifts to draw"):
+        shift_distribution({})
     with pytest.raises(InputError, match="The shift of a is empty"):
         shift_distribution({"a": []})

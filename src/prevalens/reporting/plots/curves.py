@@ -13,6 +13,7 @@ from prevalens.reporting.checking import column_of, of_one_protocol, ordered_col
 from prevalens.reporting.plots.binning import binned, equal_edges, flat
 from prevalens.reporting.plots.frame import Frame
 from prevalens.reporting.plots.lines import mean_lines
+from prevalens.validation import InputError
 
 __all__ = ["curves_of", "error_against_shift"]
 
@@ -66,6 +67,8 @@ def error_against_shift(
     >>> error_against_shift({"PCC": (shift, shift / 2)})[:4]
     '<svg'
     """
+    if not curves:
+        raise InputError("There are no curves to draw.")
     pairs = {
         name: (flat(shift, f"The shift of {name}"), flat(error, f"The error of {name}"))
         for name, (shift, error) in curves.items()

@@ -12,7 +12,7 @@ from prevalens.reporting.plots.binning import equal_edges, flat
 from prevalens.reporting.plots.frame import Frame, Tick, line_style, tick_text
 from prevalens.reporting.plots.svg import element, label, path, polygon
 from prevalens.reporting.theme import colour, series
-from prevalens.validation import check_prevalences
+from prevalens.validation import InputError, check_prevalences
 
 __all__ = ["PREVALENCE_EDGES", "prevalence_histogram", "shift_distribution"]
 
@@ -102,6 +102,8 @@ def shift_distribution(
     >>> shift_distribution({"ML-APP": [0.0, 0.1, 0.3], "uniform": [0.0, 0.01]})[:4]
     '<svg'
     """
+    if not shifts:
+        raise InputError("There are no shifts to draw.")
     values = {name: flat(given, f"The shift of {name}") for name, given in shifts.items()}
     edges = equal_edges(np.concatenate([*values.values(), [0.0]]), n_bins)
     shares = [np.histogram(given, edges)[0] / given.size for given in values.values()]
