@@ -16,11 +16,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.multiclass import OneVsRest, StateQuantifier
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.validation import InputError, take_items
 
-__all__ = ["QuapyPerLabel", "is_quapy", "quapy_estimates"]
+__all__ = ["QuapyPerLabel", "QuapyStates", "is_quapy", "quapy_estimates"]
 
 _MODULES = (
     "quapy.method.aggregative",
@@ -175,3 +176,48 @@ def _find(name: str) -> Any:
         if callable(found):
             return found
     raise InputError(f"QuaPy has no quantifier called {name!r}.")
+
+
+class QuapyStates(StateQuantifier):
+    """One quantifier of QuaPy over label states.
+
+    Parameters
+    ----------
+    adapter : QuapyPerLabel
+        Which quantifier, with which classifier.
+
+    Notes
+    -----
+    A method of QuaPy for two classes only is used for each state in turn where there are more.
+
+    Examples
+    --------
+    >>> X = np.repeat([[0.0], [1.0], [2.0]], 10, axis=0)
+    >>> states = QuapyStates(QuapyPerLabel("CC")).fit(X, np.repeat([0, 1, 2], 10), 3)
+    >>> states.estimate(X, Samples.from_indices([[0, 10, 11, 20]], n_items=30))
+    array([[0.25, 0.5 , 0.25]])
+    """
+
+    consumes: Kind = "features"
+    learns = True
+
+    def __init__(self, adapter: QuapyPerLabel) -> None:
+        self.adapter = adapter
+
+    def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
+        self.quantifier_ = self.adapter.make()
+        if len(self.prior_) > 2 and "BinaryQuantifier" in _ancestors(self.quantifier_):
+            self.quantifier_ = OneVsRest(self.adapter)
+            self.quantifier_.fit(values, state_of, len(self.prior_))
+        else:
+            self.quantifier_.fit(values, np.asarray(state_of))
+
+    def estimate(self, values: Any, samples: Samples) -> npt.NDArray[np.float64]:
+        """See `StateQuantifier`."""
+        if isinstance(self.quantifier_, OneVsRest):
+            return self.quantifier_.estimate(values, samples)
+        return quapy_estimates(self.quantifier_, values, samples)
+
+
+def _ancestors(value: object) -> list[str]:
+    return [kind.__name__ for kind in type(value).__mro__]

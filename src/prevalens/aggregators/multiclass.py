@@ -1,0 +1,373 @@
+"""Single-label multiclass quantifiers over label states, for all samples at once.
+
+In LPQ a class is a label state: a combination of the labels of one cluster. Scores have one
+column per state; estimates are shares of the states and sum to one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+
+from prevalens.aggregators._simplex import minimise_on_simplex
+from prevalens.aggregators.adjusted import ACC, PACC
+from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.counting import CC, PCC
+from prevalens.aggregators.sld import SLD
+from prevalens.samples import Samples
+from prevalens.scores import Kind, Scores
+from prevalens.validation import InputError, PrevalensWarning, check_int
+
+__all__ = [
+    "MulticlassACC",
+    "MulticlassCC",
+    "MulticlassPACC",
+    "MulticlassPCC",
+    "MulticlassSLD",
+    "OneVsRest",
+    "StateQuantifier",
+    "multiclass",
+]
+
+_Floats = npt.NDArray[np.float64]
+#: Entries of a block of (indices, states).
+_BLOCK = 2**21
+#: EM never stops before this many rounds, as in QuaPy.
+_EM_ROUNDS = 12
+
+
+class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
+    """Estimate the shares of states in samples.
+
+    Attributes
+    ----------
+    consumes : {"votes", "posteriors", "features"}
+        What it reads: a classifier's votes (one 1 per row) or posteriors (rows sum to one), or the
+        items themselves.
+    learns : bool
+        Whether `fit` looks at the scores, which must then be of items the classifier has not
+        trained on.
+    prior_ : array, shape (n_states,)
+        Shares of the states in the labelled items.
+    """
+
+    consumes: Kind
+    learns: bool = False
+
+    def fit(self, values: Any, state_of: npt.NDArray[np.intp], n_states: int) -> Self:
+        """Learn from labelled items.
+
+        Parameters
+        ----------
+        values : array, shape (n_items, n_states), or items
+            None if `learns` is False.
+        state_of : array of int, shape (n_items,)
+            Every state from 0 to ``n_states - 1`` occurs.
+        n_states : int
+        """
+        self.prior_ = np.bincount(state_of, minlength=n_states) / len(state_of)
+        self._learn(values, state_of)
+        return self
+
+    def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
+        """What there is to learn beyond the shares of the states."""
+
+    @abstractmethod
+    def estimate(self, values: Any, samples: Samples) -> _Floats:
+        """Shares of the states in each sample, shape (n_samples, n_states)."""
+
+
+class MulticlassCC(StateQuantifier):
+    """Classify and count: the share of votes for each state.
+
+    Notes
+    -----
+    Fails under prior shift, as `CC` does.
+
+    Examples
+    --------
+    >>> votes = np.eye(3)[[0, 0, 1, 2]]
+    >>> MulticlassCC().fit(None, np.array([0, 0, 1, 2]), 3).estimate(votes, Samples.whole(4))
+    array([[0.5 , 0.25, 0.25]])
+    """
+
+    consumes: Kind = "votes"
+
+    def estimate(self, values: Any, samples: Samples) -> _Floats:
+        """See `StateQuantifier`."""
+        return samples.mean(values)
+
+
+class MulticlassPCC(MulticlassCC):
+    """Probabilistic classify and count: the mean posterior of each state.
+
+    Notes
+    -----
+    Pulled towards the training shares under prior shift, as `PCC` is.
+
+    Examples
+    --------
+    >>> posteriors = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    >>> MulticlassPCC().fit(None, np.array([0, 1]), 3).estimate(posteriors, Samples.whole(2))
+    array([[0.25, 0.5 , 0.25]])
+    """
+
+    consumes: Kind = "posteriors"
+
+
+class MulticlassACC(StateQuantifier):
+    """Adjusted classify and count: the shares whose expected votes are nearest to those seen.
+
+    Parameters
+    ----------
+    guard : float
+        Standard errors of the measured rates that are held against an adjustment; 0 adjusts
+        without guard.
+
+    Attributes
+    ----------
+    rates_ : array, shape (n_states, n_states)
+        Mean score for each state (rows) of the items of each state (columns).
+    error_ : array, shape (n_states,)
+        Standard error of each column, as a vector.
+
+    Notes
+    -----
+    With q the mean scores of a sample, the answer p minimises ``|rates p - q|^2 +
+    sum (guard error_t)^2 (p_t - q_t)^2`` among all shares. The second term is what the
+    noise of the measured rates adds to the first on average, with q in place of 0: a
+    state of one or two items keeps its unadjusted share, a common one is adjusted. All samples
+    share the matrix; a step of the solver is one product for all.
+
+    Fails where the rates of common states hardly differ.
+
+    References
+    ----------
+    Firat, "Unified framework for quantification", arXiv 1606.00868, 2016 (least squares over all
+    shares); Bunse, "On multi-class extensions of adjusted classify and count", LQ 2022.
+
+    Examples
+    --------
+    >>> votes = np.eye(2)[[0] * 8 + [1] * 2 + [0] * 2 + [1] * 8]
+    >>> truth = np.repeat([0, 1], 10)
+    >>> acc = MulticlassACC(guard=0.0).fit(votes, truth, 2)
+    >>> acc.estimate(np.eye(2)[[0, 0, 0, 1]], Samples.whole(4)).round(3)
+    array([[0.917, 0.083]])
+    """
+
+    consumes: Kind = "votes"
+    learns = True
+
+    def __init__(self, guard: float = 1.0) -> None:
+        self.guard = guard
+
+    def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
+        if not self.guard >= 0:
+            raise InputError(f"guard must be zero or positive; got {self.guard!r}.")
+        n_states = len(self.prior_)
+        members = np.eye(n_states)[state_of]
+        counts = members.sum(axis=0)
+        self.rates_ = (np.asarray(values, dtype=np.float64).T @ members) / counts
+        scatter = np.square(values - self.rates_.T[state_of]).sum()
+        self.error_ = np.sqrt(scatter / max(len(state_of) - n_states, 1) / counts)
+        self._resist = np.square(self.guard * self.error_)
+
+    def estimate(self, values: Any, samples: Samples) -> _Floats:
+        """See `StateQuantifier`."""
+        seen = samples.mean(values)
+        curve = self.rates_.T @ self.rates_ + np.diag(self._resist)
+        return minimise_on_simplex(curve, seen @ self.rates_ + seen * self._resist)
+
+
+class MulticlassPACC(MulticlassACC):
+    """Probabilistic adjusted classify and count: as `MulticlassACC`, with posteriors.
+
+    Parameters
+    ----------
+    guard : float
+
+    Examples
+    --------
+    >>> posteriors = np.array([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+    >>> pacc = MulticlassPACC(guard=0.0).fit(posteriors, np.array([0, 0, 1, 1]), 2)
+    >>> pacc.estimate(posteriors, Samples.whole(4)).round(3)
+    array([[0.5, 0.5]])
+    """
+
+    consumes: Kind = "posteriors"
+
+
+class MulticlassSLD(StateQuantifier):
+    """Saerens, Latinne and Decaestecker's EM over states.
+
+    Parameters
+    ----------
+    tol : float
+        A sample is finished when its shares move less than this on average in a round, after 12
+        rounds (QuaPy's rule, with 1e-4 there).
+    max_iter : int
+        Rounds at most.
+
+    Notes
+    -----
+    The posteriors belong to the shares of the states in training. O(rounds x n_indices x
+    n_states), in blocks of samples; each sample stops on its own. Fails where posteriors are badly
+    calibrated.
+
+    References
+    ----------
+    Saerens, Latinne, Decaestecker, "Adjusting the outputs of a classifier to new a priori
+    probabilities: a simple procedure", Neural Computation 14, 2002.
+
+    Examples
+    --------
+    >>> posteriors = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8]])
+    >>> sld = MulticlassSLD().fit(None, np.array([0, 0, 1, 1]), 2)
+    >>> sld.estimate(posteriors, Samples.whole(4)).round(2)
+    array([[0.64, 0.36]])
+    """
+
+    consumes: Kind = "posteriors"
+
+    def __init__(self, tol: float = 1e-6, *, max_iter: int = 1000) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def estimate(self, values: Any, samples: Samples) -> _Floats:
+        """See `StateQuantifier`."""
+        check_int(self.max_iter, "max_iter", minimum=1)
+        ratios = np.asarray(values, dtype=np.float64) / self.prior_
+        estimates = np.empty((len(samples), len(self.prior_)))
+        unfinished = 0
+        for rows, block in samples.blocks(max(1, _BLOCK // len(self.prior_))):
+            estimates[rows], left = self._settle(ratios, block)
+            unfinished += left
+        if unfinished:
+            warnings.warn(
+                f"SLD over {len(self.prior_)} states had not settled after {self.max_iter} rounds "
+                f"in {unfinished} of {len(samples)} samples; raise max_iter or tol.",
+                PrevalensWarning,
+                stacklevel=2,
+            )
+        return estimates
+
+    def _settle(self, ratios: _Floats, samples: Samples) -> tuple[_Floats, int]:
+        """EM on a block; samples that have settled are left out as soon as they are half."""
+        shares = np.tile(self.prior_, (len(samples), 1))
+        live = np.arange(len(samples))
+        bags, moving = _Bags(ratios, samples), shares.copy()
+        for step in range(1, self.max_iter + 1):
+            after = bags.step(moving)
+            move = np.abs(after - moving).mean(axis=1)
+            moving = after
+            going = np.flatnonzero((move >= self.tol) | (step < _EM_ROUNDS))
+            if 2 * len(going) <= len(live):
+                shares[live] = moving
+                live, moving = live[going], moving[going]
+                bags = _Bags(ratios, samples[live])
+            if len(live) == 0:
+                break
+        else:
+            shares[live] = moving
+            return shares, len(going)
+        return shares, 0
+
+
+class _Bags:
+    """The items of some samples, one sample after the other."""
+
+    def __init__(self, ratios: _Floats, samples: Samples) -> None:
+        self.ratios = ratios[samples.flat]
+        self.starts = samples.offsets[:-1]
+        self.sizes = samples.sizes[:, np.newaxis]
+        self.bag_of = np.repeat(np.arange(len(samples)), samples.sizes)
+
+    def step(self, shares: _Floats) -> _Floats:
+        """One round of EM."""
+        likelihood = np.einsum("ij,ij->i", self.ratios, shares[self.bag_of])
+        # An item that no state with a share explains says nothing.
+        weight = np.divide(1.0, likelihood, out=np.zeros_like(likelihood), where=likelihood > 0)
+        evidence = np.add.reduceat(self.ratios * weight[:, np.newaxis], self.starts, axis=0)
+        return shares * evidence / self.sizes
+
+
+class OneVsRest(StateQuantifier):
+    """Any aggregator of labels, each state taken as a label; the estimates scaled to sum to one.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+
+    Notes
+    -----
+    The scaling is blind: an aggregator that errs on one state moves the shares of all others.
+
+    Examples
+    --------
+    >>> posteriors = np.array([[0.9, 0.1], [0.7, 0.3]])
+    >>> OneVsRest(PCC()).fit(posteriors, np.array([0, 1]), 2).estimate(posteriors, Samples.whole(2))
+    array([[0.8, 0.2]])
+    """
+
+    def __init__(self, aggregator: Aggregator) -> None:
+        self.aggregator = aggregator
+
+    @property
+    def consumes(self) -> Kind:  # type: ignore[override]
+        """What the aggregator reads."""
+        return self.aggregator.consumes
+
+    @property
+    def learns(self) -> bool:  # type: ignore[override]
+        """Every aggregator is handed scores, whether it looks at them or not."""
+        return True
+
+    def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
+        members = np.eye(len(self.prior_), dtype=np.int8)[state_of]
+        self.aggregator_ = clone(self.aggregator).fit(Scores(values, self.consumes), members)
+
+    def estimate(self, values: Any, samples: Samples) -> _Floats:
+        """See `StateQuantifier`."""
+        found = self.aggregator_.aggregate(Scores(values, self.consumes), samples)
+        total = found.sum(axis=1, keepdims=True)
+        return np.where(total > 0, found / np.where(total > 0, total, 1.0), self.prior_)
+
+
+def multiclass(base: Any) -> StateQuantifier:
+    """The quantifier over states that goes by the name of an aggregator of labels.
+
+    CC, PCC, ACC, PACC and SLD have versions of their own; any other aggregator is applied to
+    each state in turn. None is PCC.
+    """
+    if base is None:
+        return MulticlassPCC()
+    if isinstance(base, StateQuantifier):
+        return base
+    simple: dict[type, type[StateQuantifier]] = {CC: MulticlassCC, PCC: MulticlassPCC}
+    if type(base) in simple:
+        return simple[type(base)]()
+    adjusted: dict[type, type[MulticlassACC]] = {ACC: MulticlassACC, PACC: MulticlassPACC}
+    if type(base) in adjusted:
+        _only(base, "guard", (ACC().guard, None))
+        return adjusted[type(base)](0.0 if base.guard is None else 1.0)
+    if type(base) is SLD:
+        for name in ("calibrate", "prior"):
+            _only(base, name, (None,))
+        return MulticlassSLD() if base.tol is None else MulticlassSLD(base.tol)
+    return OneVsRest(base)
+
+
+def _only(base: Aggregator, name: str, allowed: tuple[Any, ...]) -> None:
+    """Refuse a parameter whose meaning is lost over states."""
+    value = getattr(base, name)
+    if not any(value is one or value == one for one in allowed):
+        kind = type(base).__name__
+        raise InputError(
+            f"{kind} with {name}={value!r} has no version over label states; use {kind}() or "
+            f"Multiclass{kind}(...)."
+        )
