@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
@@ -28,9 +29,13 @@ METHODS = {
     "lr+rq(pcc,ridge)": "mean posteriors of all labels, corrected together by regression",
 }
 
+EXPLANATION = """\
+AE is the absolute error of the estimated prevalence, RAE the relative one: means over labels
+and samples, lower is better. low, mid, high: how far a sample has moved from the training data."""
+
 NEXT = """\
 What next?
-  prevalens datasets            the public datasets, and which of them are on this machine
+  prevalens datasets            the public datasets, and which are on this machine
   prevalens methods             the parts that methods are made of
 In Python:
   from prevalens import Quantifier
@@ -49,24 +54,18 @@ def command(seed: int, items: int, labels: int, quick: bool) -> None:
     the truth, in samples whose label mix has moved (ML-APP) and in samples where it has not.
     """
     start = time.perf_counter()
-    console = Console()
     data = synthetic(n_train=items, n_test=items, n_labels=labels, seed=seed)
-    console.print(
-        f"Built-in data: {items} training items, {items} test items, {labels} labels.",
-        highlight=False,
-    )
+    click.echo(f"Built-in data: {items} training items, {items} test items, {labels} labels.")
+    for name, meaning in METHODS.items():
+        click.echo(f"  {name:18}{meaning}")
     fitted = _fit(data)
-    protocols = _protocols(quick=quick)
-    for title, protocol in protocols.items():
+    for title, protocol in _protocols(quick=quick).items():
         samples = protocol.draw(data.test.Y, seed)
         found = evaluate_samples(fitted, data.test, samples, protocol=protocol, seed=seed)
-        console.print(_table(f"{title}: {len(samples):,} samples of 100 items", found))
-    console.print(
-        "Error = absolute error (AE) and relative absolute error (RAE), mean over labels and "
-        "samples; lower is better. Shift = how far a sample has moved from the training data.",
-        highlight=False,
-    )
-    console.print(f"Done in {time.perf_counter() - start:.1f} s.\n\n{NEXT}", highlight=False)
+        click.echo()
+        Console().print(_table(f"{title}: {len(samples):,} samples of 100 items", found))
+    click.echo(EXPLANATION)
+    click.echo(f"Done in {time.perf_counter() - start:.1f} s.\n\n{NEXT}")
 
 
 def _fit(data: Any) -> dict[str, Any]:
@@ -89,21 +88,17 @@ def _protocols(*, quick: bool) -> dict[str, Any]:
 
 def _table(title: str, found: dict[str, Evaluation]) -> Table:
     """Rows are methods, columns the shift regimes; the best of a column is bold."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("method", no_wrap=True)
-    table.add_column("what it does")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("\nmethod", no_wrap=True)
     regimes = (*SHIFT_NAMES, "all")
-    for metric in ("AE", "RAE"):
+    columns = []
+    for metric in ("ae", "rae"):
         for regime in regimes:
-            table.add_column(f"{metric}\n{regime}", justify="right")
-    columns = [
-        [one.by_shift(metric)[regime][0] for one in found.values()]
-        for metric in ("ae", "rae")
-        for regime in regimes
-    ]
+            head = metric.upper() if regime == SHIFT_NAMES[0] else ""
+            table.add_column(f"{head}\n{regime}", justify="right", no_wrap=True)
+            columns.append([one.by_shift(metric)[regime][0] for one in found.values()])
     for row, name in enumerate(found):
-        cells = [_cell(column[row], min(column)) for column in columns]
-        table.add_row(name, METHODS[name], *cells)
+        table.add_row(name, *(_cell(column[row], min(column)) for column in columns))
     return table
 
 
