@@ -22,8 +22,8 @@ def captions(sections: list[Section]) -> list[str]:
 def test_a_report_without_the_paper(paper_like: PaperLike) -> None:
     sections = report_sections(paper_like())
     assert [one.title for one in sections] == [
-        "Results",
-        "Error against shift",
+        "Results, AE",
+        "Error against shift, AE",
         "Where the figures come from",
     ]
     assert captions(sections)[0] == "Absolute error (AE) by dataset and shift, ml-app."
@@ -36,9 +36,9 @@ def test_a_report_without_the_paper(paper_like: PaperLike) -> None:
 def test_a_report_beside_the_paper(paper_like: PaperLike) -> None:
     results = paper_like(factor=1.2) + paper_like(variant="as printed", methods=("BC+BA",))
     sections = report_sections(
-        results, paper_table="pcc_general", reasons={("scene", "BC+BA"): "why"}
+        results, paper_tables=["pcc_general"], reasons={("scene", "BC+BA"): "why"}
     )
-    assert [one.title for one in sections][:2] == ["Results", "Beside the paper"]
+    assert [one.title for one in sections][:2] == ["Results, AE", "Beside the paper, AE"]
     assert captions(sections)[:2] == [
         "Absolute error (AE) by dataset and shift, ml-app, as described.",
         "Absolute error (AE) by dataset and shift, ml-app, as printed.",
@@ -54,13 +54,25 @@ def test_a_report_beside_the_paper(paper_like: PaperLike) -> None:
 
 
 def test_a_table_of_another_measure_is_not_compared_with(paper_like: PaperLike) -> None:
-    sections = report_sections(paper_like(), paper_table="mlqreg_mrae")
-    assert "Beside the paper" not in [one.title for one in sections]
+    sections = report_sections(paper_like(), paper_tables=["mlqreg_mrae"])
+    assert not any(one.title.startswith("Beside the paper") for one in sections)
 
 
-def test_relative_error_is_compared_with_its_table(paper_like: PaperLike) -> None:
-    results = paper_like("mlqreg_mrae")
-    sections = report_sections(results, metric="rae", paper_table="mlqreg_mrae")
+def test_every_measure_beside_its_own_table(paper_like: PaperLike) -> None:
+    both = [
+        Result(**{**vars(one), "errors": {**one.errors, **other.errors}})
+        for one, other in zip(paper_like("mlqreg"), paper_like("mlqreg_mrae"), strict=True)
+    ]
+    sections = report_sections(both, metrics=["ae", "rae"], paper_tables=["mlqreg", "mlqreg_mrae"])
+    assert [one.title for one in sections] == [
+        "Results, AE",
+        "Beside the paper, AE",
+        "Error against shift, AE",
+        "Results, RAE",
+        "Beside the paper, RAE",
+        "Error against shift, RAE",
+        "Where the figures come from",
+    ]
     assert "Relative absolute error (RAE): ours beside the printed values." in captions(sections)
 
 
@@ -72,9 +84,9 @@ def test_many_methods_are_shown_below_each_other(paper_like: PaperLike) -> None:
 
 def test_the_same_results_give_the_same_bytes(paper_like: PaperLike) -> None:
     results = paper_like(seeds=(0, 1)) + paper_like(variant="as printed", methods=("BC+BA",))
-    first = page("Title", report_sections(results, paper_table="pcc_general"))
+    first = page("Title", report_sections(results, paper_tables=["pcc_general"]))
     random.Random(1).shuffle(results)
-    assert page("Title", report_sections(results, paper_table="pcc_general")) == first
+    assert page("Title", report_sections(results, paper_tables=["pcc_general"])) == first
 
 
 def test_provenance(paper_like: PaperLike) -> None:
@@ -111,3 +123,8 @@ def test_one_protocol_at_a_time(make_result: Callable[..., Result]) -> None:
         report_sections(results)
     sections = report_sections(results, protocol="natural")
     assert captions(sections)[0] == "Absolute error (AE) by dataset and shift, natural."
+
+
+def test_at_least_one_measure(make_result: Callable[..., Result]) -> None:
+    with pytest.raises(InputError, match="metrics is empty"):
+        report_sections([make_result()], metrics=[])

@@ -2,7 +2,8 @@
 
     from prevalens.reporting import page, report_sections
 
-    html = page("Four groups with PCC", report_sections(results, paper_table="pcc_general"))
+    sections = report_sections(results, paper_tables=["pcc_general"])
+    html = page("Four groups with PCC", sections)
 
 Results go through four steps, each of plain data: `summarise` makes a table, `compare` puts it
 beside a printed one, a layout (`wide_grid`, `comparison_grid`, ...) decides what is shown, and a

@@ -21,7 +21,7 @@ from prevalens.reporting.plots import (
     shift_distribution,
 )
 from prevalens.reporting.plots.estimates import Estimates
-from prevalens.reporting.words import measure_long
+from prevalens.reporting.words import measure_long, measure_short
 
 __all__ = [
     "correlation_section",
@@ -58,7 +58,8 @@ def curves_section(results: Sequence[Result], *, metric: str = "ae") -> Section:
         "Mean error by shift, over twenty intervals of equal width. Bands, where there are any, "
         "hold the middle 80 % of the samples."
     )
-    return Section("Error against shift", (Gallery(tuple(figures), caption),))
+    title = f"Error against shift, {measure_short(metric)}"
+    return Section(title, (Gallery(tuple(figures), caption),))
 
 
 def prevalence_section(prevalences: Mapping[str, npt.ArrayLike]) -> Section:

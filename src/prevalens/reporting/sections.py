@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from prevalens.records import Result
 from prevalens.reporting.chart_sections import curves_section
-from prevalens.reporting.checking import column_of, of_one_protocol, ordered_datasets
+from prevalens.reporting.checking import (
+    column_of,
+    of_one_protocol,
+    ordered_columns,
+    ordered_datasets,
+)
 from prevalens.reporting.comparison import Comparison, by_variant, compare
 from prevalens.reporting.comparison_layout import (
     agreement_grid,
@@ -26,9 +31,11 @@ from prevalens.reporting.words import (
     about_samples,
     about_shift,
     about_summaries,
+    measure_short,
     measure_title,
     measure_words,
 )
+from prevalens.validation import InputError
 
 __all__ = [
     "comparison_section",
@@ -61,9 +68,9 @@ def tables_of(
 def report_sections(
     results: Iterable[Result],
     *,
-    metric: str = "ae",
+    metrics: Sequence[str] = ("ae",),
     protocol: str | None = None,
-    paper_table: str | None = None,
+    paper_tables: Sequence[str] = (),
     reasons: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Section]:
     """All sections of a report on the results of one table.
@@ -72,24 +79,36 @@ def report_sections(
     ----------
     results : iterable of Result
         At most one for each dataset, method, variant and seed.
-    metric : str
+    metrics : sequence of str
     protocol : str, optional
         Needed if the results are under several.
-    paper_table : str, optional
-        The printed table to put them beside, one of `PRINTED_TABLES`. A table of another measure
-        is not compared with.
+    paper_tables : sequence of str
+        The printed tables to put them beside, of `PRINTED_TABLES`, each for its measure.
     reasons : mapping of (dataset, method) to str, optional
         What to write beside cells that differ from the printed ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = Result("own", "ml-app", "PCC", "lr+pcc", 0, np.arange(3.0), {"ae": np.ones(3)})
+    >>> [section.title for section in report_sections([result])]
+    ['Results, AE', 'Error against shift, AE', 'Where the figures come from']
     """
-    chosen = of_one_protocol(results, metric, protocol)
-    tables = tables_of(chosen, metric=metric)
-    sections = [results_section(tables)]
-    if paper_table is not None and printed(paper_table).metric == metric:
-        comparison = compare(tables, printed(paper_table))
-        sections.append(comparison_section(comparison, paper_table, reasons=reasons))
-    sections.append(curves_section(chosen, metric=metric))
-    sections.append(provenance_section(chosen, tables))
-    return sections
+    if not metrics:
+        raise InputError("metrics is empty; name at least one measure.")
+    found = list(results)
+    sections: list[Section] = []
+    for metric in metrics:
+        chosen = of_one_protocol(found, metric, protocol)
+        tables = tables_of(chosen, metric=metric)
+        sections.append(results_section(tables))
+        sections += [
+            comparison_section(compare(tables, printed(name)), name, reasons=reasons)
+            for name in paper_tables
+            if printed(name).metric == metric
+        ]
+        sections.append(curves_section(chosen, metric=metric))
+    return [*sections, provenance_section(chosen, tables)]
 
 
 def results_section(tables: Mapping[str, ResultTable]) -> Section:
@@ -107,7 +126,7 @@ def results_section(tables: Mapping[str, ResultTable]) -> Section:
         how = f", {name}" if len(tables) > 1 else ""
         caption = f"{measure_title(table.metric)} by dataset and shift, {table.protocol}{how}."
         grids.append(_fitting(table, caption))
-    return Section("Results", (*filter(None, words), *grids))
+    return Section(f"Results, {measure_short(first.metric)}", (*filter(None, words), *grids))
 
 
 def _fitting(table: ResultTable, caption: str) -> Grid:
@@ -129,7 +148,7 @@ def comparison_section(
         for name in comparison.sources
     ]
     return Section(
-        "Beside the paper",
+        f"Beside the paper, {measure_short(comparison.metric)}",
         (
             source,
             comparison_grid(comparison, within=within),
@@ -155,12 +174,9 @@ def provenance_section(results: Sequence[Result], tables: Mapping[str, ResultTab
 
 
 def _methods_grid(results: Sequence[Result]) -> Grid:
-    methods: dict[str, set[str]] = {}
-    for result in results:
-        methods.setdefault(column_of(result), set()).add(result.expression)
     lines = [
-        Line(name, (Entry("; ".join(sorted(expressions))),))
-        for name, expressions in methods.items()
+        Line(name, (Entry(_joined(r.expression for r in results if column_of(r) == name)),))
+        for name in ordered_columns(results)
     ]
     return Grid(
         caption="The methods in the words of the catalogue.",

@@ -136,7 +136,7 @@ def about_marks() -> str:
     return (
         "The best method of each dataset and regime is in bold. † and ‡ mark methods that are not "
         "clearly different from it by a Wilcoxon signed-rank test on the errors of the same "
-        "samples: † .001 < p < .05, ‡ p ≥ .05. Without a mark, p < .001."
+        "samples: † stands for .001 < p < .05, ‡ for p ≥ .05. Without a mark, p < .001."
     )
 
 
