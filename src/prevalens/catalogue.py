@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,8 @@ class Entry:
     Attributes
     ----------
     code : str
-    role : {"classifier", "aggregator", "regressor", "clusterer", "scheme"}
+    role : {"classifier", "aggregator", "regressor", "clusterer", "scheme", "quantifier"}
+        A "quantifier" stands for a whole method; floors above add such.
     make : callable
         The class, or a function that builds the part.
     """
@@ -94,7 +95,7 @@ ENTRIES: dict[str, Entry] = {
 }
 
 
-def parse(text: str) -> Quantifier:
+def parse(text: str, *, more: Mapping[str, Entry] | None = None) -> Any:
     """The quantifier that a name stands for.
 
     Parameters
@@ -102,6 +103,13 @@ def parse(text: str) -> Quantifier:
     text : str
         ``classifier+aggregator``, each with arguments in parentheses where wanted, then
         ``@scheme`` if not the default one. `prevalens methods` lists the parts.
+    more : mapping of name to Entry, optional
+        Further parts to know.
+
+    Returns
+    -------
+    Quantifier
+        Or what an entry of `more` with the role "quantifier" makes.
 
     Examples
     --------
@@ -110,7 +118,7 @@ def parse(text: str) -> Quantifier:
     >>> parse("stack(lr)+rq(pcc,svr)").group
     'MLC+MLA'
     """
-    return _Builder(text).quantifier(parse_method(text))
+    return _Builder(text, ENTRIES | dict(more or {})).quantifier(parse_method(text))
 
 
 def parse_value(text: str) -> Any:
@@ -121,16 +129,19 @@ def parse_value(text: str) -> Any:
     >>> parse_value("0.1"), parse_value("balanced"), parse_value("None")
     (0.1, 'balanced', None)
     """
-    return _Builder(text).value(parse_method(f"x(v={text})").aggregator.kwargs["v"])
+    return _Builder(text, ENTRIES).value(parse_method(f"x(v={text})").aggregator.kwargs["v"])
 
 
 class _Builder:
     """Builds the parts of one text; the text is kept for errors that point into it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, entries: Mapping[str, Entry]) -> None:
         self.text = text
+        self.entries = entries
 
-    def quantifier(self, method: Method) -> Quantifier:
+    def quantifier(self, method: Method) -> Any:
+        if self._is_whole(method):
+            return self.part(method.aggregator, "quantifier")
         roles = {
             "classifier": method.classifier,
             "aggregator": method.aggregator,
@@ -139,12 +150,17 @@ class _Builder:
         parts = {role: call and self.part(call, role) for role, call in roles.items()}
         return Quantifier(parts["classifier"], parts["aggregator"], scheme=parts["scheme"])
 
+    def _is_whole(self, method: Method) -> bool:
+        entry = self.entries.get(method.aggregator.name)
+        alone = method.classifier is None and method.scheme is None
+        return alone and entry is not None and entry.role == "quantifier"
+
     def part(self, call: Call, role: str | None = None) -> Any:
         if call.name.startswith(QUAPY):
             return self._checked(call, agg.QuapyPerLabel, (call.name.removeprefix(QUAPY),))
-        entry = ENTRIES.get(call.name)
+        entry = self.entries.get(call.name)
         if entry is None:
-            raise error_at(self.text, call.position, _unknown(call.name, role))
+            raise error_at(self.text, call.position, self._unknown(call.name, role))
         if role is not None and entry.role != role:
             raise error_at(self.text, call.position, _misplaced(entry, role))
         self._check_arguments(call, entry)
@@ -180,17 +196,16 @@ class _Builder:
             return [self.value(one) for one in value]
         if not isinstance(value, Call):
             return value
-        known = value.name in ENTRIES or value.name.startswith(QUAPY)
+        known = value.name in self.entries or value.name.startswith(QUAPY)
         if not known and not value.args and not value.kwargs:
             return value.name
         return self.part(value)
 
-
-def _unknown(name: str, role: str | None) -> str:
-    codes = [code for code, entry in ENTRIES.items() if role in (None, entry.role)]
-    close = difflib.get_close_matches(name, codes, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else f" There are {', '.join(codes)}."
-    return f"There is no {role or 'part'} called {name!r}.{hint}"
+    def _unknown(self, name: str, role: str | None) -> str:
+        codes = [code for code, entry in self.entries.items() if role in (None, entry.role)]
+        close = difflib.get_close_matches(name, codes, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else f" There are {', '.join(codes)}."
+        return f"There is no {role or 'part'} called {name!r}.{hint}"
 
 
 def _misplaced(entry: Entry, role: str) -> str:

@@ -98,7 +98,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
         self.n_labels_ = len(self.labels_)
         if classifier is None:
-            self.classifier_ = None
+            self.classifier_: Any = None
             self.aggregator_ = clone(aggregator).fit(Scores(X, "features"), Y)
         else:
             self._fit_pair(classifier, clone(aggregator), X, Y)
@@ -212,7 +212,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             samples, names = Samples.by_group(_values(groups))
             check_same_length(scores.n_items, "X", samples.n_items, "groups")
         point = self.aggregator_.aggregate(scores, samples)
-        return PrevalenceEstimate(point, self.labels_, index=names)
+        return PrevalenceEstimate(point, self.labels_, index=None if names is None else list(names))
 
 
 def _values(groups: Any) -> Any:

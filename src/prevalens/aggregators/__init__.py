@@ -1,7 +1,7 @@
 """Aggregators: from the scores of items to the prevalences of samples.
 
-`CC`, `PCC`, `ACC`, `PACC`, `SLD`, `HDy` and `PAV` look at each label alone. `RQ` and `LPQ` look at labels
-together. `HDx` and `QuapyPerLabel` read the items themselves and need no classifier, and
+`CC`, `PCC`, `ACC`, `PACC`, `SLD`, `HDy` and `PAV` look at each label alone. `RQ` and `LPQ` look at
+labels together. `HDx` and `QuapyPerLabel` read the items themselves and need no classifier, and
 `Native` lets any other quantifier in. `TrainingPrevalence` is the baseline to beat.
 """
 

@@ -39,5 +39,5 @@ class TrainingPrevalence(Aggregator):
     def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
         """The prevalence is kept by the base class."""
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:  # noqa: ARG002
         return np.tile(self.prevalence_, (len(samples), 1))

@@ -24,8 +24,8 @@ def fit_aggregators(
     """Fit one aggregator with each of several settings; yields them in that order.
 
     An aggregator with a method ``fit_settings(settings, scores, Y)`` of its own shares the work
-    (RQ fits its base once for all settings of its regressor); any other is cloned and fitted once per
-    setting.
+    (RQ fits its base once for all settings of its regressor); any other is cloned and fitted
+    once per setting.
     """
     if hasattr(aggregator, "fit_settings"):
         yield from aggregator.fit_settings(settings, scores, Y)

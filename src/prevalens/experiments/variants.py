@@ -1,7 +1,7 @@
 """Behaviours of the paper's code that its text does not describe.
 
-Some figures that the paper prints can only be understood through them. They are named variants of the
-paper's plan and nothing else: no default uses them, and they should not be used for counting.
+Some figures that the paper prints can only be understood through them. They are named variants of
+the paper's plan and nothing else: no default uses them, and nobody should count with them.
 """
 
 from __future__ import annotations
