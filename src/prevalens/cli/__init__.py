@@ -14,9 +14,11 @@ __all__ = ["main"]
 
 #: Name of each command and its one-line help, so that ``--help`` need not load them.
 COMMANDS = {
+    "bench": "Run a plan of experiments, and go on where it was left.",
     "datasets": "List, describe and check the datasets.",
     "demo": "Train and evaluate on built-in data: a first look.",
     "methods": "List the parts of methods and what they do.",
+    "paper": "Run the paper's experiments and compare with its tables.",
 }
 
 #: Exit code of a refusal; click uses it for bad options too.

@@ -6,14 +6,15 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from prevalens.catalogue import parse
 from prevalens.classifiers.labelled import CrossFit
 from prevalens.experiments.cache import ScoreCache
+from prevalens.experiments.names import parse
 from prevalens.experiments.remembered import Remembered
 from prevalens.experiments.specs import MethodSpec, ProtocolSpec
 from prevalens.experiments.tables import Table
 from prevalens.experiments.values import read_value
 from prevalens.model_selection import GridSearch
+from prevalens.quantifier import Quantifier
 
 __all__ = ["build"]
 
@@ -32,19 +33,29 @@ def build(method: MethodSpec, seed: int, cache: ScoreCache | None = None) -> Any
         Where the classifier's scores are kept.
     """
     quantifier = parse(method.expression)
-    if quantifier.scheme is None:
-        quantifier.set_params(scheme=CrossFit())
+    for inner in _quantifiers(quantifier):
+        if inner.scheme is None:
+            inner.set_params(scheme=CrossFit())
     _sow(quantifier, seed)
-    if cache is not None and quantifier.classifier is not None and _is_scored(quantifier):
-        quantifier.set_params(classifier=Remembered(quantifier.classifier, cache))
+    if cache is not None:
+        _remember(quantifier, cache)
     if not method.grid:
         return quantifier
     grid = {name: [read_value(value) for value in values] for name, values in method.grid.items()}
     return GridSearch(quantifier, grid, seed=seed, progress=False, **_options(method.selection))
 
 
-def _is_scored(quantifier: Any) -> bool:
-    return bool(quantifier.aggregator.consumes != "features")
+def _quantifiers(method: Any) -> list[Quantifier]:
+    """The quantifiers in a method, at any depth."""
+    parts = [method, *method.get_params(deep=True).values()]
+    return [part for part in parts if isinstance(part, Quantifier)]
+
+
+def _remember(method: Any, cache: ScoreCache) -> None:
+    """Keep what classifiers say, wherever it is their scores that an aggregator reads."""
+    for inner in _quantifiers(method):
+        if inner.classifier is not None and inner.aggregator.consumes != "features":
+            inner.set_params(classifier=Remembered(inner.classifier, cache))
 
 
 def _sow(quantifier: Any, seed: int) -> None:
@@ -54,8 +65,8 @@ def _sow(quantifier: Any, seed: int) -> None:
         name = path.rpartition("__")[2]
         if name in _SEEDS:
             owner = parts.get(path.removesuffix(name).removesuffix("__"), quantifier)
-            default = inspect.signature(type(owner).__init__).parameters[name].default
-            if parts[path] == default:
+            known = inspect.signature(type(owner).__init__).parameters
+            if name in known and parts[path] == known[name].default:
                 quantifier.set_params(**{path: seed})
 
 

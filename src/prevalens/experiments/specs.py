@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from prevalens.catalogue import parse
 from prevalens.datasets import Dataset
+from prevalens.experiments.names import parse
 from prevalens.experiments.tables import Table, suggestion
 from prevalens.experiments.values import read_value
 from prevalens.model_selection import GridSearch

@@ -1,0 +1,139 @@
+"""`prevalens paper`: run the paper's experiments and put our figures beside the printed ones."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from prevalens.experiments.cells import Cell
+from prevalens.experiments.paper import AT_HAND, TABLES, paper_plan, table_results
+from prevalens.experiments.plan import Plan
+from prevalens.experiments.runner import Keys, Summary, plan_results, run_plan
+from prevalens.experiments.store import Store
+from prevalens.records import Result
+from prevalens.reporting import (
+    Section,
+    agreement_grid,
+    compare,
+    markdown_page,
+    page,
+    printed,
+    report_sections,
+    tables_of,
+    to_markdown,
+)
+
+__all__ = ["command"]
+
+#: Exit code if some cells failed.
+FAILED = 1
+
+
+@click.command()
+@click.option("--tables", default="all", help=f"Which tables: {', '.join(TABLES)}; or all.")
+@click.option("--datasets", default="all", help="Which datasets, with commas; or all at hand.")
+@click.option("--fast", is_flag=True, help="Small grids, about 1,000 samples: a smoke run.")
+@click.option("--seeds", default="0", show_default=True, help="Seeds, with commas.")
+@click.option(
+    "--store",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the results; else paper-results, or paper-fast-results.",
+)
+@click.option("--jobs", default=1, show_default=True, help="Processes; -1 is one per core.")
+@click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
+@click.option("--no-run", is_flag=True, help="Compute nothing; report what the store has.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page.")
+@click.option(
+    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="The same as text."
+)
+def command(
+    tables: str,
+    datasets: str,
+    fast: bool,
+    seeds: str,
+    folder: Path | None,
+    jobs: int,
+    listing: bool,
+    no_run: bool,
+    html: Path | None,
+    markdown: Path | None,
+) -> None:
+    """Run the experiments of "Multi-Label Quantification" and compare with its tables.
+
+    Every table is run as the text describes it and as the printed figures seem to have been made.
+    A run that was stopped goes on where it was; finished cells are never computed again.
+    """
+    names = TABLES if tables == "all" else _words(tables)
+    plan = paper_plan(
+        names,
+        AT_HAND if datasets == "all" else _words(datasets),
+        fast=fast,
+        seeds=[int(seed) for seed in _words(seeds)],
+    )
+    store = Store(folder or Path(f"{plan.name}-results"))
+    if listing:
+        _list(plan, store)
+        return
+    if not no_run:
+        _report_run(run_plan(plan, store, n_jobs=jobs, progress=sys.stderr.isatty()))
+    results = plan_results(_finished(plan.cells(), store), store)
+    for table in names:
+        _summarise(table, table_results(results, table))
+    sections = [section for table in names for section in _sections(table, results)]
+    title = "Multi-label quantification: the paper's tables, run again"
+    if html is not None:
+        _write(html, page(title, sections))
+    if markdown is not None:
+        _write(markdown, markdown_page(title, sections))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _finished(cells: Sequence[Cell], store: Store) -> list[Cell]:
+    keys = Keys(cells)
+    return [cell for cell in cells if keys[cell] in store]
+
+
+def _list(plan: Plan, store: Store) -> None:
+    cells = plan.cells()
+    done = set(map(str, _finished(cells, store)))
+    for cell in cells:
+        click.echo(f"{'done' if str(cell) in done else 'open'}  {cell}")
+    click.echo(f"{len(done)} of {len(cells)} cells are done.")
+
+
+def _report_run(summary: Summary) -> None:
+    click.echo(f"{summary.computed} cells computed, {summary.found} were there.", err=True)
+    for failed in summary.failed:
+        click.echo(f"failed: {failed.cell}: {failed.sentence} ({failed.log})", err=True)
+
+
+def _summarise(table: str, results: Sequence[Result]) -> None:
+    """How many cells agree with the printed table."""
+    if not results:
+        click.echo(f"{table}: nothing has been run yet.")
+        return
+    comparison = compare(tables_of(results), printed(table))
+    click.echo(f"\n{table}\n{to_markdown(agreement_grid(comparison))}")
+
+
+def _sections(table: str, results: Sequence[Result]) -> list[Section]:
+    chosen = table_results(results, table)
+    if not chosen:
+        return []
+    sections = report_sections(chosen, metrics=("ae", "rae"), paper_tables=[table])
+    return [Section(f"{table}: {section.title}", section.parts) for section in sections]
+
+
+def _write(path: Path, content: str) -> None:
+    """The whole file, or the old one."""
+    temporary = path.with_name(f".{path.name}.part")
+    temporary.write_text(content, encoding="utf-8")
+    temporary.replace(path)
+    click.echo(f"Wrote {path}.", err=True)

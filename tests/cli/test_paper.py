@@ -1,0 +1,60 @@
+"""`prevalens paper`, for real on the smallest dataset, with small grids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from prevalens.cli.paper import command
+from prevalens.validation import InputError
+
+WORDS = ["--tables", "pcc_general", "--datasets", "emotions", "--fast"]
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_run_report_and_resume(tmp_path: Path) -> None:
+    store, html = str(tmp_path / "store"), tmp_path / "page.html"
+    words = [*WORDS, "--store", store]
+    listed = CliRunner().invoke(command, [*words, "--list"], catch_exceptions=False)
+    assert "0 of 8 cells are done" in listed.output
+    first = CliRunner().invoke(
+        command,
+        [*words, "--html", str(html), "--markdown", str(tmp_path / "p.md")],
+        catch_exceptions=False,
+    )
+    assert "8 cells computed, 0 were there" in first.stderr
+    assert "as printed" in first.output
+    page = html.read_text()
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert "Emotions" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    again = CliRunner().invoke(command, [*words, "--html", str(html)], catch_exceptions=False)
+    assert "0 cells computed, 8 were there" in again.stderr
+    assert html.read_text() == page
+
+
+def test_nothing_run_yet(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        command,
+        [
+            "--tables",
+            "mlc",
+            "--datasets",
+            "synthetic",
+            "--no-run",
+            "--store",
+            str(tmp_path / "none"),
+        ],
+        catch_exceptions=False,
+    )
+    assert "mlc: nothing has been run yet" in result.output
+
+
+def test_unknown_words_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no table 'nosuch'"):
+        CliRunner().invoke(command, ["--tables", "nosuch"], catch_exceptions=False)
+    with pytest.raises(InputError, match="nosuch"):
+        CliRunner().invoke(command, ["--datasets", "nosuch"], catch_exceptions=False)

@@ -1,0 +1,39 @@
+"""Methods that are tuned inside, by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from prevalens.experiments.names import GRIDS, parse
+from prevalens.experiments.variants import SeenItems, TwiceSLD
+from prevalens.model_selection import GridSearch
+from prevalens.validation import InputError
+
+
+def test_a_search_inside_a_method() -> None:
+    outer = parse("rq(tuned(lr+pcc,grid=lr-grid,choose=per-label),svr,scheme=holdout)")
+    inner = outer.aggregator.base
+    assert isinstance(inner, GridSearch)
+    assert inner.grid == GRIDS["lr-grid"]
+    assert inner.choose == "per-label"
+    assert inner.quantifier.name == "lr+pcc"
+    assert outer.aggregator.scheme.code == "holdout"
+
+
+def test_a_whole_method_stands_alone() -> None:
+    assert isinstance(parse("tuned(lr+pcc)"), GridSearch)
+    assert isinstance(parse("twice(tuned(lr+sld))"), TwiceSLD)
+    assert isinstance(parse("seen(tuned(stack(lr,lr)+pcc,grid=stack-grid))"), SeenItems)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("tuned(lr+pcc,grid=nosuch)", "grid must be one of 'lr-grid'"),
+        ("lr+tuned(lr+pcc)", "'tuned' is a quantifier, but an aggregator belongs here"),
+        ("tuned(lr+pcc,grids=1)", "tuned has no parameter 'grids'"),
+    ],
+)
+def test_bad_names(text: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        parse(text)
