@@ -57,6 +57,12 @@ def test_a_grid_makes_a_search_with_values_read() -> None:
     assert built.protocol.grid == 7
 
 
+def test_methods_inside_others_are_seeded_and_remembered_too(tmp_path: Path) -> None:
+    inner = build(MethodSpec("a", "rq(lr+pcc,ridge)"), 4, ScoreCache(tmp_path)).aggregator.base
+    assert inner.scheme.seed == 4
+    assert isinstance(inner.classifier, Remembered)
+
+
 def test_the_classifier_is_remembered_if_there_is_one(tmp_path: Path) -> None:
     cache = ScoreCache(tmp_path)
     assert isinstance(build(MethodSpec("a", "lr+pcc"), 0, cache).classifier, Remembered)

@@ -103,8 +103,8 @@ def test_an_override_changes_one_dataset_only(content: dict[str, Any]) -> None:
     usual, other = cells["synthetic", "lr+pcc"], cells["emotions", "lr+pcc"]
     assert usual.protocol.parameters == {"size": 50, "grid": 5}
     assert other.protocol.parameters == {"size": 50, "grid": 21}
-    assert list(usual.method.grid["classifier__C"]) == [1, 10]
-    assert list(other.method.grid["classifier__C"]) == [5]
+    assert usual.method.grid["classifier__C"] == (1, 10)
+    assert other.method.grid["classifier__C"] == (5,)
     assert other.method.selection == {
         "validation": 0.3,
         "protocol": {"name": "ml-app", "repeats": 2, "grid": 21},
@@ -214,6 +214,11 @@ def change(content: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
             "overrides/synthetic/methods/lr+cc",
             {"expression": "lr+xx"},
             "overrides.synthetic.methods.lr+cc.expression is 'lr+xx', which is no method: There",
+        ),
+        (
+            "overrides/synthetic/methods/lr+cc",
+            {"grid": {"classifier__C": 5}},
+            "overrides.synthetic.methods.lr+cc.grid.classifier__C must be a list of values to try;",
         ),
         (
             "overrides/synthetic/methods/lr+cc",

@@ -117,6 +117,18 @@ def test_settings_are_trained_together_or_not_at_all(cache: ScoreCache) -> None:
     assert (cache.hits, cache.misses) == (2, 2)
 
 
+def test_a_setting_trained_in_company_does_not_stand_for_one_trained_alone(
+    cache: ScoreCache,
+) -> None:
+    """The last digits differ, and a result must not depend on what was computed before it."""
+    settings = [{"C": 0.1}, {"C": 1.0}]
+    for one in fit_settings(Remembered(PerLabel(), cache), settings, X, Y):
+        one.predict_proba(DATA.test.X)
+    alone = Remembered(PerLabel(C=1.0), cache).fit(X, Y).predict_proba(DATA.test.X)
+    assert cache.hits == 0
+    np.testing.assert_array_equal(alone, PerLabel(C=1.0).fit(X, Y).predict_proba(DATA.test.X))
+
+
 @pytest.mark.parametrize("choose", ["together", "per-label"])
 def test_a_search_chooses_and_estimates_the_same(cache: ScoreCache, choose: str) -> None:
     def search(classifier: Any) -> Any:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-import pickle
+import os
 import subprocess
 import sys
 import time
@@ -160,30 +160,28 @@ def test_half_written_files_are_neither_results_nor_kept(store: Store, make_resu
     assert len(list((store.folder / "cells").iterdir())) == 1
 
 
-WRITER = """
-import pickle, sys
-from prevalens.experiments import Store
-results = pickle.load(open(sys.argv[1], "rb"))
-for _ in range(3):
-    for result in results:
-        Store(sys.argv[2]).write(result)
-"""
-
-
-def test_two_processes_on_one_store_do_not_harm_each_other(
-    store: Store, make_result: Make, tmp_path: Path
-) -> None:
+def test_two_processes_on_one_store_do_not_harm_each_other(store: Store, make_result: Make) -> None:
     results = [make_result(seed) for seed in range(3)]
-    given = tmp_path / "results.pickle"
-    given.write_bytes(pickle.dumps(results))
-    command = [sys.executable, "-c", WRITER, str(given), str(store.folder)]
-    writers = [subprocess.Popen(command) for _ in range(2)]
-    while any(writer.poll() is None for writer in writers):
+    writers = []
+    for _ in range(2):
+        writer = os.fork()
+        if writer == 0:
+            for _ in range(5):
+                for result in results:
+                    store.write(result)
+            os._exit(0)
+        writers.append(writer)
+    ended: dict[int, int] = {}
+    while len(ended) < 2:
         store.clean()
         for key in store:
             store.read(key)
+        for writer in set(writers) - ended.keys():
+            process, status = os.waitpid(writer, os.WNOHANG)
+            if process:
+                ended[writer] = status
         time.sleep(0.01)
-    assert [writer.returncode for writer in writers] == [0, 0]
+    assert set(ended.values()) == {0}
     assert store.keys() == sorted(result.key for result in results)
     assert [path.suffix for path in (store.folder / "cells").iterdir()] == [".parquet"] * 3
 

@@ -87,7 +87,8 @@ class ScoreCache:
         np.savez(content, allow_pickle=False, **arrays)
         path = self._path(key)
         make_folder(path.parent)
-        write_whole(path, content.getvalue())
+        # If a power cut takes it, it is computed again; waiting for the disk costs more.
+        write_whole(path, content.getvalue(), lasting=False)
 
     def trim(self) -> None:
         """Delete what was left half-written, and old entries until the rest fits the limit."""
@@ -144,6 +145,8 @@ class _UnknownError(Exception):
 
 def identity(part: Any) -> str | None:
     """A text that is the same for estimators that learn the same, or None if none can be made.
+
+    Lists and dicts of parameters have one too.
 
     Examples
     --------

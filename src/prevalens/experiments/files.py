@@ -29,8 +29,11 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that whoever looks sees all of it or nothing, also after a crash."""
+def write_whole(path: Path, content: bytes, *, lasting: bool = True) -> None:
+    """Write a file so that whoever looks sees all of it or nothing, also after a crash.
+
+    With `lasting` it is on the disk when this returns, and stays there through a power cut.
+    """
     # The name tells who writes, so that others know whether it is abandoned.
     writer = f"{_host()}.{os.getpid()}.{secrets.token_hex(4)}"
     temporary = path.with_name(f".{path.name}.{writer}{_UNFINISHED}")
@@ -38,12 +41,14 @@ def write_whole(path: Path, content: bytes) -> None:
         with temporary.open("xb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    if lasting:
+        _sync_folder(path.parent)
 
 
 def sweep(folder: Path) -> int:
@@ -81,7 +86,7 @@ def _host() -> str:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where the system can."""
+    """Make the new name last, where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -148,8 +148,12 @@ class Plan:
 
     def _methods_on(self, dataset: str) -> list[MethodSpec]:
         changes = self.overrides.get(dataset, {}).get("methods", {})
-        changed = [(one, changes.get(one.label, {})) for one in self.methods]
-        return [_changed(one, change) for one, change in changed if not change.get("skip", False)]
+        changed = [(one, Table(changes.get(one.label, {}), "The plan")) for one in self.methods]
+        return [
+            _changed(one, change) if change.values else one
+            for one, change in changed
+            if not change.take("skip", False)
+        ]
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -164,13 +168,10 @@ def read_plan(path: str | Path) -> Plan:
     return Plan.from_dict(content, where=str(path), folder=path.parent.resolve())
 
 
-def _changed(method: MethodSpec, change: Mapping[str, Any]) -> MethodSpec:
-    return replace(
-        method,
-        expression=change.get("expression", method.expression),
-        grid={**method.grid, **change.get("grid", {})},
-        selection=_merged(method.selection, change.get("selection", {})),
-    )
+def _changed(method: MethodSpec, change: Table) -> MethodSpec:
+    """The method with what an override says of it."""
+    merged = _merged(method.to_table(), change.options(("expression", "grid", "selection")))
+    return MethodSpec.read(Table(merged, change.where, change.key))
 
 
 def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -250,12 +251,10 @@ def _check_methods(changes: Table, methods: tuple[MethodSpec, ...]) -> None:
             change.fail("skip", f"must be true or false; got {change.values['skip']!r}.")
         for part in ("grid", "selection"):
             change.table(part)
-        change.take("expression", "")
-        change.close()
         for method in methods:
             if method.label == label:
-                merged = _changed(method, change.values).to_table()
-                MethodSpec.read(Table(merged, change.where, change.key))
+                _changed(method, change)
+        change.close()
 
 
 def _check_known(table: Table, name: str, known: Collection[str]) -> None:

@@ -70,7 +70,7 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, Y: npt.NDArray[np.int8]) -> Self:
         """Note what to train on, should it be necessary."""
-        return self._note(X, Y, _One(self.classifier, X, Y))
+        return self._note(_One(self.classifier, X, Y), Y, digest(X, Y))
 
     @available_if(lambda self: hasattr(self.classifier, "fit_settings"))  # type: ignore[untyped-decorator]
     def fit_settings(
@@ -78,10 +78,14 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Iterator[Remembered]:
         """One for each setting; if one of them has to be trained, all are, together."""
         together = _Together(self.classifier, settings, X, Y)
+        # Solved together with others, a setting ends up at other last digits than alone.
+        company = identity([dict(setting) for setting in settings])
+        data = None if company is None else digest(company, X, Y)
         for number, setting in enumerate(settings):
             one = clone(self).set_params(**setting)
-            yield one._note(X, Y, _OneOf(together, number))
+            yield one._note(_OneOf(together, number), Y, data)
 
+    @available_if(lambda self: "votes" in offers(self.classifier))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Votes, shape (n_items, n_labels)."""
         return self._scores(X, "votes")
@@ -91,11 +95,11 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Posteriors, shape (n_items, n_labels)."""
         return self._scores(X, "posteriors")
 
-    def _note(self, X: Any, Y: npt.NDArray[np.int8], training: Any) -> Self:
+    def _note(self, training: Any, Y: npt.NDArray[np.int8], data: str | None) -> Self:
         self.training_ = training
         self.n_labels_ = Y.shape[1]
         known = identity(self.classifier)
-        self.key_ = None if known is None else digest(known, X, Y)
+        self.key_ = None if known is None or data is None else digest(known, data)
         return self
 
     def _scores(self, X: Any, kind: Kind) -> npt.NDArray[Any]:

@@ -25,6 +25,10 @@ from prevalens.validation import check_rng
 __all__ = ["CellResult", "Failure", "run_cell", "run_cells"]
 
 
+#: Where fitted methods keep the methods they are made of.
+_INSIDE = ("quantifier_", "best_quantifier_", "aggregator_", "base_")
+
+
 @dataclass(frozen=True, eq=False)
 class CellResult:
     """What came out of a cell.
@@ -39,7 +43,7 @@ class CellResult:
     versions : dict
         Of the libraries that computed it.
     chosen : dict
-        Parameters that the search chose; empty without a grid.
+        Parameters that searches chose; empty without a grid.
     columns : dict of arrays, shape (n_samples,)
         One entry per sample: an error per metric, the ``shift``, the ``size``, the ``target``
         label (-1 if none) with the ``prevalence`` it was steered to, and its ``true`` and
@@ -181,7 +185,7 @@ def _evaluate(
         key=cell.key(dataset.sha),
         data_sha=dataset.sha,
         versions=versions(),
-        chosen=_plain(getattr(fitted.quantifier, "best_params_", {})),
+        chosen=_plain(_chosen(fitted.quantifier)),
         columns=_columns(found, cell.metrics),
         labels=_labels(found),
         usage=_usage(fitted.meter, meter, shared=shared),
@@ -231,6 +235,15 @@ def _usage(fit: Meter, evaluation: Meter, *, shared: bool) -> Usage:
         scores_computed=sum(one.computed for one in counted),
         warnings=tuple(dict.fromkeys(fit.warnings + evaluation.warnings)),
     )
+
+
+def _chosen(part: Any, path: str = "") -> dict[str, Any]:
+    """What every search in a fitted method has chosen, by the way that leads to it."""
+    found = {f"{path}{name}": value for name, value in getattr(part, "best_params_", {}).items()}
+    for name in _INSIDE:
+        if hasattr(part, name):
+            found |= _chosen(getattr(part, name), f"{path}{name.removesuffix('_')}.")
+    return found
 
 
 def _plain(value: Any) -> Any:
