@@ -19,6 +19,7 @@ __all__ = ["HDx"]
 _Floats = npt.NDArray[np.float64]
 #: Entries of a block of (features, samples, grid).
 _BLOCK = 2**22
+_ROUNDING = 1e-12
 
 
 class HDx(Aggregator):
@@ -120,9 +121,7 @@ class HDx(Aggregator):
             roots = np.sqrt(histogram.decode(block.mean(codes)).transpose(1, 0, 2))
             for label in varies:
                 mixtures = _mixtures(positives[label], negatives[label], shares)
-                overlap = roots @ np.sqrt(mixtures)
-                distance = np.sqrt(np.maximum(1.0 - overlap, 0.0)).sum(axis=0)
-                estimates[rows, label] = shares[_first_best(distance)]
+                estimates[rows, label] = shares[_nearest(roots @ np.sqrt(mixtures))]
         return estimates
 
 
@@ -144,10 +143,20 @@ def _mixtures(positives: _Floats, negatives: _Floats, shares: _Floats) -> _Float
     return positives[:, :, np.newaxis] * shares + negatives[:, :, np.newaxis] * (1.0 - shares)
 
 
-def _first_best(distance: _Floats) -> npt.NDArray[np.intp]:
-    """Where each row is smallest; among equals up to rounding, the first."""
+def _nearest(overlap: _Floats) -> npt.NDArray[np.intp]:
+    """Which mixture is nearest to each sample; among equals up to rounding, the first.
+
+    Parameters
+    ----------
+    overlap : array, shape (n_features, n_samples, grid)
+        Cosines between roots of histograms; the Hellinger distance is ``sqrt(1 - overlap)``.
+    """
+    apart = 1.0 - overlap
+    # The root would blow rounding up to 1e-8.
+    apart[apart < _ROUNDING] = 0.0
+    distance = np.sqrt(apart, out=apart).mean(axis=0)
     least = distance.min(axis=1, keepdims=True)
-    return np.argmax(distance <= least + 1e-12 * distance.shape[1], axis=1)
+    return np.argmax(distance <= least + 100 * _ROUNDING, axis=1)
 
 
 class _Dense:
