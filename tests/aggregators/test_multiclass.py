@@ -224,7 +224,6 @@ def test_one_versus_rest_without_any_share_answers_the_prior():
 
 
 def test_names_of_labels_stand_for_states():
-    assert type(multiclass(None)) is MulticlassPCC
     assert type(multiclass(CC())) is MulticlassCC
     assert type(multiclass(PCC())) is MulticlassPCC
     assert type(multiclass(ACC())) is MulticlassACC
@@ -232,8 +231,6 @@ def test_names_of_labels_stand_for_states():
     assert multiclass(ACC()).guard == MulticlassACC().guard
     assert multiclass(SLD(tol=1e-3)).tol == 1e-3
     assert type(multiclass(HDy())) is OneVsRest
-    mine = MulticlassPACC(1.0)
-    assert multiclass(mine) is mine
     with pytest.raises(InputError, match="no version over label states"):
         multiclass(SLD("platt"))
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prevalens.aggregators.native import Native, QuantifierLike
+from prevalens.aggregators.counting import PCC
+from prevalens.aggregators.native import Native, QuantifierLike, as_aggregator
+from prevalens.aggregators.quapy_adapter import QuapyPerLabel
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import InputError
@@ -91,3 +93,12 @@ def test_no_samples():
     scores = Scores(TEXTS, kind="features")
     none = Samples(np.empty(0, dtype=int), [0], n_items=4)
     assert Native(MeanLength()).fit(scores, Y).aggregate(scores, none).shape == (0, 2)
+
+
+def test_anything_as_an_aggregator():
+    assert isinstance(as_aggregator(None), PCC)
+    native = as_aggregator(MeanLength())
+    assert isinstance(native, Native)
+    assert as_aggregator(native) is native
+    quapy = pytest.importorskip("quapy")
+    assert isinstance(as_aggregator(quapy.method.aggregative.CC()), QuapyPerLabel)

@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.clusterers import KMeansClusters, check_clusters
 from prevalens.aggregators.multiclass import StateQuantifier, multiclass
-from prevalens.aggregators.native import Native, QuantifierLike
-from prevalens.aggregators.quapy_adapter import QuapyPerLabel, QuapyStates, is_quapy
+from prevalens.aggregators.native import as_aggregator
+from prevalens.aggregators.quapy_adapter import QuapyPerLabel, QuapyStates
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds
@@ -133,18 +133,13 @@ class LPQ(Aggregator):
 
     def _inner(self) -> StateQuantifier:
         """The quantifier of each cluster, unfitted."""
-        base = QuapyPerLabel(self.base) if is_quapy(self.base) else self.base
+        if isinstance(self.base, StateQuantifier):
+            return self.base
+        base = as_aggregator(self.base)
         if isinstance(base, QuapyPerLabel):
             adopts = self.classifier is not None and base.classifier is None
             return QuapyStates(base.adopt(self.classifier) if adopts else base)
-        if base is None or isinstance(base, (Aggregator, StateQuantifier)):
-            return multiclass(base)
-        if isinstance(base, QuantifierLike) and not isinstance(base, type):
-            return multiclass(Native(base))
-        raise InputError(
-            f"The base must be an aggregator such as PCC(), or have fit(X, Y) and quantify(X); got "
-            f"{base!r}."
-        )
+        return multiclass(base)
 
     def _fit_cluster(
         self, inner: StateQuantifier, X: Any, state_of: _States, n_states: int

@@ -346,16 +346,12 @@ class OneVsRest(StateQuantifier):
         return np.where(total > 0, found / np.where(total > 0, total, 1.0), self.prior_)
 
 
-def multiclass(base: Any) -> StateQuantifier:
+def multiclass(base: Aggregator) -> StateQuantifier:
     """The quantifier over states that goes by the name of an aggregator of labels.
 
     CC, PCC, ACC, PACC and SLD have versions of their own; any other aggregator is applied to
-    each state in turn. None is PCC.
+    each state in turn.
     """
-    if base is None:
-        return MulticlassPCC()
-    if isinstance(base, StateQuantifier):
-        return base
     simple: dict[type, type[StateQuantifier]] = {CC: MulticlassCC, PCC: MulticlassPCC}
     if type(base) in simple:
         return simple[type(base)]()

@@ -9,11 +9,13 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.counting import PCC
+from prevalens.aggregators.quapy_adapter import QuapyPerLabel, is_quapy
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.validation import InputError, take_items
 
-__all__ = ["Native", "QuantifierLike"]
+__all__ = ["Native", "QuantifierLike", "as_aggregator"]
 
 
 @runtime_checkable
@@ -99,3 +101,19 @@ class Native(Aggregator):
                 f"{len(samples)} samples of {self.n_labels_} labels."
             )
         return estimates
+
+
+def as_aggregator(base: Any) -> Aggregator:
+    """An aggregator from an aggregator, a quantifier of QuaPy, any other, or None (PCC)."""
+    if base is None:
+        return PCC()
+    if isinstance(base, Aggregator):
+        return base
+    if is_quapy(base):
+        return QuapyPerLabel(base)
+    if isinstance(base, QuantifierLike) and not isinstance(base, type):
+        return Native(base)
+    raise InputError(
+        f"The base must be an aggregator such as PCC(), or have fit(X, Y) and quantify(X); got "
+        f"{base!r}."
+    )

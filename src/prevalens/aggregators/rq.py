@@ -13,16 +13,14 @@ from sklearn.utils import get_tags
 
 from prevalens import protocols
 from prevalens.aggregators.base import Aggregator
-from prevalens.aggregators.counting import PCC
-from prevalens.aggregators.native import Native, QuantifierLike
-from prevalens.aggregators.quapy_adapter import QuapyPerLabel, is_quapy
+from prevalens.aggregators.native import as_aggregator
 from prevalens.aggregators.regressors import check_regressor
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds
 from prevalens.validation import InputError, check_rng
 
-__all__ = ["RQ", "Divider", "as_aggregator"]
+__all__ = ["RQ", "Divider"]
 
 #: The paper's size of samples.
 SAMPLE_SIZE = 100
@@ -120,6 +118,7 @@ class RQ(Aggregator):
 
     Examples
     --------
+    >>> from prevalens.aggregators import PCC
     >>> rng = np.random.default_rng(0)
     >>> Y = (rng.random((600, 2)) < 0.4).astype(int)
     >>> scores = Scores(0.25 + 0.5 * Y, kind="posteriors")  # right, but too timid
@@ -246,22 +245,6 @@ class _Recorder(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         return X
-
-
-def as_aggregator(base: Any) -> Aggregator:
-    """An aggregator from an aggregator, a quantifier of QuaPy, any other, or None (PCC)."""
-    if base is None:
-        return PCC()
-    if isinstance(base, Aggregator):
-        return base
-    if is_quapy(base):
-        return QuapyPerLabel(base)
-    if isinstance(base, QuantifierLike) and not isinstance(base, type):
-        return Native(base)
-    raise InputError(
-        f"The base must be an aggregator such as PCC(), or have fit(X, Y) and quantify(X); got "
-        f"{base!r}."
-    )
 
 
 def _fit_regressor(
