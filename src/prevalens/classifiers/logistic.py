@@ -1,237 +1,293 @@
-"""Logistic regression of all labels at once, as a scikit-learn estimator."""
+"""Logistic regression of all labels at once, and of one target with many classes.
+
+Both are scikit-learn estimators around the batched solvers in `prevalens.solvers`.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
-from prevalens.validation import InputError, check_binary_matrix
+from prevalens.solvers.multinomial import fit_multinomial
+from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
 __all__ = ["BatchedLogistic", "MultinomialLogistic"]
 
-#: How many labels a warning names before it says "and so on".
-_NAMED = 10
-#: The parameters whose settings are solved together.
-_SHARED = {"C", "class_weight"}
+#: Labels that a warning names; of more it gives the number.
+_NAMED = 5
 
 
-class BatchedLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Logistic regression with a ridge penalty, one per label, all solved together.
+class BatchedLogistic(MultiLabelClassifier):
+    """Logistic regression of every label, solved together.
 
-    Minimises the objective of scikit-learn's ``LogisticRegression`` for each label, with a free
-    intercept.
+    The objective is that of scikit-learn's `LogisticRegression` with ridge penalty, label by
+    label; the labels share every pass over the items.
 
     Parameters
     ----------
     C : float or array of float, shape (n_labels,)
         Weight of the loss against the penalty.
-    class_weight : None, "balanced", dict, or a list of these, one per label
-    tol : float
-        A label is finished when its next step promises to lower the objective by no more than this
-        share.
-    max_iter : int
-        Newton steps per label at most.
+    class_weight : None, "balanced", dict, or a list of these with one entry per label
+        "balanced" gives both classes of a label the same total weight. A dict has the weights
+        of 0 and 1, or of both classes if `y` has one dimension.
     fit_intercept : bool
+        The intercept is not penalised.
+    tol : float
+        A label is finished when its next Newton step promises to lower the objective by no more
+        than this share.
+    max_iter : int
+        Newton steps per label.
 
     Attributes
     ----------
     coef_ : array, shape (n_labels, n_features)
     intercept_ : array, shape (n_labels,)
-        Infinite for a label that all items have, minus infinite if none has it: such a
-        label's posterior is exactly 1 or 0.
+        Plus or minus infinity for a label that all training items have, or none: its
+        posteriors are exactly 1 or 0.
+    classes_ : array
+        The two classes if `y` had one dimension; else the positions of the labels.
     n_iter_ : array of int, shape (n_labels,)
-    classes_ : list of arrays, or array for a one-dimensional y
+        Newton steps.
+    converged_ : array of bool, shape (n_labels,)
 
     Notes
     -----
-    Time O(passes x entries of X x labels), as matrix products; memory bounded by chunks of labels.
-    A sparse X stays sparse. Badly scaled features need many passes.
+    Time is some tens of passes over the items, each a matrix product for all labels; memory is
+    bounded by chunks of labels. It takes as many threads as the linear algebra library. Fails to be
+    quick on sparse features of very different scales: scale them first.
+
+    References
+    ----------
+    Lin, Weng and Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR
+    2008.
 
     Examples
     --------
-    >>> X = [[0.0], [1.0], [2.0], [3.0]]
-    >>> model = BatchedLogistic().fit(X, [[0, 1], [0, 1], [1, 0], [1, 0]])
-    >>> model.predict([[0.0], [3.0]]).tolist()
-    [[0, 1], [1, 0]]
+    >>> from prevalens.classifiers.logistic import BatchedLogistic
+    >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, 1], [1, 0], [1, 1]]
+    >>> BatchedLogistic().fit(X, Y).predict_proba([[0.0], [3.0]]).round(2).tolist()
+    [[0.19, 0.82], [0.81, 0.67]]
     """
+
+    joint = False
+    label_wise = True
 
     def __init__(
         self,
         C: Any = 1.0,
         class_weight: Any = None,
         *,
-        tol: float = 1e-7,
-        max_iter: int = 100,
         fit_intercept: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 100,
     ) -> None:
         self.C = C
         self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled items.
 
         Parameters
         ----------
         X : array or sparse matrix, shape (n_items, n_features)
-        y : 0/1 array, shape (n_items, n_labels); or two classes, shape (n_items,)
-        sample_weight : array of float, shape (n_items,), optional
+        Y : 0/1 array, shape (n_items, n_labels); or any two classes, shape (n_items,)
+        sample_weight : array, shape (n_items,), optional
         """
-        names = _label_names(y)
-        X, Y, sample_weight = self._check(X, y, sample_weight)
-        found = fit_logistic(
-            X,
-            Y,
-            C=self.C,
-            class_weight=self._weights_by_code(),
-            sample_weight=sample_weight,
-            **self._stopping(),
-        )
-        self._keep(found, names)
+        X = self._check_items(X, reset=True)
+        columns = self._check_labels(Y)
+        check_same_length(X.shape[0], "X", columns.shape[0], "Y")
+        self._fit(X, columns, sample_weight)
+        self._warn(getattr(Y, "columns", None))
         return self
 
-    def fit_settings(self, settings: Sequence[Any], X: Any, Y: Any) -> Iterator[BatchedLogistic]:
-        """Fit a copy with each of several settings; values of C and class_weight in one go."""
-        copies = [clone(self).set_params(**setting) for setting in settings]
-        if not all(
-            _SHARED.issuperset(setting) and copy._is_plain()
-            for setting, copy in zip(settings, copies, strict=True)
-        ):
-            yield from (copy.fit(X, Y) for copy in copies)
-            return
-        names = _label_names(Y)
-        checked, labels, _ = self._check(X, Y, None)
-        Cs = sorted({float(copy.C) for copy in copies})
-        weights = list(dict.fromkeys(copy.class_weight for copy in copies))
-        path = fit_logistic_path(checked, labels, Cs=Cs, class_weights=weights, **self._stopping())
-        position = {setting: number for number, setting in enumerate(path.settings)}
-        for copy in copies:
-            copy._check(X, Y, None)
-            copy._keep(path[position[float(copy.C), copy.class_weight]], names)
-            yield copy
+    def fit_settings(
+        self, settings: Sequence[Mapping[str, Any]], X: Any, Y: Any
+    ) -> Iterator[BatchedLogistic]:
+        """Train with several settings; those of `C` and `class_weight` are solved as one path.
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Log odds of each label, shape (n_items, n_labels); (n_items,) for 1-D y."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        odds = np.asarray(X @ self.coef_.T) + self.intercept_
-        return odds[:, 0] if self._one_dimensional else odds
+        Parameters
+        ----------
+        settings : list of dict
+            Parameters by name.
+        X, Y
+            As for `fit`.
+
+        Yields
+        ------
+        BatchedLogistic
+            Fitted, one per setting, in the order given.
+        """
+        clones = [clone(self).set_params(**setting) for setting in settings]
+        if self._one_path(settings) and np.ndim(Y) == 2:
+            yield from self._fit_path(clones, X, Y)
+        else:
+            yield from (one.fit(X, Y) for one in clones)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Vote for or against each label, shape (n_items, n_labels) or (n_items,)."""
-        votes = (self.decision_function(X) > 0).astype(np.int8)
-        return self.classes_[votes] if self._one_dimensional else votes
+        """Vote for or against each label, shape (n_items, n_labels); or classes, (n_items,)."""
+        positive = self._decide(X) > 0
+        if not self._flat:
+            return positive.astype(np.int8)
+        return np.asarray(np.where(positive[:, 0], self.classes_[-1], self.classes_[0]))
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Posterior of each label, shape (n_items, n_labels); of both classes for 1-D y."""
-        posteriors = expit(self.decision_function(X))
-        if self._one_dimensional:
-            return np.column_stack([1 - posteriors, posteriors])
-        return posteriors
+        """Posterior of each label, shape (n_items, n_labels); or of each class, (n_items, 2)."""
+        posteriors = expit(self._decide(X))
+        if not self._flat:
+            return np.asarray(posteriors)
+        return np.hstack([1.0 - posteriors, posteriors])[:, -len(self.classes_) :]
 
-    def _is_plain(self) -> bool:
-        """Whether all labels share one C and one hashable class weight."""
-        return np.ndim(self.C) == 0 and (
-            self.class_weight is None or self.class_weight == "balanced"
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Log odds of each label, shape (n_items, n_labels); or of the second class, (n_items,)."""
+        log_odds = self._decide(X)
+        return log_odds[:, 0] if self._flat else log_odds
+
+    def _fit(self, X: Any, Y: npt.NDArray[np.int8], sample_weight: Any = None) -> None:
+        class_weight = self._class_weight()
+        self._adopt(
+            fit_logistic(
+                X,
+                Y,
+                C=self.C,
+                class_weight=class_weight,
+                sample_weight=sample_weight,
+                **self._stopping(),
+            )
         )
 
-    def _check(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, npt.NDArray[np.int8], Any]:
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        self._one_dimensional = np.ndim(y) == 1 if not hasattr(y, "shape") else len(y.shape) == 1
-        Y = self._two_classes(y) if self._one_dimensional else self._many_labels(y)
-        if X.shape[0] != Y.shape[0]:
-            raise InputError(f"X has {X.shape[0]} rows but y has {Y.shape[0]}.")
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        return X, Y, sample_weight
+    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+        return np.asarray(expit(X @ self.coef_.T + self.intercept_))
 
-    def _two_classes(self, y: Any) -> npt.NDArray[np.int8]:
-        y = column_or_1d(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind != "binary":
+    def _decide(self, X: Any) -> npt.NDArray[np.float64]:
+        check_is_fitted(self)
+        return np.asarray(self._check_items(X, reset=False) @ self.coef_.T + self.intercept_)
+
+    def _check_labels(self, Y: Any) -> npt.NDArray[np.int8]:
+        """Labels as columns of 0 and 1; remembers how they were given."""
+        self._flat = np.ndim(Y) == 1
+        if not self._flat:
+            columns = check_binary_matrix(Y)
+            self.n_labels_ = columns.shape[1]
+            self.classes_ = np.arange(max(self.n_labels_, 2))
+            return columns
+        self.classes_, self.n_labels_ = _classes(Y), 1
+        if len(self.classes_) > 2:
             raise InputError(
-                "Only binary classification is supported. The type of the target is "
-                f"{kind}. Use MultinomialLogistic for several classes."
+                f"BatchedLogistic learns labels of two classes; y has {len(self.classes_)}. "
+                "Use MultinomialLogistic, or one column of 0 and 1 per class."
             )
-        self.classes_: Any
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(f"y holds one class only, {self.classes_[0]!r}; two are needed.")
-        return codes.reshape(-1, 1).astype(np.int8)
+        return (np.asarray(Y) == self.classes_[-1]).astype(np.int8)[:, np.newaxis]
 
-    def _many_labels(self, y: Any) -> npt.NDArray[np.int8]:
-        Y = check_binary_matrix(y)
-        self.classes_ = [np.array([0, 1])] * Y.shape[1]
-        return Y
-
-    def _weights_by_code(self) -> Any:
-        """Class weights with the codes 0 and 1 for keys, whatever the classes are called."""
-        if not (self._one_dimensional and isinstance(self.class_weight, dict)):
+    def _class_weight(self) -> Any:
+        """Class weights in terms of 0 and 1."""
+        if not self._flat or not isinstance(self.class_weight, Mapping):
             return self.class_weight
-        return {code: self.class_weight.get(name, 1.0) for code, name in enumerate(self.classes_)}
+        weights = _weights_of_classes(self.class_weight, self.classes_)
+        return {0: weights[0], 1: weights[-1]}
 
     def _stopping(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("tol", "max_iter", "fit_intercept")}
+        return {"fit_intercept": self.fit_intercept, "tol": self.tol, "max_iter": self.max_iter}
 
-    def _keep(self, found: LogisticFit, names: Sequence[str] | None) -> None:
-        self.coef_, self.intercept_ = found.coef, found.intercept
-        self.n_iter_ = found.n_iter
-        unfinished = np.flatnonzero(~found.converged)
-        if len(unfinished) == 0:
-            return
-        named = [str(j) if names is None else names[j] for j in unfinished[:_NAMED]]
-        more = f" and {len(unfinished) - _NAMED} more" if len(unfinished) > _NAMED else ""
-        warnings.warn(
-            f"Logistic regression stopped at max_iter={self.max_iter} before it converged for the "
-            f"labels {', '.join(named)}{more}; scale the features, or raise max_iter.",
-            ConvergenceWarning,
-            stacklevel=3,
+    def _one_path(self, settings: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether settings are pairs of a number C and a class weight for all labels."""
+        return all(set(setting) <= {"C", "class_weight"} for setting in settings) and all(
+            np.ndim(setting.get("C", self.C)) == 0
+            and isinstance(
+                setting.get("class_weight", self.class_weight), (str, Mapping, type(None))
+            )
+            for setting in settings
         )
+
+    def _fit_path(self, clones: Sequence[Any], X: Any, Y: Any) -> Iterator[BatchedLogistic]:
+        names = getattr(Y, "columns", None)
+        for one in clones:
+            matrix, columns = one._check_items(X, reset=True), one._check_labels(Y)
+        weights = _distinct([one.class_weight for one in clones])
+        Cs = _distinct([float(one.C) for one in clones])
+        path = fit_logistic_path(matrix, columns, Cs=Cs, class_weights=weights, **self._stopping())
+        for one in clones:
+            one._adopt(path[path.settings.index((float(one.C), one.class_weight))])
+            one._warn(names)
+            yield one
+
+    def _adopt(self, found: LogisticFit) -> None:
+        self.coef_, self.intercept_ = found.coef, found.intercept
+        self.n_iter_, self.converged_ = found.n_iter, found.converged
+
+    def _warn(self, names: Any) -> None:
+        """Name the labels that did not converge."""
+        open_ = np.flatnonzero(~self.converged_)
+        if not len(open_):
+            return
+        shown = [str(place if names is None else names[place]) for place in open_[:_NAMED]]
+        more = "" if len(open_) <= _NAMED else f" and {len(open_) - _NAMED} more"
+        what = "y" if self._flat else f"label {', '.join(shown)}{more}"
+        warnings.warn(_not_converged(what, self.max_iter), ConvergenceWarning, stacklevel=3)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_label = True
-        tags.classifier_tags.multi_class = False
+        tags.target_tags.single_output = True
+        tags.target_tags.two_d_labels = False
         return tags
 
 
-class MultinomialLogistic(LogisticRegression):  # type: ignore[misc]
-    """Multinomial logistic regression of one label with many classes, such as label states.
+class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Logistic regression of one target with any number of classes.
+
+    The objective is that of scikit-learn's `LogisticRegression` with ridge penalty: a softmax over
+    the classes, or the binary loss if there are two.
 
     Parameters
     ----------
     C : float
         Weight of the loss against the penalty.
-    class_weight : None, "balanced" or dict
+    class_weight : None, "balanced", or dict from class to weight
+    fit_intercept : bool
+        The intercepts are not penalised.
     tol : float
+        Finished when the next Newton step promises to lower the objective by no more than this
+        share.
     max_iter : int
+        Newton steps.
+
+    Attributes
+    ----------
+    classes_ : array, shape (n_classes,)
+    coef_ : array, shape (n_classes, n_features), or (1, n_features) for two classes
+    intercept_ : array, shape (n_classes,), or (1,) for two classes
+    n_iter_ : int
+        Newton steps.
+    converged_ : bool
+
+    Notes
+    -----
+    A single class is allowed: it is always the answer. Many rare classes make the time grow: each
+    is one more column in every product.
+
+    References
+    ----------
+    Boehning, "Multinomial logistic regression algorithm", Ann. Inst. Statist. Math. 1992.
 
     Examples
     --------
-    >>> model = MultinomialLogistic(C=100).fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
-    >>> model.predict([[0.0], [2.0]]).tolist()
-    ['a', 'c']
+    >>> from prevalens.classifiers.logistic import MultinomialLogistic
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], list("aabbcc")
+    >>> MultinomialLogistic().fit(X, y).predict([[0.0], [2.5], [5.0]]).tolist()
+    ['a', 'b', 'c']
     """
 
     def __init__(
@@ -239,12 +295,114 @@ class MultinomialLogistic(LogisticRegression):  # type: ignore[misc]
         C: float = 1.0,
         class_weight: Any = None,
         *,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 100,
     ) -> None:
-        super().__init__(C=C, class_weight=class_weight, tol=tol, max_iter=max_iter)
+        self.C = C
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from items and their classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n_items, n_features)
+        y : array, shape (n_items,)
+        sample_weight : array, shape (n_items,), optional
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        self.classes_ = _classes(y)
+        codes = np.searchsorted(self.classes_, y)[:, np.newaxis]
+        if len(self.classes_) == 2:
+            found = self._fit_two(X, codes, sample_weight)
+        else:
+            found = self._fit_many(X, codes, sample_weight)
+        self.coef_, self.intercept_, self.n_iter_, self.converged_ = found
+        if not self.converged_:
+            warnings.warn(_not_converged("y", self.max_iter), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most probable class of each item, shape (n_items,)."""
+        log_odds = self.decision_function(X)
+        if log_odds.ndim == 1:
+            return np.asarray(self.classes_[(log_odds > 0).astype(np.intp)])
+        return np.asarray(self.classes_[log_odds.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Posterior of each class, shape (n_items, n_classes)."""
+        log_odds = self.decision_function(X)
+        if log_odds.ndim == 1:
+            return np.column_stack([expit(-log_odds), expit(log_odds)])
+        return np.asarray(softmax(log_odds, axis=1))
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Predictor of each class, shape (n_items, n_classes).
+
+        For two classes it is the log odds of the second, shape (n_items,).
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        predictor = np.asarray(X @ self.coef_.T + self.intercept_)
+        return predictor[:, 0] if len(self.classes_) == 2 else predictor
+
+    def _options(self, sample_weight: Any) -> dict[str, Any]:
+        return {
+            "C": self.C,
+            "sample_weight": sample_weight,
+            "fit_intercept": self.fit_intercept,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+        }
+
+    def _fit_two(self, X: Any, codes: npt.NDArray[Any], sample_weight: Any) -> tuple[Any, ...]:
+        weights = _weights_of_classes(self.class_weight, self.classes_)
+        pair = weights if weights is None or isinstance(weights, str) else dict(enumerate(weights))
+        found = fit_logistic(X, codes, class_weight=pair, **self._options(sample_weight))
+        return found.coef, found.intercept, int(found.n_iter[0]), bool(found.converged[0])
+
+    def _fit_many(self, X: Any, codes: npt.NDArray[Any], sample_weight: Any) -> tuple[Any, ...]:
+        weights = _weights_of_classes(self.class_weight, self.classes_)
+        (found,) = fit_multinomial(X, codes, class_weight=[weights], **self._options(sample_weight))
+        return found.coef, found.intercept, found.n_iter, found.converged
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
-def _label_names(y: Any) -> list[str] | None:
-    frame = nw.from_native(y, eager_only=True, pass_through=True)
-    return list(frame.columns) if isinstance(frame, nw.DataFrame) else None
+def _weights_of_classes(class_weight: Any, classes: npt.NDArray[Any]) -> Any:
+    """A dict of class weights as a list in the order of the classes."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    unknown = set(class_weight) - set(classes.tolist())
+    if unknown:
+        raise InputError(f"class_weight names {sorted(unknown)}, which y does not have.")
+    return [float(class_weight.get(name, 1.0)) for name in classes.tolist()]
+
+
+def _not_converged(what: str, max_iter: int) -> str:
+    return (
+        f"Logistic regression of {what} did not converge in {max_iter} Newton steps; raise "
+        "max_iter, scale the features, or lower C."
+    )
+
+
+def _classes(y: Any) -> npt.NDArray[Any]:
+    """The distinct classes of `y`, which must be classes and not measurements."""
+    check_classification_targets(y)
+    return np.unique(np.asarray(y))
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    """The different values, in the order in which they come; they need not be hashable."""
+    found: list[Any] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found

@@ -1,9 +1,9 @@
-"""Binary relevance: one classifier per label, which sees no other label."""
+"""Binary relevance: one classifier per label, blind to all other labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +13,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.classifiers.base import MultiLabelClassifier
+from prevalens.classifiers.constant import constant_labels
 from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
 from prevalens.classifiers.response import offers, response
-from prevalens.validation import InputError, count_items
+from prevalens.scores import Kind
+from prevalens.validation import InputError, check_binary_matrix, check_same_length, count_items
 
 __all__ = ["PerLabel"]
 
-#: What belongs to the batched logistic regression and not to an estimator that is given.
-_OWN = ("C", "class_weight", "tol", "max_iter")
 
-
-def _has_odds(classifier: Any) -> bool:
-    return classifier.estimator is None or hasattr(classifier.estimator, "decision_function")
+def _default_or_has(method: str) -> Any:
+    """Whether a `PerLabel` can answer `method`: its classifier can."""
+    return available_if(lambda self: self.estimator is None or hasattr(self.estimator, method))
 
 
 class PerLabel(MultiLabelClassifier):
@@ -33,39 +33,43 @@ class PerLabel(MultiLabelClassifier):
     Parameters
     ----------
     estimator : scikit-learn classifier of two classes, optional
-        It is cloned for each label. Default: logistic regression, all labels solved together.
-    C : float or array of float, shape (n_labels,)
-        Of the logistic regression: weight of the loss against the penalty.
-    class_weight : None, "balanced", dict, or a list of these, one per label
-        Of the logistic regression.
-    tol, max_iter : float, int
-        Of the logistic regression; see `BatchedLogistic`.
+        Cloned for each label. Default: logistic regression of all labels at once,
+        `BatchedLogistic`, with the parameters below.
+    C, class_weight, tol, max_iter
+        Of the default; an estimator that is given has its own.
     n_jobs : int, optional
-        Labels trained at the same time, with an estimator of one's own.
+        Labels trained at the same time where an estimator is given. The default uses as many
+        threads as the linear algebra library.
 
     Attributes
     ----------
-    batched_ : BatchedLogistic, or None
-    estimators_ : list of fitted estimators
-        With an estimator of one's own; a label that never varies has its constant instead.
-    coef_, intercept_ : arrays
-        Of the logistic regression.
+    estimators_ : list of fitted classifiers, one per label
+        None for a label that all training items have, or none. Only if an estimator was given.
+    classifier_ : fitted BatchedLogistic
+        Only by default.
+    coef_, intercept_ : array
+        Of the default, shapes (n_labels, n_features) and (n_labels,).
+    n_labels_ : int
 
     Notes
     -----
-    Correlations between labels are lost here; an aggregator or a second layer may bring them
-    back. A label that all training items carry, or none, is answered as such.
+    Votes are the classifier's own, not posteriors above one half. A label that is constant in
+    training is answered as it was, with posteriors of exactly 0 or 1. Fails where a label is best
+    told from other labels: it never sees them.
 
     References
     ----------
-    Tsoumakas and Katakis, "Multi-label classification: an overview", International Journal of
-    Data Warehousing and Mining 3(3), 2007.
+    Boutell et al., "Learning multi-label scene classification", Pattern Recognition 2004.
 
     Examples
     --------
-    >>> X = [[0.0], [1.0], [2.0], [3.0]]
-    >>> PerLabel().fit(X, [[0, 1], [0, 1], [1, 0], [1, 0]]).predict([[0.0], [3.0]]).tolist()
-    [[0, 1], [1, 0]]
+    >>> from prevalens.classifiers.per_label import PerLabel
+    >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, 1], [1, 0], [1, 1]]
+    >>> PerLabel().fit(X, Y).predict([[0.0], [3.0]]).tolist()
+    [[0, 1], [1, 1]]
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> PerLabel(GaussianNB()).fit(X, Y).predict([[0.0], [3.0]]).tolist()
+    [[0, 1], [1, 1]]
     """
 
     code = "lr"
@@ -78,7 +82,7 @@ class PerLabel(MultiLabelClassifier):
         *,
         C: Any = 1.0,
         class_weight: Any = None,
-        tol: float = 1e-7,
+        tol: float = 1e-8,
         max_iter: int = 100,
         n_jobs: int | None = None,
     ) -> None:
@@ -91,98 +95,117 @@ class PerLabel(MultiLabelClassifier):
 
     @property
     def takes_texts(self) -> bool:  # type: ignore[override]
-        """Texts go to an estimator of one's own, which may be a pipeline."""
+        """Whether texts may be handed in: if the estimator's matter."""
         return self.estimator is not None
 
+    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labelled items.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or whatever the estimator takes, n_items rows
+        Y : 0/1 array, shape (n_items, n_labels)
+        sample_weight : array, shape (n_items,), optional
+        """
+        X = self._check_items(X, reset=True)
+        columns = check_binary_matrix(Y)
+        check_same_length(count_items(X), "X", columns.shape[0], "Y")
+        self.n_labels_ = columns.shape[1]
+        self.classes_ = np.arange(max(self.n_labels_, 2))
+        if self.estimator is None:
+            self.classifier_ = self._batched().fit(X, Y, sample_weight)
+        else:
+            self._fit(X, columns, sample_weight)
+        return self
+
+    @available_if(lambda self: self.estimator is None)  # type: ignore[untyped-decorator]
+    def fit_settings(
+        self, settings: Sequence[Mapping[str, Any]], X: Any, Y: Any
+    ) -> Iterator[PerLabel]:
+        """Train the default with several settings, solved together; see `BatchedLogistic`."""
+        for setting, batched in zip(
+            settings, self._batched().fit_settings(settings, X, Y), strict=True
+        ):
+            one = clone(self).set_params(**setting)
+            one.n_labels_, one.classes_ = batched.n_labels_, batched.classes_
+            one._check_items(X, reset=True)
+            one.classifier_ = batched
+            yield one
+
+    @_default_or_has("decision_function")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Confidence in each label, shape (n_items, n_labels); infinite for constant labels."""
+        check_is_fitted(self)
+        X = self._check_items(X, reset=False)
+        if self.estimator is None:
+            return np.asarray(self.classifier_.decision_function(X))
+        values = self._constant(X, np.where(self.constants_ > 0, np.inf, -np.inf))
+        for label, one in self._varying():
+            values[:, label] = one.decision_function(X)
+        return values
+
     def multiclass(self) -> Any:
-        """An unfitted classifier of one label with many classes, with the same settings."""
+        """An unfitted classifier of one target with many classes, with the same settings."""
         if self.estimator is not None:
             return clone(self.estimator)
-        return MultinomialLogistic(self.C, self.class_weight)
-
-    def fit_settings(self, settings: Sequence[Any], X: Any, Y: Any) -> Iterator[PerLabel]:
-        """Fit a copy with each of several settings; the logistic regression in one go."""
-        copies = [clone(self).set_params(**setting) for setting in settings]
-        if any(copy.estimator is not None for copy in copies):
-            yield from (copy.fit(X, Y) for copy in copies)
-            return
-        inner = [
-            {name: getattr(copy, name) for name in setting if name in _OWN}
-            for setting, copy in zip(settings, copies, strict=True)
-        ]
-        X, Y = self._check_training(X, Y)
-        solved = self._batched().fit_settings(inner, X, Y)
-        for copy, batched in zip(copies, solved, strict=True):
-            copy._check_training(X, Y)
-            copy.batched_, copy.estimators_ = batched, []
-            yield copy
-
-    def _batched(self) -> BatchedLogistic:
-        return BatchedLogistic(**{name: getattr(self, name) for name in _OWN})
-
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
-        self.batched_, self.estimators_ = None, []
-        if self.estimator is None:
-            self.batched_ = self._batched().fit(X, Y)
-            return
-        jobs = (delayed(_fit_label)(self.estimator, X, y) for y in Y.T)
-        self.estimators_ = list(Parallel(n_jobs=self.n_jobs)(jobs))
+        if np.ndim(self.C) > 0 or not isinstance(self.class_weight, (str, type(None))):
+            raise InputError(
+                "With C or class_weight per label or per class, PerLabel has no multiclass "
+                "counterpart; give a number C and class_weight None or 'balanced'."
+            )
+        return MultinomialLogistic(
+            C=self.C, class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter
+        )
 
     @property
     def coef_(self) -> npt.NDArray[np.float64]:
-        """Coefficients of the logistic regression, shape (n_labels, n_features)."""
-        return self._solution().coef_
+        """Coefficients of the default, shape (n_labels, n_features)."""
+        return np.asarray(self.classifier_.coef_)
 
     @property
     def intercept_(self) -> npt.NDArray[np.float64]:
-        """Intercepts of the logistic regression, shape (n_labels,)."""
-        return self._solution().intercept_
+        """Intercepts of the default, shape (n_labels,)."""
+        return np.asarray(self.classifier_.intercept_)
 
-    def _solution(self) -> BatchedLogistic:
-        found: BatchedLogistic | None = getattr(self, "batched_", None)
-        if found is None:
-            raise AttributeError("Only a fitted PerLabel without an estimator has coefficients.")
-        return found
+    def _batched(self) -> BatchedLogistic:
+        return BatchedLogistic(
+            C=self.C, class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter
+        )
 
-    @available_if(_has_odds)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """How strongly each label is voted for, shape (n_items, n_labels); votes are above 0."""
-        check_is_fitted(self)
-        X = self._check_items(X, reset=False)
-        if self.batched_ is not None:
-            return self.batched_.decision_function(X)
-        return self._columns(X, _odds)
+    def _fit(self, X: Any, Y: npt.NDArray[np.int8], sample_weight: Any = None) -> None:
+        self.constants_ = Y[0].copy()
+        varying = ~constant_labels(Y)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fitted)(self.estimator, X, Y[:, label], weights)
+            for label in np.flatnonzero(varying)
+        )
+        remaining = iter(fitted)
+        self.estimators_ = [next(remaining) if varies else None for varies in varying]
 
     def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
-        if self.batched_ is not None:
-            return self.batched_.predict_proba(X)
-        return self._columns(X, lambda one, X: response(one, X, "posteriors", 1).values[:, 0])
+        return self._asked(X, "posteriors")
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:
-        if self.batched_ is not None:
-            return self.batched_.predict(X)
-        return self._columns(X, lambda one, X: response(one, X, "votes", 1).values[:, 0])
+        return self._asked(X, "votes")
 
-    def _columns(self, X: Any, ask: Any) -> npt.NDArray[np.float64]:
-        """One column per label; a label that never varied has its constant."""
-        values = np.empty((count_items(X), self.n_labels_))
-        for label, one in enumerate(self.estimators_):
-            values[:, label] = one if isinstance(one, int) else ask(one, X)
+    def _asked(self, X: Any, kind: Kind) -> npt.NDArray[np.float64]:
+        if self.estimator is None:
+            return response(self.classifier_, X, kind, self.n_labels_).values
+        values = self._constant(X, self.constants_)
+        for label, one in self._varying():
+            values[:, label] = response(one, X, kind, 1).values[:, 0]
         return values
+
+    def _constant(self, X: Any, row: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return np.tile(row.astype(np.float64), (count_items(X), 1))
+
+    def _varying(self) -> Iterator[tuple[int, Any]]:
+        return ((label, one) for label, one in enumerate(self.estimators_) if one is not None)
 
     def _offers_posteriors(self) -> bool:
         return self.estimator is None or "posteriors" in offers(self.estimator)
 
 
-def _fit_label(estimator: Any, X: Any, y: npt.NDArray[np.int8]) -> Any:
-    if y.min() == y.max():
-        return int(y[0])
-    try:
-        return clone(estimator).fit(X, y)
-    except TypeError as error:
-        raise InputError(f"PerLabel cannot use {estimator!r}: {error}") from error
-
-
-def _odds(one: Any, X: Any) -> npt.NDArray[np.float64]:
-    odds: npt.NDArray[np.float64] = one.decision_function(X)
-    return odds
+def _fitted(estimator: Any, X: Any, y: npt.NDArray[np.int8], weights: dict[str, Any]) -> Any:
+    return clone(estimator).fit(X, y, **weights)

@@ -1,0 +1,302 @@
+"""Designs: the matrix of items as the batched linear solvers see it.
+
+A design answers four questions about many columns of parameters at once, all as matrix products:
+the linear predictor, its transpose, the weighted sums of squares of the features, and the weighted
+Gram matrices. It does so a block of rows at a time, so that what is done between two products
+stays in the cache, and it knows what its answers cost, so that a solver can choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from prevalens.validation import Matrix
+
+__all__ = ["Array", "DenseDesign", "Design", "SparseDesign", "make_design"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+#: Predictors per block; in double precision they are a megabyte.
+_BLOCK_SIZE = 2**17
+#: Rows per parameter that stand for all rows in a dense Gram matrix. With ten, the eigenvalues of
+#: the preconditioned Hessian lie within (1 +- 10 ** -0.5) ** 2 or so.
+_ROWS_PER_PARAMETER = 10
+#: A sparse design may hold this many products of two entries of a row, for its Gram matrices.
+_MOST_PAIRS = 2 * 10**7
+#: Gram matrices of more parameters than this are never made.
+_MOST_PARAMETERS = 1200
+#: How much slower an operation is in a sparse product than in a dense one.
+_SPARSE_PENALTY = 6.0
+#: Columns whose Gram matrices are made together from a sparse design.
+_GRAM_COLUMNS = 16
+
+
+class Design(Protocol):
+    """What a solver needs of the items.
+
+    Attributes
+    ----------
+    n_items, n_params, n_entries : int
+    dtype : numpy dtype
+        Of all arrays that go in and come out.
+    rows : list of slice
+        The blocks of items.
+    penalty : array, shape (n_params, 1)
+        Ridge penalty of each parameter; 0 for the intercept.
+    gram_cost : float
+        Cost of one Gram matrix and its factorisation, in units of one Hessian product.
+    """
+
+    n_items: int
+    n_params: int
+    n_entries: int
+    dtype: np.dtype[Any]
+    rows: list[slice]
+    penalty: Array
+    gram_cost: float
+
+    def forward(self, block: int, T: Array) -> Array:
+        """The linear predictor of a block's items, shape (n_rows, n_columns)."""
+
+    def adjoint(self, block: int, R: Array, out: Array) -> None:
+        """Add the transposed product of a block to `out`, shape (n_params, n_columns)."""
+
+    def squares(self, D: Array) -> Array:
+        """Sums of squares of each parameter's column weighted by `D`, (n_params, n_columns)."""
+
+    def grams(self, D: Array, columns: Array) -> Iterator[tuple[int, Array]]:
+        """Gram matrices weighted by some columns of `D`; only the lower triangle counts."""
+
+    def parameters(self, coef: Array, intercept: Array) -> Array:
+        """Coefficients (n_columns, n_features) as the parameters of this design."""
+
+    def coefficients(self, T: Array) -> tuple[Array, Array]:
+        """Parameters of this design as coefficients and intercepts of the features."""
+
+
+def make_design(X: Matrix, *, intercept: bool, width: int) -> tuple[Design, Design]:
+    """The design of `X` in single and in double precision, for up to `width` columns at a time."""
+    kind: Any = SparseDesign if sp.issparse(X) else DenseDesign
+    double = kind(X, intercept=intercept, width=width)
+    return double.single(), double
+
+
+def _blocks(n_items: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, n_items)) for start in range(0, n_items, size)]
+
+
+class DenseDesign:
+    """A dense matrix, centred and scaled inside; the solution is that of the matrix as given.
+
+    With a free intercept, centring a feature moves only the intercept. Scaling a feature is undone
+    by scaling its penalty. Both make the products harmless in single precision.
+    """
+
+    def __init__(self, X: Array, *, intercept: bool, width: int) -> None:
+        n_items, self.n_features = X.shape
+        self._intercept, self._width = intercept, width
+        self.centre = X.mean(axis=0, dtype=np.float64) if intercept else np.zeros(self.n_features)
+        self._matrix = np.ones((n_items, self.n_features + intercept))
+        features = self._matrix[:, : self.n_features]
+        np.subtract(X, self.centre, out=features)
+        self.scale = np.sqrt(np.einsum("ij,ij->j", features, features) / n_items)
+        self.scale[self.scale == 0] = 1.0
+        features /= self.scale
+        self._set_up()
+
+    def _set_up(self) -> None:
+        self.n_items, self.n_params = self._matrix.shape
+        self.dtype = self._matrix.dtype
+        self.n_entries = self._matrix.size
+        self.rows = _blocks(self.n_items, _BLOCK_SIZE // self._width + 1)
+        self.penalty = np.zeros((self.n_params, 1), dtype=self.dtype)
+        self.penalty[: self.n_features, 0] = self.scale**-2
+        self._n_chosen = min(self.n_items, _ROWS_PER_PARAMETER * self.n_params)
+        self.gram_cost = self._gram_cost()
+
+    def _gram_cost(self) -> float:
+        if self.n_params > _MOST_PARAMETERS:
+            return np.inf
+        work = self._n_chosen * self.n_params**2 + self.n_params**3 / 3
+        return work / (4 * self.n_items * self.n_params)
+
+    def single(self) -> DenseDesign:
+        """The same design in single precision."""
+        other: DenseDesign = object.__new__(DenseDesign)
+        other.n_features = self.n_features
+        other._intercept, other._width = self._intercept, self._width
+        other.centre, other.scale = self.centre, self.scale
+        other._matrix = self._matrix.astype(np.float32)
+        other._set_up()
+        return other
+
+    def forward(self, block: int, T: Array) -> Array:
+        """The linear predictor of a block's items."""
+        return self._matrix[self.rows[block]] @ T
+
+    def adjoint(self, block: int, R: Array, out: Array) -> None:
+        """Add the transposed product of a block to `out`."""
+        out += self._matrix[self.rows[block]].T @ R
+
+    def squares(self, D: Array) -> Array:
+        """Weighted sums of squares of the parameters' columns."""
+        total = np.zeros((self.n_params, D.shape[1]), dtype=self.dtype)
+        for rows in self.rows:
+            total += np.square(self._matrix[rows]).T @ D[rows]
+        return total
+
+    def grams(self, D: Array, columns: Array) -> Iterator[tuple[int, Array]]:
+        """Weighted Gram matrices, from a sample of the rows where there are many.
+
+        The sample takes rows with probability proportional to their weight, systematically: at
+        equal steps of the cumulated weight. It needs no random numbers.
+        """
+        everything = self._n_chosen == self.n_items
+        for column in columns:
+            weight = D[:, column]
+            chosen = (
+                self._matrix * np.sqrt(weight)[:, None] if everything else self._sampled(weight)
+            )
+            yield column, chosen.T @ chosen
+
+    def _sampled(self, weight: Array) -> Array:
+        total = np.cumsum(weight, dtype=np.float64)
+        step = total[-1] / self._n_chosen
+        places = np.searchsorted(total, (np.arange(self._n_chosen) + 0.5) * step)
+        chosen = self._matrix[np.minimum(places, self.n_items - 1)]
+        chosen *= np.sqrt(step).astype(self.dtype)
+        return np.asarray(chosen)
+
+    def parameters(self, coef: Array, intercept: Array) -> Array:
+        """Coefficients as parameters of the centred and scaled features."""
+        T = np.empty((self.n_params, len(coef)))
+        T[: self.n_features] = (coef * self.scale).T
+        if self._intercept:
+            T[-1] = intercept + coef @ self.centre
+        return T
+
+    def coefficients(self, T: Array) -> tuple[Array, Array]:
+        """Parameters of the centred and scaled features as coefficients of the given ones."""
+        coef = T[: self.n_features].T / self.scale
+        if not self._intercept:
+            return coef, np.zeros(len(coef))
+        return coef, T[-1] - coef @ self.centre
+
+
+class SparseDesign:
+    """A sparse matrix; nothing of its size is ever dense."""
+
+    def __init__(self, X: Matrix, *, intercept: bool, width: int) -> None:
+        self.n_features = X.shape[1]
+        self._intercept, self._width = intercept, width
+        parts = [X, np.ones((X.shape[0], 1))] if intercept else [X]
+        matrix = sp.csr_matrix(sp.hstack(parts, format="csr", dtype=np.float64))
+        matrix.sum_duplicates()
+        self._pairs: Any = None
+        self._lock = Lock()
+        self._set_up(matrix)
+
+    def _set_up(self, matrix: Any) -> None:
+        self._matrix = matrix
+        self.n_items, self.n_params = matrix.shape
+        self.dtype = matrix.dtype
+        # A block's transposed product touches all parameters, so a block has many entries for each.
+        self.n_entries = matrix.nnz
+        enough = int(16 * self.n_params * self.n_items / max(1, matrix.nnz))
+        self.rows = _blocks(self.n_items, max(_BLOCK_SIZE // self._width, enough) + 1)
+        self._blocks = [matrix[rows] for rows in self.rows]
+        self._transposed = [block.T for block in self._blocks]
+        self._squared = sp.csr_matrix(
+            (np.square(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape
+        ).T
+        self.penalty = np.ones((self.n_params, 1), dtype=self.dtype)
+        if self._intercept:
+            self.penalty[-1] = 0.0
+        self.gram_cost = self._gram_cost()
+
+    def _gram_cost(self) -> float:
+        entries = np.diff(self._matrix.indptr).astype(np.float64)
+        n_pairs = float(np.sum(entries * (entries + 1) / 2))
+        if n_pairs > _MOST_PAIRS or self.n_params > _MOST_PARAMETERS:
+            return np.inf
+        work = 2 * n_pairs * _SPARSE_PENALTY + self.n_params**3 / 3 + 20 * self.n_params**2
+        return work / (4 * self._matrix.nnz * _SPARSE_PENALTY)
+
+    def single(self) -> SparseDesign:
+        """The same design in single precision."""
+        other: SparseDesign = object.__new__(SparseDesign)
+        other.n_features = self.n_features
+        other._intercept, other._width = self._intercept, self._width
+        other._pairs, other._lock = None, Lock()
+        other._set_up(self._matrix.astype(np.float32))
+        return other
+
+    def forward(self, block: int, T: Array) -> Array:
+        """The linear predictor of a block's items."""
+        return np.asarray(self._blocks[block] @ T)
+
+    def adjoint(self, block: int, R: Array, out: Array) -> None:
+        """Add the transposed product of a block to `out`."""
+        out += self._transposed[block] @ R
+
+    def squares(self, D: Array) -> Array:
+        """Weighted sums of squares of the parameters' columns."""
+        return np.asarray(self._squared @ D)
+
+    def grams(self, D: Array, columns: Array) -> Iterator[tuple[int, Array]]:
+        """Weighted Gram matrices, all rows counted.
+
+        Each row's products of two entries are kept as one sparse matrix with a column per pair of
+        parameters, so that many Gram matrices are one product with the weights.
+        """
+        pairs = self._row_pairs()
+        lower = np.flatnonzero(np.tri(self.n_params, dtype=bool))
+        for start in range(0, len(columns), _GRAM_COLUMNS):
+            part = columns[start : start + _GRAM_COLUMNS]
+            sums = pairs @ np.ascontiguousarray(D[:, part])
+            for position, column in enumerate(part):
+                gram = np.zeros(self.n_params**2, dtype=self.dtype)
+                gram[lower] = sums[:, position]
+                yield column, gram.reshape(self.n_params, self.n_params)
+
+    def _row_pairs(self) -> Any:
+        """Products of two entries of each row, shape (n_params * (n_params + 1) / 2, n_items)."""
+        with self._lock:
+            if self._pairs is None:
+                blocks = [_pairs_of_rows(block) for block in self._blocks]
+                self._pairs = sp.vstack(blocks, format="csr").T
+        return self._pairs
+
+    def parameters(self, coef: Array, intercept: Array) -> Array:
+        """Coefficients and intercepts side by side."""
+        return np.vstack([coef.T, intercept]) if self._intercept else coef.T.copy()
+
+    def coefficients(self, T: Array) -> tuple[Array, Array]:
+        """Parameters taken apart."""
+        coef = np.ascontiguousarray(T[: self.n_features].T)
+        return coef, T[-1].copy() if self._intercept else np.zeros(len(coef))
+
+
+def _pairs_of_rows(block: Any) -> Any:
+    """Products of two entries of a row, in the order of a packed lower triangle."""
+    indptr, indices = block.indptr, block.indices.astype(np.int64)
+    n_entries = len(indices)
+    # Entry e of a row pairs with itself and all entries before it in that row.
+    begin = np.repeat(indptr[:-1], np.diff(indptr))
+    partners = np.arange(n_entries) - begin + 1
+    first = np.repeat(np.arange(n_entries), partners)
+    ends = np.cumsum(partners)
+    second = np.arange(len(first)) - np.repeat(ends - partners - begin, partners)
+    packed = indices[first] * (indices[first] + 1) // 2 + indices[second]
+    limits = np.concatenate([[0], ends])[indptr]
+    n_params = block.shape[1]
+    return sp.csr_matrix(
+        (block.data[first] * block.data[second], packed, limits),
+        shape=(block.shape[0], n_params * (n_params + 1) // 2),
+    )

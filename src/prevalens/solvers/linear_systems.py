@@ -1,0 +1,178 @@
+"""Newton systems of many columns, solved together by preconditioned conjugate gradients.
+
+An iteration is two matrix products for all columns. The preconditioner of a column is the square
+root of the Hessian's diagonal until the column has spent more products in one solve than a
+factorisation costs; then it is a Cholesky factor of the (sampled) Hessian. Where a factorisation
+is cheap, it is the preconditioner from the start.
+
+References: Hsia, Chiang and Lin, "Preconditioned conjugate gradient methods in truncated Newton
+frameworks for large-scale linear classification", ACML 2018; Roosta-Khorasani and Mahoney,
+"Sub-sampled Newton methods", Math. Programming 2019.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import get_lapack_funcs
+
+from prevalens.solvers.linear_columns import column_dots, join_columns, select_columns
+from prevalens.solvers.linear_design import Array, Design
+from prevalens.solvers.logistic_loss import Loss
+
+__all__ = ["NewtonSystems"]
+
+#: A system is solved when its residual is this share of the gradient.
+_FORCING = 0.4
+#: A factorisation no dearer than this many products is made at once, and again after a solve that
+#: took more than _WORN products.
+_CHEAP = 8.0
+_WORN = 3
+#: Products a solve may take at least, and where no factorisation can help.
+_LEAST_PRODUCTS = 10
+_MOST_PRODUCTS = 500
+
+
+@dataclass
+class NewtonSystems:
+    """The systems of some columns; each is open, that is being solved, or closed.
+
+    Attributes
+    ----------
+    step : array, shape (n_params, n_columns)
+        The solutions so far.
+    open : array of bool, shape (n_columns,)
+    solved : array of bool, shape (n_columns,)
+        Which of the closed systems are solved well enough.
+    """
+
+    model: Design
+    step: Array
+    residual: Array
+    direction: Array
+    scale: Array
+    energy: Array
+    goal: Array
+    products: npt.NDArray[np.int64]
+    open: npt.NDArray[np.bool_]
+    solved: npt.NDArray[np.bool_]
+    wanted: npt.NDArray[np.bool_]
+    factors: list[Array | None]
+
+    @classmethod
+    def closed(cls, model: Design, n_columns: int) -> NewtonSystems:
+        """Systems that have not begun."""
+        nothing = np.zeros((model.n_params, n_columns), dtype=model.dtype)
+        none = np.zeros(n_columns, dtype=model.dtype)
+        never = np.zeros(n_columns, dtype=bool)
+        return cls(
+            model=model,
+            step=nothing,
+            residual=nothing.copy(),
+            direction=nothing.copy(),
+            scale=np.ones_like(nothing),
+            energy=none,
+            goal=none.copy(),
+            products=np.zeros(n_columns, dtype=np.int64),
+            open=never,
+            solved=never.copy(),
+            wanted=np.full(n_columns, model.gram_cost <= _CHEAP),
+            factors=[None] * n_columns,
+        )
+
+    def select(self, columns: Array) -> NewtonSystems:
+        """The systems of some columns."""
+        return select_columns(self, columns)
+
+    def join(self, other: NewtonSystems) -> NewtonSystems:
+        """These systems with those of other columns behind."""
+        return join_columns(self, other)
+
+    def begin(self, columns: Array, gradient: Array, loss: Loss) -> None:
+        """Set up the systems of some columns; `gradient` and `loss` are of these columns only."""
+        self._precondition(columns, loss.diagonal())
+        residual = -gradient.astype(self.model.dtype)
+        direction = loss.project(self._preconditioned(residual, columns))
+        energy = loss.pool(column_dots(residual, direction))
+        self.step[:, columns] = 0.0
+        self.residual[:, columns], self.direction[:, columns] = residual, direction
+        self.energy[columns], self.goal[columns] = energy, _FORCING**2 * energy
+        self.products[columns] = 0
+        # Without a gradient there is nothing to solve.
+        self.solved[columns], self.open[columns] = energy == 0, energy != 0
+
+    def iterate(self, loss: Loss) -> None:
+        """One iteration for all columns; closed systems stay as they are."""
+        tiny = np.finfo(self.model.dtype).tiny
+        image = _hessian_product(self.model, loss, self.direction)
+        curvature = loss.pool(column_dots(self.direction, image))
+        length = np.where(self.open, self.energy / np.maximum(curvature, tiny), 0.0)
+        length = length.astype(self.model.dtype)
+        self.step += length * self.direction
+        image *= length
+        self.residual -= image
+        ahead = loss.project(self._preconditioned(self.residual, np.arange(len(self.open))))
+        energy = loss.pool(column_dots(self.residual, ahead))
+        growth = np.where(self.open, energy / np.maximum(self.energy, tiny), 0.0)
+        self.direction *= growth.astype(self.model.dtype)
+        self.direction += ahead
+        self.energy = energy
+        self.products += self.open
+        self._close()
+
+    def _close(self) -> None:
+        cost = self.model.gram_cost
+        most = _MOST_PRODUCTS if np.isinf(cost) else max(_LEAST_PRODUCTS, int(2 * cost))
+        # A NaN is not above its goal and closes the system; the line search will refuse its step.
+        done = self.open & ~(self.energy > self.goal)
+        given_up = self.open & ~done & (self.products >= most)
+        self.solved[done], self.solved[given_up] = True, False
+        closed = done | given_up
+        self.open &= ~closed
+        self.wanted[closed] = self.products[closed] > (_WORN if cost <= _CHEAP else cost)
+
+    def _precondition(self, columns: Array, curvature: Array) -> None:
+        penalty = self.model.penalty
+        wanted = np.flatnonzero(self.wanted[columns])
+        if len(wanted):
+            for place, gram in self.model.grams(curvature, wanted):
+                self.factors[columns[place]] = _cholesky(gram, penalty)
+        if any(self.factors[column] is None for column in columns):
+            diagonal = self.model.squares(curvature) + penalty
+            # The square root lies between no preconditioner, best for very many features, and
+            # the diagonal, best for few; the intercept is always scaled in full.
+            self.scale[:, columns] = np.where(penalty > 0, np.sqrt(diagonal), diagonal)
+
+    def _preconditioned(self, residual: Array, columns: Array) -> Array:
+        factors = [self.factors[column] for column in columns]
+        if all(factor is not None for factor in factors):
+            out = np.empty_like(residual)
+        else:
+            everything = len(columns) == self.scale.shape[1]
+            out = residual / (self.scale if everything else self.scale[:, columns])
+        (potrs,) = get_lapack_funcs(("potrs",), (residual,))
+        for place, factor in enumerate(factors):
+            if factor is not None:
+                out[:, place] = potrs(factor, residual[:, place])[0]
+        return out
+
+
+def _cholesky(gram: Array, penalty: Array) -> Array:
+    """The upper factor of Gram matrix plus penalty, in the order LAPACK wants."""
+    diagonal = np.einsum("ii->i", gram)
+    # Rounding may make a nearly singular matrix indefinite.
+    rounding = 10 * len(gram) * np.finfo(gram.dtype).eps * diagonal.mean()
+    diagonal += penalty[:, 0] + rounding
+    return np.asarray(np.linalg.cholesky(gram).T)
+
+
+def _hessian_product(model: Design, loss: Loss, directions: Array) -> Array:
+    """Hessians times directions."""
+    out = model.penalty * directions
+    for block, rows in enumerate(model.rows):
+        Q = model.forward(block, directions)
+        loss.curve(rows, Q)
+        model.adjoint(block, Q, out)
+    return np.asarray(out)
