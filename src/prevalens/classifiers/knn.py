@@ -17,8 +17,8 @@ from prevalens.validation import InputError, check_choice, check_int
 
 __all__ = ["MLkNN"]
 
-#: Megabytes of distances of sparse items made at a time. Twice as fast as scikit-learn's 1024,
-#: because the distances are still in the cache when the smallest are looked for.
+#: Megabytes of distances of sparse items made at a time. Less than half the time of
+#: scikit-learn's 1024, much of which goes into fresh memory.
 _WORKING_MEMORY = 64
 
 
