@@ -17,7 +17,7 @@ from prevalens.classifiers.constant import constant_labels
 from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
 from prevalens.classifiers.response import offers, response
 from prevalens.scores import Kind
-from prevalens.validation import InputError, check_binary_matrix, check_same_length, count_items
+from prevalens.validation import InputError, count_items
 
 __all__ = ["PerLabel"]
 
@@ -107,11 +107,7 @@ class PerLabel(MultiLabelClassifier):
         Y : 0/1 array, shape (n_items, n_labels)
         sample_weight : array, shape (n_items,), optional
         """
-        X = self._check_items(X, reset=True)
-        columns = check_binary_matrix(Y)
-        check_same_length(count_items(X), "X", columns.shape[0], "Y")
-        self.n_labels_ = columns.shape[1]
-        self.classes_ = np.arange(max(self.n_labels_, 2))
+        X, columns = self._check_training(X, Y)
         if self.estimator is None:
             self.classifier_ = self._batched().fit(X, Y, sample_weight)
         else:
