@@ -433,5 +433,5 @@ def test_checks_of_scikit_learn(check):
 
 @pytest.mark.parametrize("check", checks_of_scikit_learn(declared=True))
 def test_what_is_declared_to_fail_fails(check):
-    with pytest.raises((AssertionError, AttributeError, ValueError)):
+    with pytest.raises((AssertionError, AttributeError, TypeError, ValueError)):
         check()
