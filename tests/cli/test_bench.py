@@ -182,7 +182,7 @@ def test_an_interrupt_says_where_things_are(
 
 def start(plan: Path, store: Path, jobs: int) -> subprocess.Popen[bytes]:
     code = "from prevalens.cli.bench import command; command()"
-    arguments = [str(plan), "--store", str(store), "--jobs", str(jobs), "--no-cache"]
+    arguments = [str(plan), "--store", str(store), "--jobs", str(jobs)]
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL)
 
 
@@ -204,6 +204,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return contents(folder / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_and_started_again_it_ends_as_if_never_killed(
     jobs: int, tmp_path: Path, uninterrupted: dict[str, bytes]
@@ -214,8 +215,7 @@ def test_killed_and_started_again_it_ends_as_if_never_killed(
     assert 1 <= done < 4
     kept = contents(store)
     stamps = {path.name: path.stat().st_mtime_ns for path in (store / "cells").glob("[!.]*")}
-    again = start(plan, store, jobs)
-    assert again.wait() == 0
+    assert bench(plan, "--store", store).exit_code == 0
     assert contents(store) == uninterrupted
     for name, stamp in stamps.items():
         assert (store / "cells" / name).stat().st_mtime_ns == stamp
