@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from prevalens.aggregators.quapy_adapter import QuapyPerLabel, is_quapy, quapy_estimates
+from prevalens.expression import expression_of, to_text
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import InputError
@@ -62,6 +63,9 @@ def test_parameters_and_classifiers_reach_quapy():
 def test_names_for_the_catalogue():
     assert QuapyPerLabel("EMQ").code == "quapy:EMQ"
     assert QuapyPerLabel(quapy.method.aggregative.CC()).code == "quapy:CC"
+    assert to_text(expression_of(QuapyPerLabel("KDEyML"))) == "quapy:KDEyML"
+    with_classifier = QuapyPerLabel("PCC", LogisticRegression(C=2))
+    assert to_text(expression_of(with_classifier)) == "quapy:PCC(LogisticRegression(C=2))"
 
 
 def test_sparse_items():

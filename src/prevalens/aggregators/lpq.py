@@ -10,13 +10,13 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
 
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.clusterers import KMeansClusters, check_clusters
 from prevalens.aggregators.multiclass import StateQuantifier, multiclass
 from prevalens.aggregators.native import as_aggregator
 from prevalens.aggregators.quapy_adapter import QuapyPerLabel, QuapyStates
+from prevalens.aggregators.state_logistic import StateLogistic
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds
@@ -45,8 +45,8 @@ class LPQ(Aggregator):
     clusterer : KMeansClusters, RandomClusters or list of lists of label positions, optional
         Default: ``KMeansClusters()``.
     classifier : single-label classifier, optional
-        One is trained per cluster, with the states for classes. Default: scikit-learn's
-        logistic regression. Not used by a base that reads the items themselves.
+        One is trained per cluster, with the states for classes. Default: multinomial logistic
+        regression. Not used by a base that reads the items themselves.
     n_folds : int
         Folds in which out-of-fold scores are made for a base that learns from scores.
     n_jobs : int, optional
@@ -148,7 +148,7 @@ class LPQ(Aggregator):
             return _Inner(None, None, 1)
         if inner.consumes == "features":
             return _Inner(clone(inner).fit(X, state_of, n_states), None, n_states)
-        template = LogisticRegression(max_iter=1000) if self.classifier is None else self.classifier
+        template = StateLogistic() if self.classifier is None else self.classifier
         held_out = None
         if inner.learns:
             held_out = self._held_out(template, X, state_of, n_states, inner.consumes)

@@ -240,7 +240,7 @@ class MulticlassSLD(StateQuantifier):
 
     consumes: Kind = "posteriors"
 
-    def __init__(self, tol: float = 1e-4, *, max_iter: int = 1000) -> None:
+    def __init__(self, tol: float = 1e-4, *, max_iter: int = 10_000) -> None:
         self.tol = tol
         self.max_iter = max_iter
 

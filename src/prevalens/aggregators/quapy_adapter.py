@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.multiclass import OneVsRest, StateQuantifier
+from prevalens.expression import Call, expression_of
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.validation import InputError, take_items
@@ -87,6 +88,12 @@ class QuapyPerLabel(Aggregator):
         """The name by which the catalogue knows it."""
         named = isinstance(self.quantifier, str)
         return f"quapy:{self.quantifier if named else type(self.quantifier).__name__}"
+
+    @property
+    def expression(self) -> Call:
+        """How it is written in the grammar of methods; `params` have no place there."""
+        parts = () if self.classifier is None else (expression_of(self.classifier),)
+        return Call(self.code, parts)
 
     def adopt(self, classifier: Any) -> QuapyPerLabel:
         """A copy whose quantifiers use this single-label classifier."""
