@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from prevalens.classifiers.per_label import PerLabel
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, cross_val_predict
@@ -9,6 +8,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from prevalens.classifiers.per_label import PerLabel
 from prevalens.classifiers.response import offers
 from prevalens.classifiers.stacked import Stacked
 from prevalens.splits import IterativeStratification

@@ -7,10 +7,10 @@ column to nearly the last, however different the columns are.
 
 A column starts in single precision, which halves the cost of its products. When its next step
 promises to lower its value by a small share only, values and gradients are taken in double
-precision, with curvature still in single, which only directs the steps. It is finished when the
-decrease promised by its last Newton step is below ``tol`` times its value: a criterion that does
-not change with the scale of features, weights or labels. The step is still taken, so that what
-remains is far smaller.
+precision, with curvature still in single, which only directs the steps; a coarse ``tol`` is met
+without. It is finished when the decrease promised by its last Newton step is below ``tol`` times
+its value: a criterion that does not change with the scale of features, weights or labels. The step
+is still taken, so that what remains is far smaller.
 
 Reference: Dembo and Steihaug, "Truncated-Newton algorithms for large-scale unconstrained
 optimization", Math. Programming 1983.
@@ -33,6 +33,8 @@ __all__ = ["Batch", "NewtonStream", "Source"]
 
 #: Where single precision stops: the promised decrease as a share of the value.
 _COARSE = 1e-3
+#: A tolerance from here on is met in single precision alone.
+_SINGLE = 1e-5
 #: Share of the columns that wait before they are evaluated.
 _WAITING = 0.2
 #: Share of the promised decrease that a step must bring (Armijo).
@@ -254,8 +256,8 @@ class _Columns:
         self.T[:, near] += self.step[:, near]
         self.value[near] += 0.5 * self.slope[near]
         converged = np.zeros(len(self.places), dtype=bool)
-        converged[near] = self.fine[near]
-        self._try_here(near[~self.fine[near]], fine=True)
+        converged[near] = self.fine[near] | (tol >= _SINGLE)
+        self._try_here(near[~converged[near]], fine=True)
         given_up = (self.cuts > _MOST_CUTS) | (self.n_iter >= max_iter)
         done = np.flatnonzero(self.present & (converged | given_up))
         return done, converged[done]
@@ -267,7 +269,7 @@ class _Columns:
         self.slope[columns], self.length[columns], self.cuts[columns] = slope, 1.0, 0
         self.trying[columns] = True
         self.n_iter[columns] += 1
-        share = np.where(self.fine[columns], tol, max(tol, _COARSE))
+        share = np.where(self.fine[columns] | (tol >= _SINGLE), tol, _COARSE)
         near = self.systems.solved[columns] & (-slope <= share * self.value[columns])
         return columns[near]
 

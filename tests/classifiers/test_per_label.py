@@ -1,0 +1,83 @@
+"""Binary relevance: the default, any other classifier, and labels that never vary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from prevalens.classifiers import BatchedLogistic, MultinomialLogistic, PerLabel
+from prevalens.datasets import synthetic
+from prevalens.validation import InputError
+
+DATA = synthetic(n_train=200, n_test=50, n_labels=4, n_features=6, seed=1)
+X, Y = DATA.train.X, DATA.train.Y
+
+
+def test_the_default_is_one_logistic_regression_per_label() -> None:
+    model = PerLabel().fit(X, Y)
+    for label, y in enumerate(Y.T):
+        alone = LogisticRegression(tol=1e-8, max_iter=5000).fit(X, y)
+        np.testing.assert_allclose(
+            model.predict_proba(DATA.test.X)[:, label],
+            alone.predict_proba(DATA.test.X)[:, 1],
+            atol=1e-3,
+        )
+    odds = model.decision_function(DATA.test.X)
+    np.testing.assert_array_equal(model.predict(DATA.test.X), odds > 0)
+    assert model.coef_.shape == (4, 6)
+    assert model.intercept_.shape == (4,)
+
+
+def test_any_other_classifier_is_cloned_per_label() -> None:
+    model = PerLabel(GaussianNB()).fit(X, Y)
+    for label, y in enumerate(Y.T):
+        alone = GaussianNB().fit(X, y)
+        np.testing.assert_allclose(
+            model.predict_proba(DATA.test.X)[:, label], alone.predict_proba(DATA.test.X)[:, 1]
+        )
+        np.testing.assert_array_equal(
+            model.predict(DATA.test.X)[:, label], alone.predict(DATA.test.X)
+        )
+
+
+def test_a_classifier_without_posteriors_has_none() -> None:
+    model = PerLabel(LinearSVC()).fit(X, Y)
+    assert not hasattr(model, "predict_proba")
+    assert model.decision_function(DATA.test.X).shape == (50, 4)
+
+
+@pytest.mark.parametrize("estimator", [None, GaussianNB()])
+def test_labels_that_never_vary_are_answered_as_they_are(estimator: object) -> None:
+    labels = Y.copy()
+    labels[:, 0], labels[:, 1] = 0, 1
+    posteriors = PerLabel(estimator).fit(X, labels).predict_proba(DATA.test.X)
+    assert np.all(posteriors[:, 0] == 0)
+    assert np.all(posteriors[:, 1] == 1)
+
+
+def test_the_warning_names_the_labels() -> None:
+    with pytest.warns(ConvergenceWarning, match="did not converge in 1 Newton steps"):
+        BatchedLogistic(C=1000.0, max_iter=1).fit(X, Y)
+
+
+def test_the_multiclass_counterpart_has_the_same_settings() -> None:
+    made = PerLabel(C=7.0, class_weight="balanced").multiclass()
+    assert isinstance(made, MultinomialLogistic)
+    assert (made.C, made.class_weight) == (7.0, "balanced")
+    assert isinstance(PerLabel(GaussianNB()).multiclass(), GaussianNB)
+    with pytest.raises(InputError, match="no multiclass counterpart"):
+        PerLabel(C=[1.0, 2.0]).multiclass()
+
+
+def test_multinomial_is_scikit_learns() -> None:
+    y = Y @ (1 << np.arange(4)) % 3
+    ours = MultinomialLogistic(C=2.0).fit(X, y)
+    theirs = LogisticRegression(C=2.0, tol=1e-8, max_iter=5000).fit(X, y)
+    np.testing.assert_allclose(
+        ours.predict_proba(DATA.test.X), theirs.predict_proba(DATA.test.X), atol=1e-3
+    )
+    np.testing.assert_array_equal(ours.classes_, theirs.classes_)
