@@ -114,7 +114,7 @@ def test_bad_arguments(arguments: dict[str, Any], sentence: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["emotions", "scene", "yeast", "medical", "enron"])
 def test_posteriors_are_scikit_learns_on_real_data(name: str) -> None:
-    """Settings of the paper's grid, on labels from frequent to rare; the oracle is the slow part."""
+    """Settings of the paper's grid, on labels from frequent to rare."""
     data = datasets.load(name)
     order = np.argsort(-data.train.prevalence)
     wide = data.train.X.shape[1] > 500
