@@ -95,6 +95,16 @@ def test_other_data_are_another_question(cache: ScoreCache, what: str) -> None:
     np.testing.assert_array_equal(found, plain.predict_proba(changed["pool"]))
 
 
+def test_the_same_items_in_another_order_of_memory_are_another_question(cache: ScoreCache) -> None:
+    """Else a result would depend on which method happened to ask first."""
+    columns = np.asfortranarray(X)
+    for items in (X, columns):
+        found = Remembered(PerLabel(), cache).fit(items, Y).predict_proba(DATA.test.X)
+        expected = PerLabel().fit(items, Y).predict_proba(DATA.test.X)
+        np.testing.assert_array_equal(found, expected)
+    assert (cache.hits, cache.misses) == (0, 2)
+
+
 def test_it_looks_like_the_classifier(cache: ScoreCache) -> None:
     for classifier in (PerLabel(), DecisionTreeClassifier(), LinearSVC()):
         remembered = Remembered(classifier, cache)

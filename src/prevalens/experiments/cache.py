@@ -109,6 +109,8 @@ class ScoreCache:
 def digest(*parts: Any) -> str | None:
     """Checksum of texts, arrays, sparse matrices and lists of texts; None for anything else.
 
+    Arrays of equal values that lie in memory in another order have another one.
+
     Examples
     --------
     >>> digest(np.zeros(2)) == digest(np.zeros(2)), digest(np.zeros(2)) == digest(np.zeros((1, 2)))
@@ -134,9 +136,16 @@ def _feed(total: Any, part: Any) -> bool:
     if part.dtype == object:
         total.update(f"list {len(part)}\n".encode())
         return part.ndim == 1 and all(isinstance(x, str) and _feed(total, x) for x in part)
-    total.update(f"{part.dtype.str} {part.shape}\n".encode())
+    total.update(f"{part.dtype.str} {part.shape} {_layout(part)}\n".encode())
     total.update(np.ascontiguousarray(part).data if part.size else b"")
     return True
+
+
+def _layout(array: npt.NDArray[Any]) -> str:
+    """By rows, by columns, or with gaps: products of the same numbers differ in the last digit."""
+    if array.flags.c_contiguous:
+        return "rows"
+    return "columns" if array.flags.f_contiguous else str(array.strides)
 
 
 class _UnknownError(Exception):

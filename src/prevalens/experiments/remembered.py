@@ -117,8 +117,14 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         trained = self.training_.classifier()
         n_labels = self.n_labels_
         found = {kind: response(trained, X, kind, n_labels).values for kind in offers(trained)}
-        # A vote needs no eight bytes.
-        return {k: v.astype(np.int8) if k == "votes" else v for k, v in found.items()}
+        return {kind: _kept(kind, values) for kind, values in found.items()}
+
+
+def _kept(kind: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Values as they would come back from the cache: without gaps, and votes in a byte."""
+    if kind == "votes":
+        return values.astype(np.int8, order="C")
+    return values if values.flags.forc else np.ascontiguousarray(values)
 
 
 class _One:
