@@ -27,16 +27,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from prevalens.solvers._svr_descent import (
-    Absolute,
-    Array,
-    Basis,
-    Loss,
-    Record,
-    Squared,
-    State,
-    descend,
-)
+from prevalens.solvers._svr_descent import Absolute, Squared, descend
+from prevalens.solvers._svr_state import Array, Basis, Loss, Record, State
 from prevalens.validation import (
     InputError,
     check_choice,
@@ -123,9 +115,9 @@ def fit_linear_svr(
     --------
     >>> import numpy as np
     >>> x = np.arange(6.0).reshape(-1, 1)
-    >>> solution = fit_linear_svr(x, np.hstack([2 * x, 1 - x]), C=100.0)
+    >>> solution = fit_linear_svr(x, np.hstack([2 * x + 3, 1 - x]), C=100.0)
     >>> solution.coef.ravel().round(2).tolist(), solution.intercept.round(2).tolist()
-    ([2.0, -1.0], [0.0, 1.0])
+    ([2.0, -1.0], [3.0, 1.0])
     """
     values = np.asarray(C, dtype=np.float64)
     task = _Task(
@@ -221,15 +213,11 @@ class _Task:
         return [self._join(records) for records in zip(*parts, strict=True)]
 
     def _solve_block(self, block: slice, path: list[Array]) -> list[Record]:
-        state = State.blank(self.targets[block], path[0][block], len(self.basis.strength))
-        self.loss.start(self.basis, state)
-        records = []
-        for C in path:
-            self.loss.rescale(state, C[block])
-            records.append(
-                descend(self.basis, self.loss, state, tol=self.tol, max_iter=self.max_iter)
-            )
-        return records
+        state = State.blank(self.targets[block], len(self.basis.strength))
+        return [
+            descend(self.basis, self.loss, state, C[block], tol=self.tol, max_iter=self.max_iter)
+            for C in path
+        ]
 
     def _join(self, records: tuple[Record, ...]) -> LinearSVRSolution:
         weights = self.basis.weights(np.vstack([record.coordinates for record in records]))
