@@ -51,7 +51,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; a refusal is one sentence on standard error and exit code 2."""
     try:
-        cli(prog_name="prevalens", standalone_mode=False)
+        code = cli(prog_name="prevalens", standalone_mode=False)
     except PrevalensError as error:
         click.echo(f"prevalens: {error}", err=True)
         sys.exit(REFUSED)
@@ -61,3 +61,5 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("prevalens: interrupted.", err=True)
         sys.exit(130)
+    # Without its own exit, click hands back the code that a command asked for.
+    sys.exit(code if isinstance(code, int) else 0)

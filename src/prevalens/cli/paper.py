@@ -78,8 +78,11 @@ def command(
     if listing:
         _list(plan, store)
         return
+    failed = False
     if not no_run:
-        _report_run(run_plan(plan, store, n_jobs=jobs, progress=sys.stderr.isatty()))
+        summary = run_plan(plan, store, n_jobs=jobs, progress=sys.stderr.isatty())
+        _report_run(summary)
+        failed = bool(summary.failed)
     results = plan_results(_finished(plan.cells(), store), store)
     for table in names:
         _summarise(table, table_results(results, table))
@@ -89,6 +92,8 @@ def command(
         _write(html, page(title, sections))
     if markdown is not None:
         _write(markdown, markdown_page(title, sections))
+    if failed:
+        sys.exit(FAILED)
 
 
 def _words(text: str) -> list[str]:
