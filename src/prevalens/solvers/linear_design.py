@@ -1,8 +1,8 @@
 """Designs: the matrix of items as the batched linear solvers see it.
 
 A design answers four questions about many columns of parameters at once, all as matrix products:
-the linear predictor, its transpose, the weighted sums of squares of the features, and the weighted
-Gram matrices. It does so a block of rows at a time, so that what is done between two products
+the linear predictor, its transpose, the weighted moments of the features, and the weighted Gram
+matrices. It does so a block of rows at a time, so that what is done between two products
 stays in the cache, and it knows what its answers cost, so that a solver can choose.
 """
 
@@ -67,8 +67,8 @@ class Design(Protocol):
     def adjoint(self, block: int, R: Array, out: Array) -> None:
         """Add the transposed product of a block to `out`, shape (n_params, n_columns)."""
 
-    def squares(self, D: Array) -> Array:
-        """Sums of squares of each parameter's column weighted by `D`, (n_params, n_columns)."""
+    def moments(self, D: Array) -> tuple[Array, Array]:
+        """Sums and sums of squares of the design weighted by `D`, each (n_params, n_columns)."""
 
     def grams(self, D: Array, columns: Array) -> Iterator[tuple[int, Array]]:
         """Gram matrices weighted by some columns of `D`; only the lower triangle counts."""
@@ -144,12 +144,12 @@ class DenseDesign:
         """Add the transposed product of a block to `out`."""
         out += self._matrix[self.rows[block]].T @ R
 
-    def squares(self, D: Array) -> Array:
-        """Weighted sums of squares of the parameters' columns."""
-        total = np.zeros((self.n_params, D.shape[1]), dtype=self.dtype)
+    def moments(self, D: Array) -> tuple[Array, Array]:
+        """Weighted sums and sums of squares of the design."""
+        squares = np.zeros((self.n_params, D.shape[1]), dtype=self.dtype)
         for rows in self.rows:
-            total += np.square(self._matrix[rows]).T @ D[rows]
-        return total
+            squares += np.square(self._matrix[rows]).T @ D[rows]
+        return self._matrix.T @ D, squares
 
     def grams(self, D: Array, columns: Array) -> Iterator[tuple[int, Array]]:
         """Weighted Gram matrices, from a sample of the rows where there are many.
@@ -212,9 +212,7 @@ class SparseDesign:
         self.rows = _blocks(self.n_items, max(_BLOCK_SIZE // self._width, enough) + 1)
         self._blocks = [matrix[rows] for rows in self.rows]
         self._transposed = [block.T for block in self._blocks]
-        self._squared = sp.csr_matrix(
-            (np.square(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape
-        ).T
+        self._squared = None if np.all(matrix.data == 1) else matrix.multiply(matrix).T
         self.penalty = np.ones((self.n_params, 1), dtype=self.dtype)
         if self._intercept:
             self.penalty[-1] = 0.0
@@ -245,9 +243,10 @@ class SparseDesign:
         """Add the transposed product of a block to `out`."""
         out += self._transposed[block] @ R
 
-    def squares(self, D: Array) -> Array:
-        """Weighted sums of squares of the parameters' columns."""
-        return np.asarray(self._squared @ D)
+    def moments(self, D: Array) -> tuple[Array, Array]:
+        """Weighted sums and sums of squares of the design."""
+        sums = np.asarray(self._matrix.T @ D)
+        return sums, sums if self._squared is None else np.asarray(self._squared @ D)
 
     def grams(self, D: Array, columns: Array) -> Iterator[tuple[int, Array]]:
         """Weighted Gram matrices, all rows counted.

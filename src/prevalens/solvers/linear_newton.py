@@ -124,11 +124,11 @@ class NewtonStream:
     def _next(self, n_columns: int) -> _Columns | None:
         batch = None if self._exhausted else self._source.take(n_columns)
         self._exhausted = batch is None
-        return None if batch is None else _Columns.new(self._design, self._model, batch)
+        return None if batch is None else _Columns.new(self._design, self._model, batch, self._tol)
 
     def _finish(self, columns: _Columns) -> None:
         """Take up closed systems and give back the columns that are done."""
-        done, converged = columns.promise(self._tol, self._max_iter)
+        done, converged = columns.promise(self._max_iter)
         if not len(done):
             return
         factors = self._source.give(
@@ -171,6 +171,7 @@ class _Columns:
     Attributes
     ----------
     design, model : Design
+    tol : float
     loss : Loss
     systems : NewtonSystems
     places : array of int
@@ -190,6 +191,7 @@ class _Columns:
 
     design: Design
     model: Design
+    tol: float
     loss: Loss
     systems: NewtonSystems
     places: Array
@@ -206,12 +208,13 @@ class _Columns:
     present: npt.NDArray[np.bool_]
 
     @classmethod
-    def new(cls, design: Design, model: Design, batch: Batch) -> _Columns:
+    def new(cls, design: Design, model: Design, batch: Batch, tol: float) -> _Columns:
         """Columns that were never evaluated."""
         n_columns = batch.start.shape[1]
         self = cls(
             design=design,
             model=model,
+            tol=tol,
             loss=batch.loss,
             systems=NewtonSystems.closed(model, n_columns),
             places=batch.places,
@@ -246,32 +249,36 @@ class _Columns:
         """Bring all open systems nearer to their solution."""
         self.systems.iterate(self.loss)
 
-    def promise(self, tol: float, max_iter: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+    def promise(self, max_iter: int) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Take up the closed systems; which columns are done, and which of these converged.
 
         The others have a point to try, unless their systems are still open.
         """
         closed = np.flatnonzero(self.present & ~self.trying & ~self.systems.open)
-        near = self._propose(closed, tol)
+        near = self._propose(closed)
         self.T[:, near] += self.step[:, near]
         self.value[near] += 0.5 * self.slope[near]
         converged = np.zeros(len(self.places), dtype=bool)
-        converged[near] = self.fine[near] | (tol >= _SINGLE)
+        converged[near] = self.fine[near] | (self.tol >= _SINGLE)
         self._try_here(near[~converged[near]], fine=True)
         given_up = (self.cuts > _MOST_CUTS) | (self.n_iter >= max_iter)
         done = np.flatnonzero(self.present & (converged | given_up))
         return done, converged[done]
 
-    def _propose(self, columns: Array, tol: float) -> Array:
+    def _propose(self, columns: Array) -> Array:
         """Let some columns try their Newton steps; those that promise little are near the end."""
         self.step[:, columns] = self.systems.step[:, columns]
         slope = self.loss.pool(column_dots(self.gradient, self.step))[columns]
         self.slope[columns], self.length[columns], self.cuts[columns] = slope, 1.0, 0
         self.trying[columns] = True
         self.n_iter[columns] += 1
-        share = np.where(self.fine[columns] | (tol >= _SINGLE), tol, _COARSE)
-        near = self.systems.solved[columns] & (-slope <= share * self.value[columns])
-        return columns[near]
+        little = self._share(columns) * self.value[columns]
+        return columns[self.systems.solved[columns] & (-slope <= little)]
+
+    def _share(self, columns: Array) -> Array:
+        """The promised decrease, as a share of the value, at which each column's stage ends."""
+        single = self.tol >= _SINGLE
+        return np.where(self.fine[columns] | single, self.tol, _COARSE)
 
     def _try_here(self, columns: Array, *, fine: bool) -> None:
         """Evaluate some columns where they are, whatever their values were before."""
@@ -310,7 +317,7 @@ class _Columns:
         self.T[:, columns], self.value[columns], self.gradient[:, columns] = trial, value, gradient
         self.trying[columns] = False
         self.loss.update(columns, loss)
-        self.systems.begin(columns, gradient, loss)
+        self.systems.begin(columns, gradient, loss, self._share(columns) * value)
 
 
 def _evaluate(design: Design, loss: Loss, T: Array) -> tuple[Array, Array]:

@@ -34,8 +34,10 @@ _LEAST_WIDTH = 16
 _ALIGN = 8
 #: Bytes of the parameters in work, which are read at random in a sparse product.
 _PARAMETER_BYTES = 2**20
-#: Bytes of all arrays of n_items x width in work, about 25 bytes per number.
+#: Bytes of all columns in work; a column has about so many bytes per item and per parameter.
 _WORK_BYTES = 2**29
+_ITEM_BYTES = 25
+_COLUMN_BYTES = 60
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,8 @@ class _Path:
 
 def _width(n_items: int, n_params: int, n_columns: int, threads: int) -> int:
     """Columns in work per thread, so that memory is bounded and all threads have work."""
-    by_memory = _WORK_BYTES // (25 * n_items * threads)
+    bytes_each = _ITEM_BYTES * n_items + _COLUMN_BYTES * n_params
+    by_memory = _WORK_BYTES // (bytes_each * threads)
     by_cache = max(_LEAST_WIDTH, _PARAMETER_BYTES // (4 * n_params))
     share = -(-n_columns // threads)
     return max(1, min(_WIDTH, by_cache, by_memory, -(-share // _ALIGN) * _ALIGN))

@@ -1,9 +1,10 @@
 """Newton systems of many columns, solved together by preconditioned conjugate gradients.
 
-An iteration is two matrix products for all columns. The preconditioner of a column is the square
-root of the Hessian's diagonal until the column has spent more products in one solve than a
-factorisation costs; then it is a Cholesky factor of the (sampled) Hessian. Where a factorisation
-is cheap, it is the preconditioner from the start.
+An iteration is two matrix products for all columns. The preconditioner of a column eliminates the
+intercept, which pulls against all features at once, and takes a power of the diagonal of what
+remains. When the column has spent more products in one solve than a factorisation costs, it becomes
+a Cholesky factor of the (sampled) Hessian; where a factorisation is cheap, it is that from the
+start.
 
 References: Hsia, Chiang and Lin, "Preconditioned conjugate gradient methods in truncated Newton
 frameworks for large-scale linear classification", ACML 2018; Roosta-Khorasani and Mahoney,
@@ -24,8 +25,13 @@ from prevalens.solvers.logistic_loss import Loss
 
 __all__ = ["NewtonSystems"]
 
-#: A system is solved when its residual is this share of the gradient.
+#: A system is solved when its residual is this share of the gradient, or, where the step promises
+#: so little that the column is near its end, the smaller share: a system that is hardly solved
+#: promises too little.
 _FORCING = 0.4
+_LAST_FORCING = 0.1
+#: Between no scaling, best for very many features, and full scaling, best for few.
+_POWER = 0.75
 #: A factorisation no dearer than this many products is made at once, and again after a solve that
 #: took more than _WORN products.
 _CHEAP = 8.0
@@ -52,9 +58,12 @@ class NewtonSystems:
     step: Array
     residual: Array
     direction: Array
+    centre: Array
     scale: Array
     energy: Array
-    goal: Array
+    start: Array
+    decrease: Array
+    little: Array
     products: npt.NDArray[np.int64]
     open: npt.NDArray[np.bool_]
     solved: npt.NDArray[np.bool_]
@@ -72,9 +81,12 @@ class NewtonSystems:
             step=nothing,
             residual=nothing.copy(),
             direction=nothing.copy(),
+            centre=nothing.copy(),
             scale=np.ones_like(nothing),
             energy=none,
-            goal=none.copy(),
+            start=none.copy(),
+            decrease=none.copy(),
+            little=none.copy(),
             products=np.zeros(n_columns, dtype=np.int64),
             open=never,
             solved=never.copy(),
@@ -90,15 +102,26 @@ class NewtonSystems:
         """These systems with those of other columns behind."""
         return join_columns(self, other)
 
-    def begin(self, columns: Array, gradient: Array, loss: Loss) -> None:
-        """Set up the systems of some columns; `gradient` and `loss` are of these columns only."""
+    def begin(self, columns: Array, gradient: Array, loss: Loss, little: Array) -> None:
+        """Set up the systems of some columns.
+
+        Parameters
+        ----------
+        columns : array of int
+        gradient : array, shape (n_params, len(columns))
+        loss : Loss
+            Of these columns.
+        little : array, shape (len(columns),)
+            A step that promises no more than this decrease must be solved for in earnest.
+        """
         self._precondition(columns, loss.diagonal())
         residual = -gradient.astype(self.model.dtype)
         direction = loss.project(self._preconditioned(residual, columns))
         energy = loss.pool(column_dots(residual, direction))
         self.step[:, columns] = 0.0
         self.residual[:, columns], self.direction[:, columns] = residual, direction
-        self.energy[columns], self.goal[columns] = energy, _FORCING**2 * energy
+        self.energy[columns], self.start[columns] = energy, energy
+        self.decrease[columns], self.little[columns] = 0.0, little
         self.products[columns] = 0
         # Without a gradient there is nothing to solve.
         self.solved[columns], self.open[columns] = energy == 0, energy != 0
@@ -118,6 +141,7 @@ class NewtonSystems:
         growth = np.where(self.open, energy / np.maximum(self.energy, tiny), 0.0)
         self.direction *= growth.astype(self.model.dtype)
         self.direction += ahead
+        self.decrease += length * self.energy
         self.energy = energy
         self.products += self.open
         self._close()
@@ -125,8 +149,9 @@ class NewtonSystems:
     def _close(self) -> None:
         cost = self.model.gram_cost
         most = _MOST_PRODUCTS if np.isinf(cost) else max(_LEAST_PRODUCTS, int(2 * cost))
+        forcing = np.where(self.decrease <= self.little, _LAST_FORCING, _FORCING)
         # A NaN is not above its goal and closes the system; the line search will refuse its step.
-        done = self.open & ~(self.energy > self.goal)
+        done = self.open & ~(self.energy > forcing**2 * self.start)
         given_up = self.open & ~done & (self.products >= most)
         self.solved[done], self.solved[given_up] = True, False
         closed = done | given_up
@@ -140,18 +165,30 @@ class NewtonSystems:
             for place, gram in self.model.grams(curvature, wanted):
                 self.factors[columns[place]] = _cholesky(gram, penalty)
         if any(self.factors[column] is None for column in columns):
-            diagonal = self.model.squares(curvature) + penalty
-            # The square root lies between no preconditioner, best for very many features, and
-            # the diagonal, best for few; the intercept is always scaled in full.
-            self.scale[:, columns] = np.where(penalty > 0, np.sqrt(diagonal), diagonal)
+            self.centre[:, columns], self.scale[:, columns] = self._arrow(curvature)
+
+    def _arrow(self, curvature: Array) -> tuple[Array, Array]:
+        """Centres of the features where the curvature is, and scales of the centred features."""
+        sums, squares = self.model.moments(curvature)
+        penalty = self.model.penalty
+        if penalty[-1] > 0:
+            return np.zeros_like(sums), (squares + penalty) ** _POWER
+        total = np.maximum(sums[-1], np.finfo(sums.dtype).tiny)
+        centre = sums / total
+        variance = np.maximum(squares - sums * centre, 0.0) + penalty
+        scale = variance**_POWER
+        centre[-1], scale[-1] = 0.0, total
+        return centre, scale
 
     def _preconditioned(self, residual: Array, columns: Array) -> Array:
         factors = [self.factors[column] for column in columns]
         if all(factor is not None for factor in factors):
             out = np.empty_like(residual)
         else:
-            everything = len(columns) == self.scale.shape[1]
-            out = residual / (self.scale if everything else self.scale[:, columns])
+            chosen = slice(None) if len(columns) == self.scale.shape[1] else columns
+            centre = self.centre[:, chosen]
+            out = (residual - centre * residual[-1]) / self.scale[:, chosen]
+            out[-1] -= column_dots(centre, out)
         (potrs,) = get_lapack_funcs(("potrs",), (residual,))
         for place, factor in enumerate(factors):
             if factor is not None:
