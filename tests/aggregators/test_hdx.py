@@ -109,11 +109,24 @@ def test_sparse_features_with_stored_zeros():
     assert stored.nnz == 4
 
 
-def test_blocks_change_nothing(monkeypatch):
-    whole = HDx().fit(features(X), Y).aggregate(features(X_TEST), SAMPLES)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_blocks_change_nothing(monkeypatch, form):
+    train, test = features(form(np.maximum(X, 0))), features(form(np.maximum(X_TEST, 0)))
+    whole = HDx().fit(train, Y).aggregate(test, SAMPLES)
     monkeypatch.setattr(module, "_BLOCK", 1)
-    pieces = HDx().fit(features(X), Y).aggregate(features(X_TEST), SAMPLES)
+    pieces = HDx().fit(train, Y).aggregate(test, SAMPLES)
     np.testing.assert_array_equal(whole, pieces)
+
+
+def test_sparse_samples_of_different_sizes():
+    rng = np.random.default_rng(2)
+    counts = sp.csr_matrix(rng.poisson(0.2 + Y[:, [0, 1, 0]]))
+    hdx = HDx(grid=21).fit(features(counts), Y)
+    bags = Samples.from_indices([[0], [1, 2, 3], np.arange(50), [7, 7, 8]], n_items=300)
+    together = hdx.aggregate(features(counts), bags)
+    for i in range(4):
+        alone = hdx.aggregate(features(counts), bags[i : i + 1])
+        np.testing.assert_array_equal(together[i], alone[0])
 
 
 def test_constant_labels_keep_their_constant():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from prevalens.validation import InputError, check_int, check_matrix, is_texts
 __all__ = ["HDx"]
 
 _Floats = npt.NDArray[np.float64]
-#: Entries of a block of (features, samples, grid).
+#: Numbers that a block of samples may need.
 _BLOCK = 2**22
 _ROUNDING = 1e-12
 
@@ -47,8 +47,9 @@ class HDx(Aggregator):
     outermost bins. Sparse features have two bins, absent and present, and are never made dense.
     A constant label is answered with its constant.
 
-    O(n_labels x n_samples x grid x n_features x bins). Fails where no single feature tells
-    positives from negatives, since how features occur together is not looked at.
+    O(n_labels x n_samples x grid x n_features x bins); of sparse features only those present in a
+    sample count. Fails where no single feature tells positives from negatives, since how
+    features occur together is not looked at.
 
     References
     ----------
@@ -85,11 +86,8 @@ class HDx(Aggregator):
             self._histograms = [_Sparse()]
         else:
             self._histograms = [_Dense(X, number) for number in numbers]
-        self.positives_, self.negatives_ = [], []
-        for histogram in self._histograms:
-            codes = histogram.encode(X)
-            self.positives_.append(_conditional(histogram, codes, Y))
-            self.negatives_.append(_conditional(histogram, codes, 1 - Y))
+        self.positives_ = [_conditional(histogram, X, Y) for histogram in self._histograms]
+        self.negatives_ = [_conditional(histogram, X, 1 - Y) for histogram in self._histograms]
 
     def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
         X = _check_items(scores.values)
@@ -115,13 +113,10 @@ class HDx(Aggregator):
         estimates = np.tile(self.prevalence_, (len(samples), 1))
         varies = np.flatnonzero((self.prevalence_ > 0) & (self.prevalence_ < 1))
         shares = np.linspace(0.0, 1.0, self.grid)
-        codes = histogram.encode(X)
-        for rows, block in _portions(samples, self.n_features_in_ * self.grid):
-            # (features, samples, bins), so that a feature's samples and mixtures multiply.
-            roots = np.sqrt(histogram.decode(block.mean(codes)).transpose(1, 0, 2))
+        for rows, seen in histogram.of_samples(X, samples, self.grid):
             for label in varies:
                 mixtures = _mixtures(positives[label], negatives[label], shares)
-                estimates[rows, label] = shares[_nearest(roots @ np.sqrt(mixtures))]
+                estimates[rows, label] = shares[_nearest(histogram.distances(seen, mixtures))]
         return estimates
 
 
@@ -132,7 +127,7 @@ def _check_items(X: Any) -> Any:
 
 
 def _portions(samples: Samples, entries: int) -> Iterator[tuple[slice, Samples]]:
-    """Runs of samples whose distances, `entries` each, fit a block."""
+    """Runs of samples that need `entries` numbers each and fit a block."""
     step = max(1, _BLOCK // entries)
     for start in range(0, len(samples), step):
         yield slice(start, start + step), samples[start : start + step]
@@ -143,18 +138,16 @@ def _mixtures(positives: _Floats, negatives: _Floats, shares: _Floats) -> _Float
     return positives[:, :, np.newaxis] * shares + negatives[:, :, np.newaxis] * (1.0 - shares)
 
 
-def _nearest(overlap: _Floats) -> npt.NDArray[np.intp]:
-    """Which mixture is nearest to each sample; among equals up to rounding, the first.
-
-    Parameters
-    ----------
-    overlap : array, shape (n_features, n_samples, grid)
-        Cosines between roots of histograms; the Hellinger distance is ``sqrt(1 - overlap)``.
-    """
+def _hellinger(overlap: _Floats) -> _Floats:
+    """Distances from the cosines between roots of histograms."""
     apart = 1.0 - overlap
     # The root would blow rounding up to 1e-8.
     apart[apart < _ROUNDING] = 0.0
-    distance = np.sqrt(apart, out=apart).mean(axis=0)
+    return np.sqrt(apart, out=apart)
+
+
+def _nearest(distance: _Floats) -> npt.NDArray[np.intp]:
+    """Where each row, shape (n_samples, grid), is least; among equals up to rounding the first."""
     least = distance.min(axis=1, keepdims=True)
     return np.argmax(distance <= least + 100 * _ROUNDING, axis=1)
 
@@ -177,9 +170,34 @@ class _Dense:
         shape = (len(X), len(self.edges) * self.bins)
         return sp.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
 
-    def decode(self, means: _Floats) -> _Floats:
-        """Mean codes as histograms, shape (n_means, n_features, bins)."""
-        return means.reshape(len(means), len(self.edges), self.bins)
+    def of_groups(self, X: npt.NDArray[Any], weights: _Floats) -> _Floats:
+        """Histograms of weighted items, shape (n_groups, n_features, bins)."""
+        return np.asarray(weights @ self.encode(X)).reshape(len(weights), -1, self.bins)
+
+    def of_samples(
+        self, X: npt.NDArray[Any], samples: Samples, grid: int
+    ) -> Iterator[tuple[slice, Any]]:
+        """Roots of the histograms of some samples at a time, (n_features, n_samples, bins)."""
+        codes = self.encode(X)
+        for rows, block in _portions(samples, len(self.edges) * max(grid, self.bins)):
+            histograms = block.mean(codes).reshape(len(block), -1, self.bins)
+            yield rows, np.sqrt(histograms.transpose(1, 0, 2))
+
+    def distances(self, seen: Any, mixtures: _Floats) -> _Floats:
+        """Mean distance of each sample from each mixture, shape (n_samples, grid)."""
+        return np.asarray(_hellinger(seen @ np.sqrt(mixtures)).mean(axis=0))
+
+
+class _Presence(NamedTuple):
+    """Which features some samples hold, and in which share of their items.
+
+    A share of a feature stands many times among the samples, so distances are found once for
+    each: `cells` has a row per sample and a column for each share of each feature.
+    """
+
+    cells: Any
+    features: npt.NDArray[np.intp]
+    shares: _Floats
 
 
 class _Sparse:
@@ -192,9 +210,44 @@ class _Sparse:
         found.data = np.ones(len(found.data))
         return found
 
-    def decode(self, means: _Floats) -> _Floats:
-        """Mean codes as histograms, shape (n_means, n_features, 2)."""
-        return np.stack([1.0 - means, means], axis=2)
+    def of_groups(self, X: Any, weights: _Floats) -> _Floats:
+        """Histograms of weighted items, shape (n_groups, n_features, 2)."""
+        present = np.minimum(np.asarray(weights @ self.encode(X)), 1.0)
+        return np.stack([1.0 - present, present], axis=2)
+
+    def of_samples(
+        self,
+        X: Any,
+        samples: Samples,
+        grid: int,  # noqa: ARG002 - the table of distances does not grow with the samples
+    ) -> Iterator[tuple[slice, Any]]:
+        """What some samples at a time hold, a `_Presence`."""
+        codes = self.encode(X)
+        for rows, block in _portions(samples, X.shape[1]):
+            shape = (len(block), samples.n_items)
+            bags = sp.csr_matrix((np.ones(len(block.flat)), block.flat, block.offsets), shape=shape)
+            yield rows, self._presence(sp.csr_matrix(bags @ codes), block.sizes)
+
+    @staticmethod
+    def _presence(counts: Any, sizes: npt.NDArray[np.int64]) -> _Presence:
+        held = np.diff(counts.indptr)
+        shares = counts.data / np.repeat(sizes, held)
+        # A share is above 0 and at most 1, so this tells features and shares apart.
+        _, first, cell = np.unique(counts.indices + shares, return_index=True, return_inverse=True)
+        ones = np.ones(len(cell))
+        shape = (len(sizes), len(first))
+        cells = sp.csr_matrix((ones, cell.reshape(-1), counts.indptr), shape=shape)
+        return _Presence(cells, counts.indices[first], shares[first])
+
+    def distances(self, seen: Any, mixtures: _Floats) -> _Floats:
+        """Mean distance of each sample from each mixture, shape (n_samples, grid)."""
+        without, having = np.sqrt(mixtures[:, 0]), np.sqrt(mixtures[:, 1])
+        nothing = _hellinger(without.copy())
+        share = seen.shares[:, np.newaxis]
+        overlap = having[seen.features] * np.sqrt(share)
+        overlap += without[seen.features] * np.sqrt(1.0 - share)
+        changes = _hellinger(overlap) - nothing[seen.features]
+        return np.asarray(nothing.sum(axis=0) + seen.cells @ changes) / len(mixtures)
 
 
 def _edges(column: _Floats, bins: int) -> _Floats:
@@ -205,7 +258,7 @@ def _edges(column: _Floats, bins: int) -> _Floats:
     return np.linspace(values[0], values[-1], bins + 1)[1:-1]
 
 
-def _conditional(histogram: _Dense | _Sparse, codes: Any, members: npt.NDArray[np.int8]) -> _Floats:
+def _conditional(histogram: _Dense | _Sparse, X: Any, members: npt.NDArray[np.int8]) -> _Floats:
     """Histograms among the members of each label; of no use where there are none."""
     counts = np.maximum(members.sum(axis=0, dtype=np.int64), 1)
-    return histogram.decode(np.asarray((members.T / counts[:, np.newaxis]) @ codes))
+    return histogram.of_groups(X, members.T / counts[:, np.newaxis])
