@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import parallel_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -246,10 +247,10 @@ def test_inside_rq():
     assert np.abs(rq.aggregate(TEST, SAMPLES) - TRUE).mean() < 0.12
 
 
-@pytest.mark.slow
 def test_in_parallel_it_is_the_same():
     one = LPQ(PACC(), RandomClusters(2)).fit(ITEMS, Y).aggregate(TEST, SAMPLES)
-    two = LPQ(PACC(), RandomClusters(2), n_jobs=2).fit(ITEMS, Y).aggregate(TEST, SAMPLES)
+    with parallel_config("threading"):
+        two = LPQ(PACC(), RandomClusters(2), n_jobs=2).fit(ITEMS, Y).aggregate(TEST, SAMPLES)
     np.testing.assert_allclose(one, two, atol=1e-12)
 
 
