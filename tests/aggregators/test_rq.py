@@ -261,6 +261,20 @@ def test_many_settings_are_fits_one_by_one():
     assert not hasattr(rq, "base_")
 
 
+@pytest.mark.parametrize("regressor", [BatchedLinearSVR(), LinearSVR(random_state=0)], ids=repr)
+def test_many_settings_of_one_label(regressor):
+    one, truth = SCORES.labels([0]), Y[:, :1]
+    rq = RQ(PCC(), regressor, protocol=FEW)
+    settings = [{"regressor__C": 0.1}, {"regressor__C": 10.0}]
+    for setting, fitted in zip(settings, rq.fit_settings(settings, one, truth), strict=True):
+        alone = clone(rq).set_params(**setting).fit(one, truth)
+        np.testing.assert_allclose(
+            fitted.aggregate(TEST.labels([0]), SAMPLES),
+            alone.aggregate(TEST.labels([0]), SAMPLES),
+            atol=1e-3,
+        )
+
+
 def test_settings_of_the_regressor_share_the_base():
     Spy.calls.clear()
     rq = RQ(Spy(), NormalisedRidge(), protocol=FEW, scheme=CrossFit(2))

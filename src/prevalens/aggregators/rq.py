@@ -240,7 +240,7 @@ class _Recorder(BaseEstimator):  # type: ignore[misc]
     """A regressor that only remembers what it was to learn from."""
 
     def fit(self, X: Any, y: Any) -> _Recorder:
-        self.X_, self.y_ = X, y
+        self.X_, self.y_ = X, y.reshape(len(y), -1)
         return self
 
     def predict(self, X: Any) -> Any:
