@@ -4,20 +4,16 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.multioutput import RegressorChain
-from sklearn.svm import LinearSVR
 from sklearn.utils.estimator_checks import check_estimator
 
 from prevalens.aggregators.regressors import (
     REGRESSORS,
     BatchedLinearSVR,
-    ChainedSVR,
     NormalisedLasso,
     NormalisedRidge,
-    StackedSVR,
     check_regressor,
 )
-from prevalens.validation import InputError, PrevalensWarning
+from prevalens.validation import InputError
 
 
 def pairs(n_rows=300, n_labels=4, seed=0):
@@ -61,40 +57,6 @@ def test_one_target_flat_or_as_a_column(regressor):
     np.testing.assert_array_equal(flat[:, np.newaxis], column)
 
 
-def test_svr_is_scikit_learns_per_label():
-    X, Y = pairs()
-    ours = BatchedLinearSVR(tol=1e-8).fit(X, Y)
-    for j in range(Y.shape[1]):
-        rival = LinearSVR(tol=1e-6, max_iter=1_000_000, random_state=0).fit(X, Y[:, j])
-        np.testing.assert_allclose(ours.predict(X)[:, j], rival.predict(X), atol=5e-4)
-
-
-def test_svr_settings_along_a_path_are_fits_one_by_one():
-    X, Y = pairs()
-    settings = [{"C": 10.0}, {"C": 0.1}, {"C": 1.0}]
-    svr = BatchedLinearSVR(tol=1e-7)
-    for setting, fitted in zip(settings, svr.fit_settings(settings, X, Y), strict=True):
-        alone = clone(svr).set_params(**setting).fit(X, Y)
-        assert fitted.get_params() == alone.get_params()
-        assert fitted.n_features_in_ == 4
-        np.testing.assert_allclose(fitted.predict(X), alone.predict(X), atol=1e-4)
-    assert not hasattr(svr, "coef_")
-
-
-def test_svr_settings_of_other_kinds_are_fitted_one_by_one():
-    X, Y = pairs()
-    settings = [{"C": 10.0, "epsilon": 0.1}, {"epsilon": 0.0}]
-    fitted = list(BatchedLinearSVR().fit_settings(settings, X, Y))
-    assert [one.epsilon for one in fitted] == [0.1, 0.0]
-    np.testing.assert_array_equal(fitted[1].coef_, BatchedLinearSVR().fit(X, Y).coef_)
-
-
-def test_svr_says_when_it_was_stopped():
-    X, Y = pairs()
-    with pytest.warns(PrevalensWarning, match="targets stopped at max_iter=0 steps"):
-        BatchedLinearSVR(C=1000.0, max_iter=0).fit(X, Y)
-
-
 def test_ridge_is_what_normalize_was():
     """Inputs of mean 0 and norm 1, a penalty of alpha; worked out here by the normal equations."""
     X, Y = pairs()
@@ -122,23 +84,6 @@ def test_lasso_is_what_normalize_was():
         pull[used], alpha * weights[used] / strength[used, np.newaxis], atol=1e-8
     )
     assert (np.linalg.norm(pull[~used], axis=1) <= alpha * (1 + 1e-6)).all()
-
-
-def test_the_second_round_of_stacking_sees_answers_to_rows_not_learnt_from():
-    X, Y = pairs(n_rows=60)
-    stacked = StackedSVR(C=10.0, random_state=0).fit(X, Y)
-    assert stacked.second_.coef_.shape == (4, 8)
-    first = BatchedLinearSVR(C=10.0).fit(X, Y)
-    np.testing.assert_array_equal(stacked.first_.coef_, first.coef_)
-    in_sample = BatchedLinearSVR(C=10.0).fit(np.hstack([X, first.predict(X)]), Y)
-    assert np.abs(in_sample.coef_ - stacked.second_.coef_).max() > 1e-3
-
-
-def test_the_chain_is_scikit_learns():
-    X, Y = pairs()
-    chain = RegressorChain(BatchedLinearSVR(3.0), order=[2, 0, 3, 1]).fit(X, Y)
-    ours = ChainedSVR(3.0, order=[2, 0, 3, 1]).fit(X, Y)
-    np.testing.assert_array_equal(ours.predict(X), chain.predict(X))
 
 
 def test_by_name_by_object_or_by_default():

@@ -5,22 +5,16 @@ Any scikit-learn regressor of several outputs will do; these are the six of the 
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import MultiTaskLasso, Ridge
-from sklearn.model_selection import KFold
-from sklearn.multioutput import RegressorChain
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from prevalens.solvers.svr import LinearSVRSolution, fit_linear_svr, linear_svr_path
-from prevalens.validation import InputError, PrevalensWarning, check_int
+from prevalens.aggregators._regressor import Floats, Regressor
+from prevalens.aggregators.svr_regressors import BatchedLinearSVR, ChainedSVR, StackedSVR
+from prevalens.validation import InputError
 
 __all__ = [
     "REGRESSORS",
@@ -33,239 +27,11 @@ __all__ = [
     "check_regressor",
 ]
 
-_Floats = npt.NDArray[np.float64]
 
-
-class _Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """The door and the shapes; a subclass writes `_fit` and `_predict` for two-dimensional Y."""
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from rows `X` and targets `y`, one column per target."""
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-        self._one_target = y.ndim == 1
-        self._fit(X, np.asarray(y, dtype=np.float64).reshape(len(y), -1))
-        return self
-
-    def predict(self, X: Any) -> _Floats:
-        """Predict the targets of rows."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        predicted = self._predict(X).reshape(len(X), -1)
-        return predicted[:, 0] if self._one_target else predicted
-
-    def _fit(self, X: _Floats, Y: _Floats) -> None:
-        raise NotImplementedError
-
-    def _predict(self, X: _Floats) -> _Floats:
-        raise NotImplementedError
-
-
-class BatchedLinearSVR(_Regressor):
-    """Linear support vector regression of all labels at once.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the residuals against the size of the coefficients.
-    epsilon : float
-        Residuals up to here cost nothing.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
-    fit_intercept : bool
-    tol : float
-        Relative duality gap at which a label is finished.
-    max_iter : int
-        Newton steps at most.
-
-    Attributes
-    ----------
-    coef_ : array, shape (n_targets, n_features)
-    intercept_ : array, shape (n_targets,)
-    gap_ : array, shape (n_targets,)
-        Proven bound of the relative distance from the minimum.
-
-    Notes
-    -----
-    Minimises the function of scikit-learn's ``LinearSVR`` for every label, to a proven distance
-    from its minimum; see `prevalens.solvers.svr`. Fails to capture relations that are
-    not linear in the estimates.
-
-    References
-    ----------
-    Ho and Lin, "Large-scale linear support vector regression", JMLR 13, 2012.
-
-    Examples
-    --------
-    >>> X = [[0.1, 0.9], [0.2, 0.7], [0.4, 0.5], [0.8, 0.1]]
-    >>> BatchedLinearSVR(C=1000).fit(X, X).predict([[0.5, 0.5]]).round(2).tolist()
-    [[0.5, 0.5]]
-    """
-
-    code = "svr"
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        epsilon: float = 0.0,
-        *,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 300,
-    ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def fit_settings(
-        self, settings: Sequence[Mapping[str, Any]], X: Any, y: Any
-    ) -> Iterator[BatchedLinearSVR]:
-        """Fit one copy with each of several settings; values of C are solved along one path."""
-        if any(set(setting) != {"C"} for setting in settings) or np.ndim(y) != 2:
-            for setting in settings:
-                yield clone(self).set_params(**setting).fit(X, y)
-            return
-        copies = [clone(self).set_params(**setting) for setting in settings]
-        checked, Y = validate_data(self, X, y, multi_output=True, dtype=np.float64)
-        path = linear_svr_path(
-            checked, Y, Cs=[copy.C for copy in copies], **self._solver_settings()
-        )
-        for copy, solution in zip(copies, path, strict=True):
-            validate_data(copy, X, y, multi_output=True, skip_check_array=True)
-            copy._one_target = False
-            copy._keep(solution)
-            yield copy
-
-    def _fit(self, X: _Floats, Y: _Floats) -> None:
-        self._keep(fit_linear_svr(X, Y, C=self.C, **self._solver_settings()))
-
-    def _solver_settings(self) -> dict[str, Any]:
-        names = ("epsilon", "loss", "fit_intercept", "tol", "max_iter")
-        return {name: getattr(self, name) for name in names}
-
-    def _keep(self, solution: LinearSVRSolution) -> None:
-        self.coef_, self.intercept_ = solution.coef, solution.intercept
-        self.gap_, self.n_iter_ = solution.gap, solution.n_iter
-        unfinished = np.flatnonzero(solution.gap > self.tol)
-        if len(unfinished):
-            warnings.warn(
-                f"The regression of {len(unfinished)} of {len(solution.gap)} targets stopped at "
-                f"max_iter={self.max_iter} steps, within {solution.gap.max():.1e} of the minimum; "
-                "raise max_iter or tol.",
-                PrevalensWarning,
-                stacklevel=3,
-            )
-
-    def _predict(self, X: _Floats) -> _Floats:
-        return np.asarray(X @ self.coef_.T + self.intercept_)
-
-
-class StackedSVR(_Regressor):
-    """Two rounds of linear support vector regression: the second also sees the first's answers.
-
-    Parameters
-    ----------
-    C : float
-        Of both rounds.
-    n_folds : int
-        The first round's answers that the second learns from come from this many folds.
-    random_state : int, optional
-        Of the folds.
-
-    Notes
-    -----
-    Costs `n_folds` + 2 batched regressions. Helps little where the inputs already carry all
-    labels, as they do in RQ.
-
-    References
-    ----------
-    Spyromitros-Xioufis et al., "Multi-target regression via input space expansion: treating
-    targets as inputs", Machine Learning 104, 2016.
-
-    Examples
-    --------
-    >>> X = [[0.1, 0.9], [0.2, 0.7], [0.4, 0.5], [0.8, 0.1]]
-    >>> StackedSVR(C=1000, n_folds=2).fit(X, X).predict([[0.5, 0.5]]).round(1).tolist()
-    [[0.5, 0.5]]
-    """
-
-    code = "stacked-svr"
-
-    def __init__(
-        self, C: float = 1.0, n_folds: int = 5, *, random_state: int | None = None
-    ) -> None:
-        self.C = C
-        self.n_folds = n_folds
-        self.random_state = random_state
-
-    def _fit(self, X: _Floats, Y: _Floats) -> None:
-        if len(X) < 2:
-            raise InputError("StackedSVR needs at least two rows to divide; got 1 sample.")
-        n_folds = min(check_int(self.n_folds, "n_folds", minimum=2), len(X))
-        answers = np.empty_like(Y)
-        for rest, held in KFold(n_folds, shuffle=True, random_state=self.random_state).split(X):
-            answers[held] = BatchedLinearSVR(self.C).fit(X[rest], Y[rest]).predict(X[held])
-        self.first_ = BatchedLinearSVR(self.C).fit(X, Y)
-        self.second_ = BatchedLinearSVR(self.C).fit(np.hstack([X, answers]), Y)
-
-    def _predict(self, X: _Floats) -> _Floats:
-        return self.second_.predict(np.hstack([X, self.first_.predict(X)]))
-
-
-class ChainedSVR(_Regressor):
-    """Linear support vector regressions in a chain: each also sees the targets before it.
-
-    Parameters
-    ----------
-    C : float
-    order : "random", sequence of int, or None
-        The chain; None takes the labels as they stand.
-    random_state : int, optional
-        Of a random order.
-
-    Notes
-    -----
-    The regressions have different inputs, so they are fitted one after the other: with many labels
-    far slower than `BatchedLinearSVR`. Errors travel down the chain.
-
-    References
-    ----------
-    Spyromitros-Xioufis et al., "Multi-target regression via input space expansion: treating
-    targets as inputs", Machine Learning 104, 2016.
-
-    Examples
-    --------
-    >>> X = [[0.1, 0.9], [0.2, 0.7], [0.4, 0.5], [0.8, 0.1]]
-    >>> ChainedSVR(C=1000).fit(X, X).predict([[0.5, 0.5]]).round(2).tolist()
-    [[0.5, 0.5]]
-    """
-
-    code = "chained-svr"
-
-    def __init__(
-        self, C: float = 1.0, order: Any = None, *, random_state: int | None = None
-    ) -> None:
-        self.C = C
-        self.order = order
-        self.random_state = random_state
-
-    def _fit(self, X: _Floats, Y: _Floats) -> None:
-        # The first argument has two names in the versions of scikit-learn that are supported.
-        chain = RegressorChain(
-            BatchedLinearSVR(self.C), order=self.order, random_state=self.random_state
-        )
-        self.chain_ = chain.fit(X, Y)
-
-    def _predict(self, X: _Floats) -> _Floats:
-        return np.asarray(self.chain_.predict(X))
-
-
-class _Normalised(_Regressor):
+class _Normalised(Regressor):
     """A penalised regression on inputs of mean 0 and sum of squares 1."""
 
-    def _fit(self, X: _Floats, Y: _Floats) -> None:
+    def _fit(self, X: Floats, Y: Floats) -> None:
         self.scaler_ = StandardScaler().fit(X)
         self.regressor_ = self._make(len(X)).fit(self.scaler_.transform(X), Y)
         self.n_iter_ = self.regressor_.n_iter_
@@ -273,7 +39,7 @@ class _Normalised(_Regressor):
     def _make(self, n_rows: int) -> Any:
         raise NotImplementedError
 
-    def _predict(self, X: _Floats) -> _Floats:
+    def _predict(self, X: Floats) -> Floats:
         return np.asarray(self.regressor_.predict(self.scaler_.transform(X)))
 
 
@@ -353,7 +119,7 @@ class NormalisedLasso(_Normalised):
         return MultiTaskLasso(alpha=alpha, max_iter=self.max_iter, tol=self.tol)
 
 
-class PrevalenceForest(_Regressor):
+class PrevalenceForest(Regressor):
     """A random forest whose trees answer for all labels together.
 
     Parameters
@@ -392,18 +158,18 @@ class PrevalenceForest(_Regressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: _Floats, Y: _Floats) -> None:
+    def _fit(self, X: Floats, Y: Floats) -> None:
         forest = RandomForestRegressor(
             self.n_estimators, n_jobs=self.n_jobs, random_state=self.random_state
         )
         self.forest_ = forest.fit(X, Y[:, 0] if Y.shape[1] == 1 else Y)
 
-    def _predict(self, X: _Floats) -> _Floats:
+    def _predict(self, X: Floats) -> Floats:
         return np.asarray(self.forest_.predict(X))
 
 
 #: The regressors that have a short name, by which `RQ` and the catalogue know them.
-REGRESSORS: tuple[type[_Regressor], ...] = (
+REGRESSORS: tuple[type[Regressor], ...] = (
     BatchedLinearSVR,
     StackedSVR,
     ChainedSVR,
