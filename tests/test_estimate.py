@@ -86,3 +86,59 @@ def test_default_index_is_plain_numbers() -> None:
 def test_bad_estimates(point: np.ndarray, index: list[str] | None, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         PrevalenceEstimate(point, ["a"], index=index)
+
+
+def test_one_sample_with_intervals() -> None:
+    one = PrevalenceEstimate(
+        [0.25, 0.5], ["a", "b"], lower=[0.2, 0.4], upper=[0.3, 0.6], level=0.9, p_value=0.5
+    )
+    assert one.to_frame().columns.tolist() == ["label", "prevalence", "lower", "upper"]
+    assert one.to_frame()["upper"].tolist() == [0.3, 0.6]
+    assert one.to_frame(form="wide").to_dict("list") == {"a": [0.25], "b": [0.5]}
+    assert one.to_dict() == {"a": 0.25, "b": 0.5}
+    assert repr(one) == (
+        "PrevalenceEstimate(a=0.2500 [0.2000, 0.3000], b=0.5000 [0.4000, 0.6000], level=0.9)"
+    )
+    assert (one.p_value, one.band_lower) == (0.5, None)
+    assert "<th>upper</th>" in one._repr_html_()
+
+
+def test_several_samples_in_long_form() -> None:
+    low, high = np.full((2, 2), 0.0), np.full((2, 2), 1.0)
+    many = PrevalenceEstimate(
+        MANY.point, MANY.labels, index=MANY.index, level=0.9, lower=low, upper=high,
+        band_lower=low, band_upper=high, p_value=[0.5, 0.1],
+    )  # fmt: skip
+    frame = many.to_frame(form="long")
+    assert frame.columns.tolist() == ["sample", "label", "prevalence", "lower", "upper"]
+    assert frame["sample"].tolist() == ["may", "may", "june", "june"]
+    assert frame["label"].tolist() == ["spam", "urgent"] * 2
+    assert frame["prevalence"].tolist() == [0.25, 0.5, 0.0, 1.0]
+    assert many.to_frame().columns.tolist() == ["sample", "spam", "urgent"]
+    assert MANY.to_frame("polars", form="long").columns == ["sample", "label", "prevalence"]
+    assert repr(many) == "PrevalenceEstimate(2 samples, 2 labels, level=0.9)"
+    assert many.p_value.tolist() == [0.5, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"lower": [0.1], "level": 0.9}, "needs lower, upper and the level"),
+        ({"lower": [0.1], "upper": [0.4]}, "the level they are of"),
+        ({"band_lower": [0.1], "level": 0.9}, "needs band_lower, band_upper"),
+        ({"lower": [0.1], "upper": [0.4, 0.5], "level": 0.9}, "upper must be shaped"),
+        ({"lower": [0.5], "upper": [0.4], "level": 0.9}, "must be ordered"),
+        ({"lower": [0.1], "upper": [np.nan], "level": 0.9}, "must be ordered"),
+        ({"level": 90}, "level must lie strictly between 0 and 1"),
+        ({"p_value": [0.5]}, "one entry per sample"),
+        ({"p_value": 1.5}, "p_value must lie between 0 and 1"),
+    ],
+)
+def test_bad_intervals(fields: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        PrevalenceEstimate([0.25], ["a"], **fields)
+
+
+def test_form_is_long_or_wide() -> None:
+    with pytest.raises(InputError, match="form must be one of 'long', 'wide'"):
+        ONE.to_frame(form="tall")

@@ -5,15 +5,47 @@ from __future__ import annotations
 import html
 import importlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from prevalens.validation import InputError, check_choice, check_label_names
+from prevalens.validation import InputError, check_choice, check_fraction, check_label_names
 
-__all__ = ["PrevalenceEstimate"]
+__all__ = ["Intervals", "PrevalenceEstimate"]
+
+_SIDES = ("lower", "upper")
+_BANDS = ("band_lower", "band_upper")
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of many samples, as an aggregator or a bootstrap hands them to the quantifier.
+
+    Attributes
+    ----------
+    lower, upper : array of float, shape (n_samples, n_labels)
+        Per label: each one covers with the probability that was asked for.
+    band_lower, band_upper : array of float, shape (n_samples, n_labels)
+        Simultaneous: all labels of a sample are covered together with that probability.
+    p_value : array of float, shape (n_samples,), optional
+        Goodness of fit: small where no mix of training items explains the sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = np.array([[0.1]]), np.array([[0.3]])
+    >>> Intervals(low, high, low, high).p_value is None
+    True
+    """
+
+    lower: npt.NDArray[np.float64]
+    upper: npt.NDArray[np.float64]
+    band_lower: npt.NDArray[np.float64]
+    band_upper: npt.NDArray[np.float64]
+    p_value: npt.NDArray[np.float64] | None = None
 
 
 class PrevalenceEstimate(NDArrayOperatorsMixin):
@@ -28,6 +60,15 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
     labels : sequence of str
     index : sequence, optional
         A name per sample; for several samples only.
+    lower, upper : array of float, shaped as `point`, optional
+        Ends of an interval for each prevalence.
+    band_lower, band_upper : array of float, shaped as `point`, optional
+        Ends of a wider band that holds all prevalences of a sample together.
+    level : float, optional
+        The probability with which intervals and bands are meant to cover.
+    p_value : float, or array of shape (n_samples,), optional
+        Goodness of fit: small where the sample looks unlike anything the training data can
+        explain.
 
     Examples
     --------
@@ -36,16 +77,60 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
     0.5
     >>> (estimate * 100).tolist()
     [25.0, 50.0]
+    >>> PrevalenceEstimate([0.25], ["spam"], lower=[0.2], upper=[0.4], level=0.9)
+    PrevalenceEstimate(spam=0.2500 [0.2000, 0.4000], level=0.9)
     """
 
     def __init__(
-        self, point: npt.ArrayLike, labels: Sequence[str], *, index: Sequence[Any] | None = None
+        self,
+        point: npt.ArrayLike,
+        labels: Sequence[str],
+        *,
+        index: Sequence[Any] | None = None,
+        lower: npt.ArrayLike | None = None,
+        upper: npt.ArrayLike | None = None,
+        band_lower: npt.ArrayLike | None = None,
+        band_upper: npt.ArrayLike | None = None,
+        level: float | None = None,
+        p_value: npt.ArrayLike | None = None,
     ) -> None:
         self.point: npt.NDArray[np.float64] = np.asarray(point, dtype=np.float64)
         if self.point.ndim not in (1, 2):
             raise InputError(f"An estimate has one or two dimensions; got {self.point.ndim}.")
         self.labels = check_label_names(labels, self.point.shape[-1])
         self.index = self._index(index)
+        self.level = None if level is None else check_fraction(level, "level")
+        self.lower, self.upper = self._ends(_SIDES, lower, upper)
+        self.band_lower, self.band_upper = self._ends(_BANDS, band_lower, band_upper)
+        self.p_value = None if p_value is None else self._check_p_value(p_value)
+
+    def _ends(
+        self, names: tuple[str, str], lower: npt.ArrayLike | None, upper: npt.ArrayLike | None
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | tuple[None, None]:
+        if lower is None and upper is None:
+            return None, None
+        if lower is None or upper is None or self.level is None:
+            raise InputError(f"An interval needs {names[0]}, {names[1]} and the level they are of.")
+        low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+        for name, end in zip(names, (low, high), strict=True):
+            if end.shape != self.shape:
+                raise InputError(
+                    f"{name} must be shaped as the estimate, {self.shape}; got {end.shape}."
+                )
+        if not np.all((low >= 0) & (low <= high) & (high <= 1)):
+            raise InputError(f"{names[0]} and {names[1]} must be ordered and lie between 0 and 1.")
+        return low, high
+
+    def _check_p_value(self, p_value: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
+        array = np.asarray(p_value, dtype=np.float64)
+        if array.shape != self.shape[:-1]:
+            raise InputError(
+                f"p_value must have one entry per sample, shape {self.shape[:-1]}; got shape "
+                f"{array.shape}."
+            )
+        if not np.all((array >= 0) & (array <= 1)):
+            raise InputError(f"p_value must lie between 0 and 1; got {p_value!r}.")
+        return float(array) if array.ndim == 0 else array
 
     def _index(self, index: Sequence[Any] | None) -> list[Any] | None:
         if self.point.ndim == 1:
@@ -94,36 +179,64 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         rows = (dict(zip(self.labels, row.tolist(), strict=True)) for row in self.point)
         return dict(zip(self.index, rows, strict=True))
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas", *, form: str | None = None) -> Any:
         """A pandas or polars frame.
 
-        One sample: a row per label with columns ``label`` and ``prevalence``. Several: a row
-        per sample (column ``sample``) and a column per label.
+        Parameters
+        ----------
+        backend : {"pandas", "polars"}
+        form : {"long", "wide"}, optional
+            Long: a row per label, with columns ``label``, ``prevalence`` and, if there are
+            intervals, ``lower`` and ``upper``; several samples have a column ``sample``
+            before them and a row per sample and label. Wide: a row per sample and a column per
+            label, prevalences alone. Default: long for one sample, wide for several.
         """
         check_choice(backend, "backend", ("pandas", "polars"))
+        if form is not None:
+            check_choice(form, "form", ("long", "wide"))
         try:
             library = importlib.import_module(backend)
         except ImportError as error:
             raise InputError(
                 f'to_frame needs {backend}: pip install "prevalens[frames]".'
             ) from error
-        return library.DataFrame(self._columns())
+        return library.DataFrame(self._columns(form))
 
-    def _columns(self) -> dict[str, list[Any]]:
-        if self.index is None:
-            return {"label": list(self.labels), "prevalence": self.point.tolist()}
-        columns: dict[str, list[Any]] = {"sample": list(self.index)}
-        columns.update({name: self.point[:, j].tolist() for j, name in enumerate(self.labels)})
+    def _columns(self, form: str | None = None) -> dict[str, list[Any]]:
+        default = "long" if self.index is None else "wide"
+        return self._long() if (form or default) == "long" else self._wide()
+
+    def _long(self) -> dict[str, list[Any]]:
+        n_samples = 1 if self.index is None else len(self)
+        columns: dict[str, list[Any]] = {}
+        if self.index is not None:
+            columns["sample"] = [name for name in self.index for _ in self.labels]
+        columns["label"] = list(self.labels) * n_samples
+        columns["prevalence"] = self.point.reshape(-1).tolist()
+        if self.lower is not None and self.upper is not None:
+            columns["lower"] = self.lower.reshape(-1).tolist()
+            columns["upper"] = self.upper.reshape(-1).tolist()
+        return columns
+
+    def _wide(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {} if self.index is None else {"sample": list(self.index)}
+        values = np.atleast_2d(self.point)
+        columns.update({name: values[:, j].tolist() for j, name in enumerate(self.labels)})
         return columns
 
     def __repr__(self) -> str:
+        level = "" if self.level is None else f", level={self.level:g}"
         if self.index is not None:
-            return f"PrevalenceEstimate({len(self)} samples, {len(self.labels)} labels)"
-        shown = ", ".join(
-            f"{name}={p:.4f}" for name, p in zip(self.labels[:8], self.point, strict=False)
-        )
+            return f"PrevalenceEstimate({len(self)} samples, {len(self.labels)} labels{level})"
+        shown = ", ".join(map(self._shown, range(min(8, len(self.labels)))))
         more = f", ... {len(self.labels)} labels" if len(self.labels) > 8 else ""
-        return f"PrevalenceEstimate({shown}{more})"
+        return f"PrevalenceEstimate({shown}{more}{level})"
+
+    def _shown(self, label: int) -> str:
+        text = f"{self.labels[label]}={self.point[label]:.4f}"
+        if self.lower is None or self.upper is None:
+            return text
+        return f"{text} [{self.lower[label]:.4f}, {self.upper[label]:.4f}]"
 
     def _repr_html_(self) -> str:
         columns = self._columns()
