@@ -24,7 +24,9 @@ from prevalens import Quantifier, Samples
 from prevalens.aggregators import ACC, CC, LPQ, PACC, PCC, RQ, SLD, HDx, TrainingPrevalence
 from prevalens.classifiers import CrossFit, HoldOut, PerLabel, Stacked
 from prevalens.datasets import synthetic
-from prevalens.validation import InputError
+from prevalens.estimate import Intervals
+from prevalens.scores import Scores
+from prevalens.validation import InputError, PrevalensWarning
 
 DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, seed=3)
 TRAIN, TEST = DATA.train, DATA.test
@@ -199,3 +201,38 @@ def test_the_scheme_decides_who_sees_what() -> None:
     everything = PerLabel().fit(TRAIN.X, TRAIN.Y)
     np.testing.assert_allclose(crossed.classifier_.coef_, everything.coef_, atol=1e-4)
     assert np.abs(held.classifier_.coef_ - everything.coef_).max() > 1e-3
+
+
+def test_intervals_on_demand() -> None:
+    quantifier = fit(PerLabel(), PACC())
+    plain, one = quantifier.quantify(TEST.X), quantifier.quantify(TEST.X, interval=0.9)
+    assert (plain.level, plain.lower, one.level) == (None, None, 0.9)
+    np.testing.assert_array_equal(one, plain)
+    assert np.all((one.band_lower <= one.lower) & (one.lower < one.point))
+    assert np.all((one.band_upper >= one.upper) & (one.upper > one.point))
+    groups = np.repeat(["a", "b"], len(TEST.Y) // 2)
+    many = quantifier.quantify_many(TEST.X, groups, interval=0.9)
+    assert many.index == ["a", "b"]
+    assert many.upper.shape == many.band_lower.shape == (2, 4)
+    with pytest.raises(InputError, match="interval must lie strictly between 0 and 1"):
+        quantifier.quantify(TEST.X, interval=90)
+
+
+class _Knowing(PCC):
+    """An aggregator that makes its own intervals, and doubts all but the first sample."""
+
+    def intervals(self, scores: Scores, samples: Samples, level: float) -> Intervals:
+        point = self.aggregate(scores, samples)
+        low, high = point * level, np.minimum(point / level, 1)
+        return Intervals(low, high, low, high, p_value=np.r_[0.5, [1e-4] * (len(samples) - 1)])
+
+
+def test_intervals_of_the_aggregator_and_the_warning_of_misfit() -> None:
+    quantifier = fit(PerLabel(), _Knowing())
+    one = quantifier.quantify(TEST.X, interval=0.5)
+    assert one.p_value == 0.5
+    np.testing.assert_allclose(one.lower, one.point / 2)
+    groups = np.arange(len(TEST.Y)) % 3
+    with pytest.warns(PrevalensWarning, match="Samples 1, 2 look unlike anything the training"):
+        many = quantifier.quantify_many(TEST.X, groups, interval=0.5)
+    assert many.p_value.tolist() == [0.5, 1e-4, 1e-4]

@@ -6,7 +6,7 @@ import html
 import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from prevalens.validation import InputError, check_choice, check_fraction, check
 
 __all__ = ["Intervals", "PrevalenceEstimate"]
 
+_Ends: TypeAlias = tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.float64] | None]
 _SIDES = ("lower", "upper")
 _BANDS = ("band_lower", "band_upper")
 
@@ -106,7 +107,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
 
     def _ends(
         self, names: tuple[str, str], lower: npt.ArrayLike | None, upper: npt.ArrayLike | None
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | tuple[None, None]:
+    ) -> _Ends:
         if lower is None and upper is None:
             return None, None
         if lower is None or upper is None or self.level is None:

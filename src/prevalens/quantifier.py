@@ -19,12 +19,14 @@ from prevalens.classifiers import CrossFit, PerLabel
 from prevalens.classifiers.constant import train
 from prevalens.classifiers.response import is_joint, offers, response
 from prevalens.collection import label_matrix
-from prevalens.estimate import PrevalenceEstimate
+from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.expression import Method, expression_of, to_text
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.uncertainty import Bootstrap, warn_of_misfit
 from prevalens.validation import (
     InputError,
+    check_fraction,
     check_matrix,
     check_same_length,
     count_items,
@@ -176,22 +178,31 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return Scores(X, "features")
         return response(self.classifier_, X, self.aggregator_.consumes, self.n_labels_)
 
-    def quantify(self, X: Any) -> PrevalenceEstimate:
+    def quantify(self, X: Any, *, interval: float | None = None) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in one batch.
 
         Parameters
         ----------
         X : array, sparse matrix, data frame or texts, one row per item
+        interval : float, optional
+            A level such as 0.9 adds intervals per label, bands over all labels and, where the
+            aggregator has one, a goodness of fit.
 
         Returns
         -------
         PrevalenceEstimate, shape (n_labels,)
         """
         scores = self.score(X)
-        point = self.aggregator_.aggregate(scores, Samples.whole(scores.n_items))
-        return PrevalenceEstimate(point[0], self.labels_)
+        samples = Samples.whole(scores.n_items)
+        point = self.aggregator_.aggregate(scores, samples)
+        fields = self._interval_fields(scores, samples, interval, None)
+        return PrevalenceEstimate(
+            point[0], self.labels_, level=interval, **{name: f[0] for name, f in fields.items()}
+        )
 
-    def quantify_many(self, X: Any, groups: Any) -> PrevalenceEstimate:
+    def quantify_many(
+        self, X: Any, groups: Any, *, interval: float | None = None
+    ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in many batches; every item is scored once.
 
         Parameters
@@ -199,6 +210,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         X : array, sparse matrix, data frame or texts, one row per item
         groups : Samples, or array of shape (n_items,)
             The batches: bags of row numbers, or for each item the name of its batch.
+        interval : float, optional
+            As in `quantify`.
 
         Returns
         -------
@@ -207,12 +220,29 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """
         scores = self.score(X)
         if isinstance(groups, Samples):
-            samples, names = groups, None
+            samples, index = groups, list(range(len(groups)))
         else:
             samples, names = Samples.by_group(_values(groups))
+            index = names.tolist()
             check_same_length(scores.n_items, "X", samples.n_items, "groups")
         point = self.aggregator_.aggregate(scores, samples)
-        return PrevalenceEstimate(point, self.labels_, index=None if names is None else list(names))
+        fields = self._interval_fields(scores, samples, interval, index)
+        return PrevalenceEstimate(point, self.labels_, index=index, level=interval, **fields)
+
+    def _interval_fields(
+        self, scores: Scores, samples: Samples, level: float | None, names: list[Any] | None
+    ) -> dict[str, npt.NDArray[np.float64]]:
+        """Intervals of the aggregator's own making, else of the bootstrap, by their names."""
+        if level is None:
+            return {}
+        level = check_fraction(level, "interval")
+        if hasattr(self.aggregator_, "intervals"):
+            found: Intervals = self.aggregator_.intervals(scores, samples, level)
+        else:
+            found = Bootstrap().intervals(self.aggregator_, scores, samples, level)
+        if found.p_value is not None:
+            warn_of_misfit(found.p_value, names)
+        return {name: value for name, value in vars(found).items() if value is not None}
 
 
 def _values(groups: Any) -> Any:
