@@ -182,7 +182,7 @@ class _Writer:
             return self._one(VAGUE)
         shared = [own for pair, own in SHARED.items() if label in pair]
         if shared and self._chance(_AMBIGUOUS):
-            return self._one(self._one(shared))
+            return self._one([sentence for own in shared for sentence in own])
         return self._one(PHRASES[label])
 
     def _filled(self, sentence: str) -> str:

@@ -21,6 +21,7 @@ from prevalens.reporting.theme import DARK, LIGHT, declarations, standalone
 __all__ = [
     "Figure",
     "Gallery",
+    "Markup",
     "Part",
     "Section",
     "figure_files",
@@ -56,8 +57,18 @@ class Gallery:
     caption: str = ""
 
 
-#: What a section is made of: a paragraph, a table, or charts.
-Part: TypeAlias = str | Grid | Figure | Gallery
+@dataclass(frozen=True)
+class Markup:
+    """HTML that is put into the page as it is, and left out of other documents.
+
+    Whoever makes it escapes what comes from outside.
+    """
+
+    html: str
+
+
+#: What a section is made of: a paragraph, a table, charts, or HTML.
+Part: TypeAlias = str | Grid | Figure | Gallery | Markup
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ class Section:
     Attributes
     ----------
     title : str
-    parts : tuple of str, Grid, Figure or Gallery
+    parts : tuple of str, Grid, Figure, Gallery or Markup
         A str is a paragraph of plain text.
     """
 
@@ -75,15 +86,19 @@ class Section:
     parts: tuple[Part, ...]
 
 
-def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
+def page(
+    title: str, sections: Sequence[Section], *, lead: str | Markup = "", asset: str = ""
+) -> str:
     """One self-contained HTML file.
 
     Parameters
     ----------
     title : str
     sections : sequence of Section
-    lead : str
-        A paragraph below the title.
+    lead : str or Markup
+        A paragraph, or HTML, below the title.
+    asset : str
+        Name of a style sheet and a script of this package to add, without ending.
 
     Returns
     -------
@@ -97,6 +112,8 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
     '<!DOCTYPE html>'
     """
     style, script = _style(), _asset("page.js")
+    if asset:
+        style, script = f"{style}\n{_asset(asset + '.css')}", f"{script}\n{_asset(asset + '.js')}"
     names = _anchors([section.title for section in sections])
     body = "".join(map(_section, sections, names))
     return (
@@ -107,7 +124,7 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         f"<style>{style}</style>\n</head>\n<body>\n"
         f"<header><h1>{escape(title)}</h1>"
         '<button id="theme" type="button" hidden="hidden">Dark</button></header>\n'
-        f"<main>\n{_paragraph(lead) if lead else ''}{_contents(sections, names)}{body}</main>\n"
+        f"<main>\n{_part(lead) if lead else ''}{_contents(sections, names)}{body}</main>\n"
         f"<footer>Made with prevalens {escape(__version__)}.</footer>\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
@@ -177,6 +194,8 @@ def _part(part: Part) -> str:
     if isinstance(part, Gallery):
         charts = "".join(map(_figure, part.figures))
         return f'<figure class="gallery">{charts}{_caption(part.caption)}</figure>'
+    if isinstance(part, Markup):
+        return part.html
     return _paragraph(part)
 
 
@@ -224,6 +243,8 @@ def _blocks(part: Part, folder: str) -> Iterator[str]:
     elif isinstance(part, Figure):
         if folder and part.name:
             yield f"![{escape_markdown(part.caption or part.name)}]({folder}/{part.name}.svg)"
+    elif isinstance(part, Markup):
+        return
     else:
         yield escape_markdown(part)
 

@@ -1,0 +1,215 @@
+(function () {
+  "use strict";
+  var block = document.getElementById("batch-data");
+  if (!block) { return; }
+  var data = JSON.parse(block.textContent);
+  var SVG = "http://www.w3.org/2000/svg";
+  function by(id) { return document.getElementById(id); }
+
+  // Figures in words, as the static page writes them.
+  function share(value) {
+    if (value === 0 || value === 1) { return 100 * value + " %"; }
+    return (100 * value).toFixed(value >= 0.00995 ? 1 : 2) + " %";
+  }
+  function points(change) {
+    if (Math.abs(change) < 5e-5) { return "0.0"; }
+    var digits = Math.abs(change) >= 0.00095 ? 1 : 2;
+    return (change > 0 ? "+" : "") + (100 * change).toFixed(digits);
+  }
+  function interval(batch, label) {
+    return share(data.lower[batch][label]) + " to " + share(data.upper[batch][label]);
+  }
+  function beyond(batch, label) {
+    if (!data.lower) { return false; }
+    var before = data.training[label];
+    return before < data.lower[batch][label] || before > data.upper[batch][label];
+  }
+
+  // Sorting: every table with one row of heads; text that begins with a number is a number.
+  function number(text) {
+    var found = text.replace(/,/g, "").replace("∞", "Infinity").match(/^[+-]?(\d+\.?\d*|\.\d+|Infinity)/);
+    return found ? parseFloat(found[0]) : NaN;
+  }
+  function key(row, column) {
+    var cell = row.cells[column], field = cell.querySelector("circle.point");
+    return field ? field.getAttribute("cx") : cell.textContent.trim();
+  }
+  function compare(a, b) {
+    var x = number(a), y = number(b);
+    if (!isNaN(x) && !isNaN(y)) { return x - y; }
+    if (isNaN(x) !== isNaN(y)) { return isNaN(x) ? 1 : -1; }
+    return a.localeCompare(b);
+  }
+  function sort(table, column, head) {
+    var up = head.getAttribute("aria-sort") === "descending" ||
+      (!head.hasAttribute("aria-sort") && column === 0);
+    Array.prototype.forEach.call(table.tHead.rows[0].cells, function (one) { one.removeAttribute("aria-sort"); });
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    Array.prototype.forEach.call(table.tBodies, function (body) {
+      var rows = Array.prototype.slice.call(body.rows);
+      rows.sort(function (a, b) { return (up ? 1 : -1) * compare(key(a, column), key(b, column)); });
+      rows.forEach(function (row) { body.appendChild(row); });
+    });
+  }
+  function sortable(table) {
+    if (!table.tHead || table.tHead.rows.length !== 1 || table.tBodies[0].rows.length < 3) { return; }
+    Array.prototype.forEach.call(table.tHead.rows[0].cells, function (head, column) {
+      if (!head.textContent.trim()) { return; }
+      var button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.textContent = head.textContent;
+      button.addEventListener("click", function () { sort(table, column, head); });
+      head.textContent = "";
+      head.appendChild(button);
+    });
+  }
+  Array.prototype.forEach.call(document.querySelectorAll("main table"), sortable);
+
+  // The table of one batch: choose the batch, find labels.
+  var table = by("prevalence-table"), rows = Array.prototype.slice.call(table.tBodies[0].rows);
+  var choice = by("batch"), filter = by("filter"), moved = by("moved"), found = by("found");
+  var top = parseFloat(table.dataset.top), width = parseFloat(table.dataset.width), margin = 6;
+  function place(value) { return margin + Math.min(value / top, 1) * (width - 2 * margin); }
+  function field(row, name, text) {
+    var cell = row.querySelector('[data-field="' + name + '"]');
+    if (cell) { cell.textContent = text; }
+    return cell;
+  }
+  function show(row, batch) {
+    var label = Number(row.dataset.label), value = data.point[batch][label];
+    field(row, "point", share(value));
+    var cell = field(row, "change", points(value - data.training[label]));
+    cell.classList.toggle("clear", beyond(batch, label));
+    var bar = row.querySelector("svg.bar"), words = data.labels[label] + ": " + share(value);
+    bar.querySelector(".point").setAttribute("cx", place(value));
+    if (data.lower) {
+      field(row, "interval", interval(batch, label));
+      var low = place(data.lower[batch][label]), range = bar.querySelector(".interval");
+      range.setAttribute("x", low);
+      range.setAttribute("width", Math.max(place(data.upper[batch][label]) - low, 1));
+      words += " (" + interval(batch, label) + ")";
+    }
+    bar.querySelector("title").textContent = words + ", training " + share(data.training[label]);
+  }
+  function choose() {
+    var batch = Number(choice.value), text = filter.value.trim().toLowerCase(), shown = 0;
+    rows.forEach(function (row) {
+      var label = Number(row.dataset.label);
+      var hidden = data.labels[label].toLowerCase().indexOf(text) < 0 || (moved.checked && !beyond(batch, label));
+      row.hidden = hidden;
+      shown += hidden ? 0 : 1;
+      show(row, batch);
+    });
+    by("shown-batch").textContent = data.batches[batch];
+    found.textContent = shown + " of " + data.labels.length + " labels, " +
+      data.sizes[batch].toLocaleString("en") + " items";
+  }
+  document.querySelector(".controls[hidden]").hidden = false;
+  if (!data.lower) { moved.parentNode.hidden = true; }
+  if (data.batches.length < 2) { choice.parentNode.hidden = true; }
+  [choice, filter, moved].forEach(function (one) { one.addEventListener("input", choose); });
+  choose();
+
+  // The trend of one label.
+  var box = by("trend");
+  if (!box) { return; }
+  box.hidden = false;
+  var select = by("trend-label"), chart = by("trend-chart"), value = by("trend-value");
+  var WIDE = 720, HIGH = 300, LEFT = 56, RIGHT = 16, UPPER = 14, LOWER = 40;
+  var marker = null, at = data.batches.length - 1, last = data.batches.length - 1;
+  function make(name, attributes, parent) {
+    var one = document.createElementNS(SVG, name);
+    Object.keys(attributes).forEach(function (key) { one.setAttribute(key, attributes[key]); });
+    parent.appendChild(one);
+    return one;
+  }
+  function column(name, label) { return data[name].map(function (row) { return row[label]; }); }
+  function ticks(high) {
+    var rough = high / 5, unit = Math.pow(10, Math.floor(Math.log10(rough)));
+    var step = [1, 2, 5, 10].map(function (m) { return m * unit; }).find(function (m) { return m >= rough * (1 - 1e-9); });
+    var all = [];
+    for (var k = 0; k * step <= high * (1 + 1e-9); k += 1) { all.push(k * step); }
+    return all;
+  }
+  function wanted(id, name) { var box = by(id); return data[name] && box && box.checked; }
+  function x(batch) { return last ? LEFT + batch / last * (WIDE - LEFT - RIGHT) : (LEFT + WIDE - RIGHT) / 2; }
+  function highest(label) {
+    var values = column("point", label).concat(data.training[label]);
+    if (data.upper) { values = values.concat(column("upper", label)); }
+    if (wanted("show-counted", "counted")) { values = values.concat(column("counted", label)); }
+    if (wanted("show-true", "true")) { values = values.concat(column("true", label)); }
+    return Math.min(1, Math.max.apply(null, values) * 1.06 || 0.01);
+  }
+  function draw() {
+    var label = Number(select.value), high = highest(label);
+    function y(v) { return HIGH - LOWER - v / high * (HIGH - LOWER - UPPER); }
+    function line(values, attributes) {
+      var path = values.map(function (v, i) { return x(i).toFixed(1) + "," + y(v).toFixed(1); }).join(" ");
+      make("polyline", Object.assign({ points: path, fill: "none", "stroke-linejoin": "round" }, attributes), svg);
+    }
+    chart.textContent = "";
+    var svg = make("svg", { viewBox: "0 0 " + WIDE + " " + HIGH, role: "img", fill: "currentColor", "font-size": 13,
+      "aria-label": "Trend of " + data.labels[label] }, chart);
+    ticks(high).forEach(function (v) {
+      make("line", { x1: LEFT, x2: WIDE - RIGHT, y1: y(v), y2: y(v), stroke: "var(--pv-line)" }, svg);
+      make("text", { x: LEFT - 8, y: y(v) + 4, "text-anchor": "end" }, svg).textContent = parseFloat((100 * v).toPrecision(3)) + " %";
+    });
+    var every = Math.ceil(data.batches.length / 8);
+    data.batches.forEach(function (name, i) {
+      if (i % every) { return; }
+      var anchor = i === 0 ? "start" : (i === last ? "end" : "middle");
+      make("text", { x: x(i), y: HIGH - LOWER + 20, "text-anchor": anchor }, svg).textContent =
+        name.length > 14 ? name.slice(0, 13) + "…" : name;
+    });
+    make("line", { x1: LEFT, x2: WIDE - RIGHT, y1: y(data.training[label]), y2: y(data.training[label]),
+      stroke: "var(--pv-muted)", "stroke-width": 1.5, "stroke-dasharray": "5 4" }, svg);
+    if (data.lower) {
+      var band = column("lower", label).map(function (v, i) { return [x(i), y(v)]; });
+      band = band.concat(column("upper", label).map(function (v, i) { return [x(i), y(v)]; }).reverse());
+      make("polygon", { points: band.map(function (p) { return p[0].toFixed(1) + "," + p[1].toFixed(1); }).join(" "),
+        fill: "var(--pv-series-1)", "fill-opacity": 0.18 }, svg);
+    }
+    if (wanted("show-counted", "counted")) {
+      line(column("counted", label), { stroke: "var(--pv-series-2)", "stroke-width": 1.5, "stroke-dasharray": "8 3 2 3" });
+    }
+    if (wanted("show-true", "true")) {
+      line(column("true", label), { stroke: "var(--pv-series-3)", "stroke-width": 2, "stroke-dasharray": "2 3" });
+    }
+    line(column("point", label), { stroke: "var(--pv-series-1)", "stroke-width": 2.5 });
+    column("point", label).forEach(function (v, i) {
+      make("circle", { cx: x(i), cy: y(v), r: 3.5, fill: "var(--pv-series-1)" }, svg);
+    });
+    marker = make("line", { y1: UPPER, y2: HIGH - LOWER, stroke: "var(--pv-text)", "stroke-width": 1 }, svg);
+    read();
+  }
+  function read() {
+    var label = Number(select.value), text = data.labels[label] + ", " + data.batches[at] + ": " + share(data.point[at][label]);
+    if (data.lower) { text += " (" + interval(at, label) + ")"; }
+    if (wanted("show-counted", "counted")) { text += ", uncorrected " + share(data.counted[at][label]); }
+    if (wanted("show-true", "true")) { text += ", truth " + share(data.true[at][label]); }
+    value.textContent = text + ", training " + share(data.training[label]) + ", " + data.sizes[at].toLocaleString("en") + " items";
+    marker.setAttribute("x1", x(at));
+    marker.setAttribute("x2", x(at));
+  }
+  function move(to) {
+    at = Math.max(0, Math.min(last, to));
+    read();
+  }
+  chart.addEventListener("pointermove", function (event) {
+    var area = chart.getBoundingClientRect(), inside = (event.clientX - area.left) / area.width * WIDE;
+    move(Math.round((inside - LEFT) / (WIDE - LEFT - RIGHT) * last));
+  });
+  chart.addEventListener("keydown", function (event) {
+    var to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last }[event.key];
+    if (to === undefined) { return; }
+    event.preventDefault();
+    move(to);
+  });
+  select.addEventListener("input", draw);
+  ["show-counted", "show-true"].forEach(function (id) { if (by(id)) { by(id).addEventListener("input", draw); } });
+  draw();
+  window.addEventListener("beforeprint", function () {
+    Array.prototype.forEach.call(document.querySelectorAll("details"), function (one) { one.open = true; });
+  });
+}());
