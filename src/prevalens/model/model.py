@@ -1,0 +1,325 @@
+"""Model: items in, prevalences out; what an analyst keeps, shares and applies to batches."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.catalogue import parse
+from prevalens.collection import label_matrix
+from prevalens.estimate import PrevalenceEstimate
+from prevalens.model.files import from_bytes, read_model, to_bytes, write_model
+from prevalens.model.items import chunks_of, preparation_for, training_items
+from prevalens.model.provenance import provenance
+from prevalens.model.scoring import joined
+from prevalens.model.summary import TrainingSummary
+from prevalens.preparation import GivenPreparation, Preparation
+from prevalens.quantifier import Quantifier
+from prevalens.samples import Samples
+from prevalens.scores import Scores
+from prevalens.validation import FormatError, InputError, check_label_names, check_same_length
+
+__all__ = ["Model", "Parts", "quantifier_of"]
+
+
+class Parts(NamedTuple):
+    """The fitted objects of a model.
+
+    Attributes
+    ----------
+    preparation : Preparation
+    quantifier : fitted quantifier
+    feature_means : array of float, shape (n_features,)
+        Means of the prepared matrix over the training items.
+    """
+
+    preparation: Preparation
+    quantifier: Any
+    feature_means: npt.NDArray[np.float64]
+
+
+class Model:
+    """A preparation and a quantifier, fitted together.
+
+    Parameters
+    ----------
+    make_parts : callable without arguments
+        Gives the fitted objects; called when they are first needed.
+    labels : sequence of str
+    summary : TrainingSummary
+    provenance : mapping
+        Versions, time, and where the training data came from.
+    columns : sequence of str, optional
+        Which columns of a table the model reads; None if it was not trained on a table.
+
+    Attributes
+    ----------
+    preparation : Preparation
+        From texts, columns or arrays to a matrix.
+    quantifier : Quantifier
+        Works on that matrix.
+    feature_means : array of float, shape (n_features,)
+        Means of the matrix over the training items.
+
+    Notes
+    -----
+    The preparation is fitted once, on all training items and without their labels.
+
+    Examples
+    --------
+    >>> texts = ["printer on fire", "cannot log in", "printer smokes", "forgot my password"] * 5
+    >>> model = Model.fit(texts, [{"hardware"}, {"account"}, {"hardware"}, {"account"}] * 5)
+    >>> model.quantify(["the printer burns", "printer smokes", "log in fails"], interval=None).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        make_parts: Callable[[], Parts],
+        labels: Iterable[str],
+        summary: TrainingSummary,
+        *,
+        provenance: Mapping[str, Any] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        self._make_parts = make_parts
+        self.labels = tuple(labels)
+        self.summary = summary
+        self.provenance = dict(provenance or {})
+        self.columns = None if columns is None else tuple(columns)
+
+    @cached_property
+    def _parts(self) -> Parts:
+        return self._make_parts()
+
+    @property
+    def preparation(self) -> Preparation:
+        """From items to a matrix."""
+        return self._parts.preparation
+
+    @property
+    def quantifier(self) -> Any:
+        """From the matrix to prevalences."""
+        return self._parts.quantifier
+
+    @property
+    def feature_means(self) -> npt.NDArray[np.float64]:
+        """Means of the prepared matrix over the training items."""
+        return self._parts.feature_means
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({self.summary.method!r}, {len(self.labels)} labels, "
+            f"{self.summary.n_items} training items)"
+        )
+
+    @classmethod
+    def fit(
+        cls,
+        items: Any,
+        Y: Any,
+        *,
+        labels: Iterable[object] | None = None,
+        method: Any = "auto",
+        text: str | None = None,
+        columns: Sequence[str] | None = None,
+        preparation: Any = None,
+        time_budget: float | None = None,
+        source: Mapping[str, Any] | None = None,
+    ) -> Model:
+        """Learn from labelled items.
+
+        Parameters
+        ----------
+        items : texts, data frame, columns, records, Table, or matrix
+        Y : 0/1 matrix, data frame or list of label sets, one row per item
+        labels : sequence of str, optional
+            Names of the labels; taken from Y if left out.
+        method : str or Quantifier
+            ``"auto"``, an expression such as ``"stack(lr)+rq(pcc,svr)"``, or a quantifier.
+        text : str, optional
+            The column that holds the texts, where the items have columns.
+        columns : sequence of str, optional
+            The columns to use as features, where the items have columns; all if left out.
+        preparation : transformer, optional
+            Of scikit-learn; chosen by the items if left out.
+        time_budget : float, optional
+            Seconds the choice of a method may take.
+        source : mapping, optional
+            Where the items came from, for the record.
+        """
+        start = time.perf_counter()
+        names = (text,) if text is not None else None if columns is None else tuple(columns)
+        chosen = _preparation(preparation, items, names, text is not None)
+        Y, label_names = label_matrix(Y, labels)
+        quantifier = quantifier_of(method, time_budget)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            X = chosen.fit_transform(training_items(items, chosen, names))
+            check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
+            quantifier.fit(X, Y, labels=label_names)
+        seconds = time.perf_counter() - start
+        summary = _summary(chosen, quantifier, Y, seconds, [str(one.message) for one in caught])
+        means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+        made = provenance(quantifier.name, source)
+        parts = Parts(chosen, quantifier, means)
+        return cls(lambda: parts, label_names, summary, provenance=made, columns=names)
+
+    @property
+    def prevalence(self) -> npt.NDArray[np.float64]:
+        """Share of training items that have each label."""
+        return self.summary.prevalence
+
+    def score(self, items: Any) -> Scores:
+        """Scores of items, chunk by chunk, as the aggregator reads them."""
+        chunks = chunks_of(items, self.preparation, self.columns)
+        return self.score_prepared(self.preparation.transform(chunk) for chunk in chunks)
+
+    def score_prepared(self, matrices: Iterable[Any]) -> Scores:
+        """Scores of prepared chunks; nothing but the scores is kept, in single precision."""
+        return joined(self.quantifier.score(X) for X in matrices)
+
+    def quantify(
+        self, items: Any, *, interval: float | None = 0.9, groups: Any = None
+    ) -> PrevalenceEstimate:
+        """Estimate the prevalence of each label, in all items or in each group of them.
+
+        Parameters
+        ----------
+        items : as in `fit`
+        interval : float, optional
+            Level of the intervals; None leaves them out.
+        groups : Samples, or array of shape (n_items,), optional
+            The batches: bags of row numbers, or for each item the name of its batch.
+        """
+        scores = self.score(items)
+        if groups is None:
+            found = self.aggregate(scores, Samples.whole(scores.n_items), interval=interval)
+            return _only(found)
+        if isinstance(groups, Samples):
+            return self.aggregate(scores, groups, interval=interval)
+        samples, names = Samples.by_group(np.asarray(groups))
+        check_same_length(scores.n_items, "The items", samples.n_items, "groups")
+        return self.aggregate(scores, samples, interval=interval, index=names.tolist())
+
+    def aggregate(
+        self,
+        scores: Scores,
+        samples: Samples,
+        *,
+        interval: float | None = None,
+        index: Sequence[Any] | None = None,
+    ) -> PrevalenceEstimate:
+        """Estimate the prevalences of samples of items that have been scored."""
+        names = list(range(len(samples)) if index is None else index)
+        point = self.quantifier.aggregator_.aggregate(scores, samples)
+        fields = self.quantifier._interval_fields(scores, samples, interval, names)
+        return PrevalenceEstimate(point, self.labels, index=names, level=interval, **fields)
+
+    def save(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
+        """Write the model to one file.
+
+        Parameters
+        ----------
+        path : str or Path
+        trusted : sequence of str
+            Full names of types beyond those of prevalens and scikit-learn that the file may hold.
+        """
+        manifest = {
+            "labels": list(self.labels),
+            "columns": None if self.columns is None else list(self.columns),
+            "summary": self.summary.to_dict(),
+            "provenance": self.provenance,
+        }
+        write_model(path, manifest, to_bytes(dict(self._parts._asdict()), trusted))
+
+    @classmethod
+    def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Model:
+        """Read a model from a file, without running code from it.
+
+        The fitted objects are rebuilt when they are first needed.
+        """
+        page, content = read_model(path)
+        try:
+            labels = check_label_names(page["labels"], len(page["labels"]))
+            summary = TrainingSummary.from_dict(page["summary"])
+            provenance, columns = dict(page["provenance"]), page["columns"]
+        except (LookupError, TypeError, ValueError) as error:
+            raise FormatError(f"{path}: its description is damaged ({error}).") from None
+        return cls(
+            lambda: _rebuilt(str(path), content, labels, trusted),
+            labels,
+            summary,
+            provenance=provenance,
+            columns=columns,
+        )
+
+
+def _rebuilt(name: str, content: bytes, labels: tuple[str, ...], trusted: Sequence[str]) -> Parts:
+    found = from_bytes(name, content, trusted)
+    try:
+        parts = Parts(**found)
+        fits = tuple(parts.quantifier.labels_) == labels
+    except (TypeError, AttributeError):
+        fits = False
+    if not fits or not isinstance(parts.preparation, Preparation):
+        raise FormatError(f"{name}: the model in it does not fit its description.")
+    return parts
+
+
+def quantifier_of(method: Any, time_budget: float | None = None) -> Any:
+    """The quantifier that a method stands for."""
+    if isinstance(method, str):
+        if method != "auto":
+            return parse(method)
+        accepted = inspect.signature(Quantifier.__init__).parameters
+        budget = {"time_budget": time_budget} if "time_budget" in accepted else {}
+        return Quantifier(**budget)
+    if not hasattr(method, "fit") or not hasattr(method, "quantify"):
+        raise InputError(
+            f"A method is 'auto', an expression such as 'lr+pacc', or a Quantifier; got {method!r}."
+        )
+    return method
+
+
+def _preparation(given: Any, items: Any, names: Sequence[str] | None, is_text: bool) -> Preparation:
+    if given is None:
+        return preparation_for(items, names, is_text)
+    return given if isinstance(given, Preparation) else GivenPreparation(given)
+
+
+def _summary(
+    preparation: Preparation,
+    quantifier: Any,
+    Y: npt.NDArray[np.int8],
+    seconds: float,
+    warned: Sequence[str],
+) -> TrainingSummary:
+    return TrainingSummary(
+        n_items=len(Y),
+        n_features=preparation.n_features_,
+        positives=tuple(Y.sum(axis=0, dtype=np.int64).tolist()),
+        cardinality=float(Y.sum(dtype=np.int64)) / len(Y),
+        method=quantifier.name,
+        group=quantifier.group,
+        preparation=preparation.describe(),
+        kind=preparation.kind,
+        seconds=seconds,
+        warnings=tuple(dict.fromkeys(warned)),
+    )
+
+
+def _only(found: PrevalenceEstimate) -> PrevalenceEstimate:
+    """The estimate of the one sample there is."""
+    names = ("lower", "upper", "band_lower", "band_upper", "p_value")
+    fields = {name: getattr(found, name) for name in names}
+    first = {name: None if value is None else value[0] for name, value in fields.items()}
+    return PrevalenceEstimate(found.point[0], found.labels, level=found.level, **first)
