@@ -1,33 +1,8 @@
 (function () {
   "use strict";
-  var block = document.getElementById("batch-data");
-  if (!block) { return; }
-  var data = JSON.parse(block.textContent);
-  var SVG = "http://www.w3.org/2000/svg";
-  function by(id) { return document.getElementById(id); }
-
-  // Figures in words, as the static page writes them.
-  function share(value) {
-    if (value === 0 || value === 1) { return 100 * value + " %"; }
-    return (100 * value).toFixed(value >= 0.00995 ? 1 : 2) + " %";
-  }
-  function points(change) {
-    if (Math.abs(change) < 5e-5) { return "0.0"; }
-    var digits = Math.abs(change) >= 0.00095 ? 1 : 2;
-    return (change > 0 ? "+" : "") + (100 * change).toFixed(digits);
-  }
-  function interval(batch, label) {
-    return share(data.lower[batch][label]) + " to " + share(data.upper[batch][label]);
-  }
-  function beyond(batch, label) {
-    if (!data.lower) { return false; }
-    var before = data.training[label];
-    return before < data.lower[batch][label] || before > data.upper[batch][label];
-  }
-
   // Sorting: every table with one row of heads; text that begins with a number is a number.
   function number(text) {
-    var found = text.replace(/,/g, "").replace("∞", "Infinity").match(/^[+-]?(\d+\.?\d*|\.\d+|Infinity)/);
+    var found = text.replace(/,/g, "").replace("∞", "Infinity").match(/^[+-]?(\d+\.?\d*|\.\d+|Infinity)(?=$| )/);
     return found ? parseFloat(found[0]) : NaN;
   }
   function key(row, column) {
@@ -65,6 +40,31 @@
     });
   }
   Array.prototype.forEach.call(document.querySelectorAll("main table"), sortable);
+
+  var block = document.getElementById("batch-data");
+  if (!block) { return; }
+  var data = JSON.parse(block.textContent);
+  var SVG = "http://www.w3.org/2000/svg";
+  function by(id) { return document.getElementById(id); }
+
+  // Figures in words, as the static page writes them.
+  function share(value) {
+    if (value === 0 || value === 1) { return 100 * value + " %"; }
+    return (100 * value).toFixed(value >= 0.00995 ? 1 : 2) + " %";
+  }
+  function points(change) {
+    if (Math.abs(change) < 5e-5) { return "0.0"; }
+    var digits = Math.abs(change) >= 0.00095 ? 1 : 2;
+    return (change > 0 ? "+" : "") + (100 * change).toFixed(digits);
+  }
+  function interval(batch, label) {
+    return share(data.lower[batch][label]) + " to " + share(data.upper[batch][label]);
+  }
+  function beyond(batch, label) {
+    if (!data.lower) { return false; }
+    var before = data.training[label];
+    return before < data.lower[batch][label] || before > data.upper[batch][label];
+  }
 
   // The table of one batch: choose the batch, find labels.
   var table = by("prevalence-table"), rows = Array.prototype.slice.call(table.tBodies[0].rows);
