@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prevalens.experiments.names import GRIDS, parse
-from prevalens.experiments.variants import SeenItems, TwiceSLD
+from prevalens.experiments.variants import RejoinedSearch, SeenItems, TwiceSLD
 from prevalens.model_selection import GridSearch
 from prevalens.validation import InputError
 
@@ -23,7 +23,16 @@ def test_a_search_inside_a_method() -> None:
 def test_a_whole_method_stands_alone() -> None:
     assert isinstance(parse("tuned(lr+pcc)"), GridSearch)
     assert isinstance(parse("twice(tuned(lr+sld))"), TwiceSLD)
+    assert isinstance(parse("rejoined(stack(lr,lr,cv=in-order)+pcc)"), RejoinedSearch)
     assert isinstance(parse("seen(tuned(stack(lr,lr)+pcc,grid=stack-grid))"), SeenItems)
+
+
+def test_parts_of_the_variants() -> None:
+    inner = parse("tuned(lr+pcc,choose=binary-app,min_positives=5,order=2)")
+    assert (inner.choose, inner.min_positives, inner.order) == ("binary-app", 5, 2)
+    stacked = parse("rejoined(stack(lr,lr,cv=in-order)+pcc)").quantifier.classifier
+    assert stacked.cv.n_folds == 5
+    assert parse("lr+rq(pcc,svr,protocol=coarse-app)").aggregator.protocol.size == 100
 
 
 @pytest.mark.parametrize(

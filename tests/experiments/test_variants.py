@@ -7,10 +7,12 @@ import pytest
 
 from prevalens import Quantifier, Samples
 from prevalens.aggregators import PCC, SLD
-from prevalens.classifiers import PerLabel
+from prevalens.classifiers import PerLabel, Stacked
 from prevalens.datasets import synthetic
-from prevalens.experiments.variants import SeenItems, TwiceSLD
+from prevalens.experiments.variant_draws import InOrder
+from prevalens.experiments.variants import RejoinedSearch, SeenItems, TwiceSLD
 from prevalens.protocols import MLAPP, Natural
+from prevalens.splits import stratified_holdout
 
 DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, seed=3)
 X, Y = DATA.train.X, DATA.train.Y
@@ -66,3 +68,14 @@ def test_seen_learns_on_items_the_quantifier_has_seen() -> None:
     assert seen.name == "seen(lr+pcc,svr)"
     assert seen.group == "BC+MLA"
     np.testing.assert_allclose(seen.prevalence_, DATA.train.prevalence)
+
+
+def test_rejoined_fits_the_winner_on_the_parts_in_turn() -> None:
+    quantifier = Quantifier(Stacked(PerLabel(), PerLabel(), cv=InOrder()), PCC())
+    grid = {"classifier__meta__C": [1.0]}
+    found = RejoinedSearch(quantifier, grid, choose="together", order=2, progress=False).fit(X, Y)
+    rows = np.concatenate(stratified_holdout(Y, 0.4, order=2, seed=0))
+    expected = quantifier.fit(X[rows], Y[rows]).quantify(DATA.test.X)
+    np.testing.assert_allclose(found.quantify(DATA.test.X), expected, atol=1e-6)
+    unmoved = quantifier.fit(X, Y).quantify(DATA.test.X)
+    assert np.abs(np.asarray(unmoved) - np.asarray(expected)).max() > 1e-5

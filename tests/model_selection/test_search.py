@@ -83,6 +83,24 @@ def test_binary_app_looks_only_at_the_samples_of_the_label() -> None:
         assert chosen == params[best]
 
 
+def test_labels_that_are_too_rare_keep_the_settings_they_came_with() -> None:
+    rest, held = stratified_holdout(Y, 0.4, order=2, seed=0)
+    fewest = np.minimum(Y[rest].sum(axis=0), Y[held].sum(axis=0))
+    limit = int(np.sort(fewest)[2])
+    quantifier = Quantifier(PerLabel(C=7.0), PCC())
+    found = search(quantifier, GRID, choose="binary-app", min_positives=limit, order=2)
+    free = search(quantifier, GRID, choose="binary-app", order=2)
+    for label in range(Y.shape[1]):
+        own = {"classifier__C": 7.0, "classifier__class_weight": None}
+        chosen = {name: free.best_params_[name][label] for name in free.best_params_}
+        expected = own if fewest[label] < limit else chosen
+        assert {n: found.best_params_[n][label] for n in found.best_params_} == expected
+        alone = PerLabel(**_inner(expected)).fit(X, Y[:, [label]])
+        share = alone.predict_proba(DATA.test.X).mean()
+        assert found.quantify(DATA.test.X)[label] == pytest.approx(share, abs=1e-4)
+    assert np.isnan(search(quantifier, GRID, min_positives=10**6).best_score_)
+
+
 def test_refit_sees_every_item() -> None:
     found = search(Quantifier(PerLabel(), PCC()), {"classifier__C": [1.0]}, choose="together")
     everything = Quantifier(PerLabel(C=1.0), PCC()).fit(X, Y)

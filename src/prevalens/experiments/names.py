@@ -11,7 +11,8 @@ from typing import Any
 
 from prevalens import catalogue
 from prevalens.catalogue import Entry
-from prevalens.experiments.variants import VARIANTS
+from prevalens.experiments.variant_draws import CoarseAPP, InOrder
+from prevalens.experiments.variants import VARIANTS, RejoinedSearch
 from prevalens.model_selection import GridSearch
 from prevalens.validation import check_choice
 
@@ -36,7 +37,13 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 
 def tuned(
-    quantifier: Any, grid: str = "lr-grid", choose: str = "auto", seed: int = 0
+    quantifier: Any,
+    grid: str = "lr-grid",
+    choose: str = "auto",
+    *,
+    min_positives: int = 0,
+    order: int = 1,
+    seed: int = 0,
 ) -> GridSearch:
     """Search over a named grid.
 
@@ -46,14 +53,48 @@ def tuned(
     grid : str
         One of `GRIDS`.
     choose : {"auto", "together", "per-label", "binary-app"}
-    seed : int
+    min_positives, order, seed : int
+        As in `GridSearch`.
     """
-    check_choice(grid, "grid", tuple(GRIDS))
-    return GridSearch(quantifier, GRIDS[grid], choose=choose, seed=seed, progress=False)
+    return GridSearch(
+        quantifier,
+        _grid(grid),
+        choose=choose,
+        min_positives=min_positives,
+        order=order,
+        seed=seed,
+        progress=False,
+    )
 
 
-MORE = {"tuned": Entry("tuned", "quantifier", tuned)} | {
-    code: Entry(code, "quantifier", made) for code, made in VARIANTS.items()
+def rejoined(
+    quantifier: Any, grid: str = "stack-grid", *, order: int = 2, seed: int = 0
+) -> RejoinedSearch:
+    """Search over a named grid, all labels together; the winner is fitted on the parts in turn.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+    grid : str
+        One of `GRIDS`.
+    order, seed : int
+        As in `GridSearch`.
+    """
+    return RejoinedSearch(
+        quantifier, _grid(grid), choose="together", order=order, seed=seed, progress=False
+    )
+
+
+def _grid(name: str) -> dict[str, list[Any]]:
+    return GRIDS[check_choice(name, "grid", tuple(GRIDS))]
+
+
+MORE = {
+    "tuned": Entry("tuned", "quantifier", tuned),
+    "rejoined": Entry("rejoined", "quantifier", rejoined),
+    **{code: Entry(code, "quantifier", made) for code, made in VARIANTS.items()},
+    InOrder.code: Entry(InOrder.code, "folds", InOrder),
+    CoarseAPP.name: Entry(CoarseAPP.name, "protocol", CoarseAPP),
 }
 
 

@@ -17,19 +17,24 @@ from prevalens.aggregators import SLD
 from prevalens.aggregators.regressors import BatchedLinearSVR
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
+from prevalens.experiments.variant_draws import CoarseAPP
 from prevalens.metrics import ae
-from prevalens.protocols import MLAPP
+from prevalens.model_selection import GridSearch
+from prevalens.protocols import MLAPP, Protocol
+from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.splits import stratified_holdout
 from prevalens.validation import take_items
 
-__all__ = ["VARIANTS", "SeenItems", "TwiceSLD"]
+__all__ = ["VARIANTS", "RejoinedSearch", "SeenItems", "TwiceSLD"]
 
 #: Share of the items held out, as in the paper.
 _HELD = 0.4
-#: The regressor's training samples: 21 prevalences per label, about 5,000 in all.
-_TRAINING = {"grid": 21, "max_samples": 5_000}
+#: The paper's code balances pairs of labels too when it divides items.
+_ORDER = 2
+#: Items of a sample, as in the paper.
+_SIZE = 100
 
 
 class _Variant(BaseEstimator):  # type: ignore[misc]
@@ -140,17 +145,17 @@ class SeenItems(_Variant):
         """Fit the quantifier on all items, the regressor on some of them, chosen on others."""
         Y, names = label_matrix(Y, labels)
         self.quantifier_ = clone(self.quantifier).fit(X, Y, labels=names)
-        rest, validation = stratified_holdout(Y, _HELD, seed=self.seed)
-        _, training = stratified_holdout(Y[rest], _HELD, seed=self.seed)
-        learned = self._pairs(X, Y, rest[training], MLAPP(**_TRAINING, repeats=1_000))
-        judged = self._pairs(X, Y, validation, MLAPP(repeats=5))
+        rest, validation = stratified_holdout(Y, _HELD, order=_ORDER, seed=self.seed)
+        _, training = stratified_holdout(Y[rest], _HELD, order=_ORDER, seed=self.seed)
+        learned = self._pairs(X, Y, rest[training], CoarseAPP())
+        size = _SIZE if len(validation) >= _SIZE else max(1, len(validation) // 2)
+        judged = self._pairs(X, Y, validation, MLAPP(size, repeats=5 if Y.shape[1] < 90 else 1))
         self.regressor_ = self._best_regressor(learned, judged)
         return self
 
-    def _pairs(self, X: Any, Y: npt.NDArray[np.int8], rows: Any, protocol: MLAPP) -> Any:
+    def _pairs(self, X: Any, Y: npt.NDArray[np.int8], rows: Any, protocol: Protocol) -> Any:
         """Estimated and true prevalences of samples of some items."""
-        size = min(protocol.size, max(1, len(rows) // 2) if len(rows) < protocol.size else 100)
-        samples = clone(protocol).set_params(size=size).draw(Y[rows], self.seed)
+        samples = protocol.draw(Y[rows], self.seed)
         estimated = self.quantifier_.quantify_many(take_items(X, rows), samples)
         return np.asarray(estimated), samples.mean(Y[rows])
 
@@ -164,6 +169,19 @@ class SeenItems(_Variant):
         """Estimates of the quantifier, through the regressor."""
         estimated = np.asarray(self.quantifier_.quantify_many(X, groups))
         return self._estimate(np.clip(self.regressor_.predict(estimated), 0, 1))
+
+
+class RejoinedSearch(GridSearch):
+    """A search whose winner is fitted on the items in another order: the rest, then those held.
+
+    Parameters are those of `GridSearch`. The order matters where folds are made of neighbours.
+    """
+
+    def _fit_on_all(
+        self, quantifier: Quantifier, X: Any, Y: npt.NDArray[np.int8], labels: Any
+    ) -> Quantifier:
+        rows = np.concatenate(self._divide(Y))
+        return quantifier.fit(take_items(X, rows), Y[rows], labels=labels)
 
 
 #: Variants by name, each built around a quantifier.

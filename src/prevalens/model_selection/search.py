@@ -51,6 +51,8 @@ __all__ = ["GridSearch"]
 
 #: Items of a validation sample by default, as in the paper.
 SAMPLE_SIZE = 100
+#: Validation samples at most by default; the paper's datasets reach it only with 983 labels.
+MAX_SAMPLES = 20_000
 #: How settings are chosen: see `GridSearch`.
 CHOICES = ("auto", "together", "per-label", "binary-app")
 
@@ -65,8 +67,8 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         Names as in scikit-learn: ``classifier__C``, ``aggregator__regressor__C``.
     protocol : Protocol, optional
         How validation samples are drawn. Default: ML-APP as in the paper, with samples of 100
-        items, five per label and grid point, one from 90 labels on. If fewer than 100 items
-        are kept aside, a sample has half of them.
+        items, five per label and grid point, one from 90 labels on, 20,000 in all at most. If
+        fewer than 100 items are kept aside, a sample has half of them.
     loss : str
         Name of a measure, such as ``"ae"``.
     validation : float
@@ -76,6 +78,11 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         its error over all samples; only where classifier and aggregator treat labels alone.
         ``"binary-app"``: the same, by its error over the samples that steer this label alone.
         ``"auto"``: per label where possible.
+    min_positives : int
+        Where labels choose for themselves, one with fewer positives than this on either side
+        keeps the settings that the quantifier came with.
+    order : {1, 2}
+        Of the stratification that divides the items: 1 balances labels, 2 pairs of labels too.
     n_candidates : int, optional
         Try this many settings at random instead of all.
     time_limit : float, optional
@@ -93,7 +100,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
     best_params_ : dict
         Parameter name to value; where chosen per label, to the list of values.
     best_score_ : float
-        Minus the loss of the chosen settings.
+        Minus the loss of the chosen settings; over the labels that chose, where they do.
     best_quantifier_ : Quantifier
         Fitted on all items.
     cv_results_ : dict of arrays
@@ -138,6 +145,8 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         loss: str = "ae",
         validation: float = 0.4,
         choose: str = "auto",
+        min_positives: int = 0,
+        order: int = 1,
         n_candidates: int | None = None,
         time_limit: float | None = None,
         refit: bool = True,
@@ -151,6 +160,8 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.validation = validation
         self.choose = choose
+        self.min_positives = min_positives
+        self.order = order
         self.n_candidates = n_candidates
         self.time_limit = time_limit
         self.refit = refit
@@ -183,12 +194,15 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         classifier, aggregator = self.quantifier.halves()
         candidates = self._candidates()
         alone = self._per_label(classifier, aggregator, candidates)
-        trials = self._try_all(classifier, aggregator, candidates, self._task(X, Y))
+        task = self._task(X, Y)
+        trials = self._try_all(classifier, aggregator, candidates, task)
         self._keep_results(trials)
-        chosen = per_label_choice(trials) if alone else best_trial(trials)
+        chosen = self._choose(trials, task) if alone else best_trial(trials)
         self._keep_choice(trials, chosen)
         if self.refit:
-            self.best_quantifier_ = self._chosen_quantifier(trials, chosen).fit(X, Y, labels=names)
+            self.best_quantifier_ = self._fit_on_all(
+                self._chosen_quantifier(trials, chosen), X, Y, names
+            )
             self.labels_ = names
             self.prevalence_ = self.best_quantifier_.prevalence_
         return self
@@ -257,15 +271,25 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             )
         return possible
 
-    def _task(self, X: Any, Y: npt.NDArray[np.int8]) -> Task:
+    def _divide(self, Y: npt.NDArray[np.int8]) -> tuple[Any, Any]:
+        """Rows to train on and rows to judge by."""
         share = check_fraction(self.validation, "validation")
-        rest, held = stratified_holdout(Y, share, seed=self.seed)
+        return stratified_holdout(Y, share, order=self.order, seed=self.seed)
+
+    def _fit_on_all(
+        self, quantifier: Quantifier, X: Any, Y: npt.NDArray[np.int8], labels: Any
+    ) -> Quantifier:
+        return quantifier.fit(X, Y, labels=labels)
+
+    def _task(self, X: Any, Y: npt.NDArray[np.int8]) -> Task:
+        rest, held = self._divide(Y)
         protocol = self._protocol(len(held), Y.shape[1]).with_items(take_items(X, held))
         samples = protocol.draw(Y[held], self.seed)
         return Task(
             X=take_items(X, rest),
             Y=Y[rest],
             X_held=take_items(X, held),
+            positives_held=Y[held].sum(axis=0, dtype=np.int64),
             samples=samples,
             true=samples.mean(Y[held]),
             loss=self.loss,
@@ -278,7 +302,8 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         if self.protocol is not None:
             return self.protocol
         size = SAMPLE_SIZE if n_held >= SAMPLE_SIZE else max(1, n_held // 2)
-        return MLAPP(size=size, repeats=5 if n_labels < 90 else 1)
+        repeats = 5 if n_labels < 90 else 1
+        return MLAPP(size=size, repeats=repeats, max_samples=MAX_SAMPLES)
 
     def _try_all(
         self,
@@ -296,6 +321,15 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         done = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
         bar = tqdm(done, total=len(chunks), desc="Settings", disable=hidden)
         return list(itertools.chain.from_iterable(bar))
+
+    def _choose(self, trials: Sequence[Trial], task: Task) -> list[int | None]:
+        """Each label's trial; None for labels that are too rare to be judged."""
+        least = check_int(self.min_positives, "min_positives", minimum=0)
+        rare = task.fewest_positives() < least
+        return [
+            None if alone else number
+            for number, alone in zip(per_label_choice(trials), rare, strict=True)
+        ]
 
     def _keep_results(self, trials: Sequence[Trial]) -> None:
         losses = np.array([trial.loss for trial in trials])
@@ -319,18 +353,21 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             self.best_score_ = -trials[chosen].loss
             return
         self.best_index_ = chosen
+        own = self.quantifier.get_params(deep=True)
         self.best_params_ = {
-            name: [trials[i].params[name] for i in chosen] for name in trials[0].params
+            name: [own[name] if i is None else trials[i].params[name] for i in chosen]
+            for name in trials[0].params
         }
-        each = [losses_of(trials[i])[j] for j, i in enumerate(chosen)]
-        self.best_score_ = -float(np.mean(each))
+        each = [losses_of(trials[i])[j] for j, i in enumerate(chosen) if i is not None]
+        self.best_score_ = -float(np.mean(each)) if each else float("nan")
 
     def _chosen_quantifier(self, trials: Sequence[Trial], chosen: Any) -> Quantifier:
         quantifier = clone(self.quantifier)
         if isinstance(chosen, int):
             return quantifier.set_params(**trials[chosen].params)
         classifier, _ = self.quantifier.halves()
-        settings = [trial.classifier for trial in trials]
+        settings: list[Settings] = [trial.classifier for trial in trials]
+        choice = [len(settings) if i is None else i for i in chosen]
         return quantifier.set_params(
-            classifier=PerLabelSettings(classifier, settings, choice=chosen)
+            classifier=PerLabelSettings(classifier, [*settings, {}], choice=choice)
         )

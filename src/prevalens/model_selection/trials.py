@@ -56,12 +56,17 @@ class Task:
     X: Any
     Y: npt.NDArray[np.int8]
     X_held: Any
+    positives_held: npt.NDArray[np.int64]
     samples: Samples
     true: npt.NDArray[np.float64]
     loss: str
     own_samples: bool
     scheme: Any
     time_limit: float | None
+
+    def fewest_positives(self) -> npt.NDArray[np.int64]:
+        """Positives of each label on the side that has fewer of them."""
+        return np.minimum(self.Y.sum(axis=0, dtype=np.int64), self.positives_held)
 
 
 def by_classifier(
