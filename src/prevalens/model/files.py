@@ -18,6 +18,7 @@ from typing import Any
 from skops.io import dumps, get_untrusted_types, loads
 
 from prevalens.errors import FormatError, InputError
+from prevalens.model.trees import check_trees
 from prevalens.model.trusted import TRUSTED
 from prevalens.model.writing import writing
 
@@ -51,9 +52,13 @@ def from_bytes(name: str, content: bytes, trusted: Iterable[str] = ()) -> Any:
     try:
         unknown = sorted(set(get_untrusted_types(data=content)) - set(TRUSTED) - set(trusted))
         if not unknown:
-            return loads(content, trusted=[*TRUSTED, *trusted])
+            parts = loads(content, trusted=[*TRUSTED, *trusted])
+            check_trees(parts, name)
+            return parts
+    except FormatError:
+        raise
     # A file that was tampered with can make the reader fail in any way.
-    except (Exception, MemoryError) as error:
+    except Exception as error:
         what = f"the model in it cannot be rebuilt ({' '.join(str(error).split())[:200]})."
         raise FormatError(f"{name}: {what}") from error
     raise FormatError(

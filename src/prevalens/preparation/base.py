@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -86,6 +88,10 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def unfamiliar(self, items: Any) -> Unfamiliar | None:  # noqa: ARG002
         """How much of these items was not there in training; None where it cannot be told."""
         return None
+
+    @abstractmethod
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """A name for every column of the matrix."""
 
     @abstractmethod
     def describe(self) -> str:

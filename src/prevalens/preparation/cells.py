@@ -49,6 +49,10 @@ class Encoder:
         """The numbers of cells, one row each."""
         raise NotImplementedError
 
+    def names(self) -> list[str]:
+        """A name for every column of the numbers."""
+        raise NotImplementedError
+
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:  # noqa: ARG002
         """How many of the cells are unlike those learnt from."""
         return Unfamiliar(0.0, 0.0)
@@ -85,6 +89,10 @@ class NumberEncoder(Encoder):
         if self.misses:
             columns.append(missing.astype(np.float64))
         return np.column_stack(columns) if columns else np.zeros((len(values), 0))
+
+    def names(self) -> list[str]:
+        """A name for every column of the numbers."""
+        return [self.name] * (self.scale > 0) + [f"{self.name} is missing"] * self.misses
 
     def _numbers(self, cells: Sequence[Any]) -> npt.NDArray[np.float64]:
         found = [number_of(cell) for cell in cells]
@@ -135,6 +143,10 @@ class CategoryEncoder(Encoder):
         values = np.ones(len(rows), dtype=np.float32)
         block = sp.csr_matrix((values, (rows, columns[rows])), shape=shape)
         return block if len(self.levels) >= _SPARSE_FROM else block.toarray().astype(np.float64)
+
+    def names(self) -> list[str]:
+        """A name for every column of the numbers."""
+        return [f"{self.name} = {level or '(missing)'}" for level in self.levels]
 
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:
         """The share of categories that the training does not have."""
@@ -190,6 +202,10 @@ class TextEncoder(Encoder):
         """The numbers of cells, one row each."""
         return self.preparation.transform(cells)
 
+    def names(self) -> list[str]:
+        """A name for every column of the numbers."""
+        return [f"{self.name}: {term}" for term in self.preparation.get_feature_names_out()]
+
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:
         """The share of words that the training does not have."""
         return self.preparation.unfamiliar(cells)
@@ -215,6 +231,10 @@ class VectorEncoder(Encoder):
                     f"{shown(cell)}.",
                 )
         return np.array([list(cell) for cell in cells], dtype=np.float64)
+
+    def names(self) -> list[str]:
+        """A name for every column of the numbers."""
+        return [f"{self.name}[{position}]" for position in range(self.width)]
 
 
 _ENCODERS: dict[ColumnKind, Callable[[str], Encoder]] = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.preparation.base import Preparation, Unfamiliar
@@ -86,6 +87,11 @@ class ColumnPreparation(Preparation):
         worst = sorted(found, key=lambda name: found[name].usual - found[name].share)
         examples = [f"{name}: {word}" for name in worst for word in found[name].examples]
         return Unfamiliar(share, usual, tuple(examples[:10]))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """The column's name, with the category, word or position where it has several features."""
+        names = [name for one in self.encoders_.values() for name in one.names()]
+        return np.array(names, dtype=object)
 
     def describe(self) -> str:
         """What is done, in a short sentence."""

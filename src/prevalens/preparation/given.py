@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from prevalens.preparation.base import Preparation
@@ -42,6 +44,10 @@ class ArrayPreparation(Preparation):
             )
         return matrix
 
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """A name for every column of the matrix: ``x0``, ``x1``, ..."""
+        return _numbered(self.n_features_)
+
     def describe(self) -> str:
         """What is done, in a short sentence."""
         return f"{self.n_features_:,} features as they are"
@@ -79,6 +85,17 @@ class GivenPreparation(Preparation):
     def _transform(self, items: Any) -> Any:
         return check_matrix(self.transformer_.transform(items), "The prepared items")
 
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """The names the transformer gives, or ``x0``, ``x1``, ..."""
+        try:
+            return self.transformer_.get_feature_names_out(input_features)
+        except (AttributeError, ValueError):
+            return _numbered(self.n_features_)
+
     def describe(self) -> str:
         """What is done, in a short sentence."""
         return f"{type(self.transformer).__name__} of the user, {self.n_features_:,} features"
+
+
+def _numbered(count: int) -> npt.NDArray[np.object_]:
+    return np.array([f"x{number}" for number in range(count)], dtype=object)

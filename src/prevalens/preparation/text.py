@@ -188,6 +188,12 @@ class TextPreparation(Preparation):
         found = np.array([position.get(word, -1) for word in words], dtype=np.int64)
         return np.where(found < 0, 0, self.n_texts_with_[found])
 
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """The terms; where they are hashed, their numbers."""
+        if self.terms_ is not None:
+            return np.array(self.terms_, dtype=object)
+        return np.array([f"term {number}" for number in range(self.n_features_)], dtype=object)
+
     def describe(self) -> str:
         """What is done, in a short sentence."""
         what = "hashed" if self.terms_ is None else f"{self.n_features_:,}"
