@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from prevalens.classifiers import BatchedLogistic, MultinomialLogistic, PerLabel
+from prevalens.classifiers import MultinomialLogistic, PerLabel
 from prevalens.datasets import synthetic
 from prevalens.validation import InputError
 
@@ -59,11 +58,6 @@ def test_labels_that_never_vary_are_answered_as_they_are(estimator: object) -> N
     assert np.all(posteriors[:, 1] == 1)
 
 
-def test_the_warning_names_the_labels() -> None:
-    with pytest.warns(ConvergenceWarning, match="did not converge in 1 Newton steps"):
-        BatchedLogistic(C=1000.0, max_iter=1).fit(X, Y)
-
-
 def test_the_multiclass_counterpart_has_the_same_settings() -> None:
     made = PerLabel(C=7.0, class_weight="balanced").multiclass()
     assert isinstance(made, MultinomialLogistic)
@@ -71,13 +65,3 @@ def test_the_multiclass_counterpart_has_the_same_settings() -> None:
     assert isinstance(PerLabel(GaussianNB()).multiclass(), GaussianNB)
     with pytest.raises(InputError, match="no multiclass counterpart"):
         PerLabel(C=[1.0, 2.0]).multiclass()
-
-
-def test_multinomial_is_scikit_learns() -> None:
-    y = Y @ (1 << np.arange(4)) % 3
-    ours = MultinomialLogistic(C=2.0).fit(X, y)
-    theirs = LogisticRegression(C=2.0, tol=1e-8, max_iter=5000).fit(X, y)
-    np.testing.assert_allclose(
-        ours.predict_proba(DATA.test.X), theirs.predict_proba(DATA.test.X), atol=1e-3
-    )
-    np.testing.assert_array_equal(ours.classes_, theirs.classes_)
