@@ -80,7 +80,7 @@ def evaluate_files(
     )
     Y, notices = _aligned(found, loaded.labels)
     report = evaluate_model(
-        loaded, found.items, Y, progress=progress, cancelled=cancelled, **settings
+        loaded, found.items.columns, Y, progress=progress, cancelled=cancelled, **settings
     )
     files = {"labelled items": ", ".join(one["name"] for one in found.source["files"])}
     return replace(
