@@ -19,6 +19,7 @@ COMMANDS = {
     "demo": "Train and evaluate on built-in data: a first look.",
     "methods": "List the parts of methods and what they do.",
     "paper": "Run the paper's experiments and compare with its tables.",
+    "serve": "Open a local page, and answer programs over HTTP.",
 }
 
 #: Exit code of a refusal; click uses it for bad options too.

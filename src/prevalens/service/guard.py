@@ -1,0 +1,164 @@
+"""The door of the server: which requests are let in, and the headers every answer carries.
+
+A server on loopback is reachable by every web page the user has open. Three checks keep them out:
+the Host header (a foreign name that was rebound to 127.0.0.1), the Origin and Sec-Fetch-Site
+headers (a foreign page that posts a form), and the token, if there is one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from prevalens.service.problems import Problem
+
+__all__ = ["SECURITY_HEADERS", "Guard", "send_problem"]
+
+# Trusted types: the page builds every node itself, so no string ever becomes markup.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+SECURITY_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "cache-control": "no-store",
+}
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_API = "/v1"
+#: Paths behind the token.
+_SECRET = (_API, "/metrics")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
+
+
+class Guard:
+    """Let in only requests that were meant for this server.
+
+    Parameters
+    ----------
+    app : ASGI application
+    token : str, optional
+        What requests to the interface have to show as ``Authorization: Bearer ...``.
+    hosts : iterable of str
+        Names allowed in the Host header, beside ``localhost`` and plain addresses: only a name can
+        be rebound by a foreign name server.
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str | None, hosts: Iterable[str]) -> None:
+        self.app = app
+        self.token = None if token is None else token.encode()
+        self.hosts = {"localhost", *(name.lower() for name in hosts)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        send = _with_headers(send)
+        try:
+            self._check(scope, Headers(scope=scope))
+        except Problem as problem:
+            await send_problem(problem, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        self._check_host(headers)
+        _check_origin(scope, headers)
+        self._check_token(scope["path"], headers)
+
+    def _check_host(self, headers: Headers) -> None:
+        values = headers.getlist("host")
+        found = _HOST.fullmatch(values[0]) if len(values) == 1 else None
+        if found is None or not self._serves(found[1].lower()):
+            raise Problem(
+                "misdirected",
+                "This server does not answer under that name; use localhost or its address, or "
+                "start it with --allow-host.",
+            )
+
+    def _serves(self, name: str) -> bool:
+        if name in self.hosts:
+            return True
+        try:
+            ipaddress.ip_address(name.strip("[]"))
+        except ValueError:
+            return False
+        return True
+
+    def _check_token(self, path: str, headers: Headers) -> None:
+        if self.token is None or not _below(path, _SECRET):
+            return
+        scheme, _, shown = headers.get("authorization", "").partition(" ")
+        given = shown.strip().encode("utf-8", "replace")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(given, self.token):
+            raise Problem(
+                "unauthorised",
+                "This server asks for its token; send it as Authorization: Bearer TOKEN.",
+                {"www-authenticate": "Bearer"},
+            )
+
+
+def _below(path: str, places: Iterable[str]) -> bool:
+    return any(path == place or path.startswith(place + "/") for place in places)
+
+
+def _check_origin(scope: Scope, headers: Headers) -> None:
+    """Refuse what another page sends, even where the browser would not show it the answer."""
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != headers["host"].lower():
+        raise Problem("forbidden", "Pages of other servers may not use this one.")
+    changes = scope["method"] not in _SAFE_METHODS or _below(scope["path"], (_API,))
+    if changes and headers.get("sec-fetch-site") in {"cross-site", "same-site"}:
+        raise Problem("forbidden", "Pages of other servers may not use this one.")
+
+
+def _with_headers(send: Send) -> Send:
+    """Add the headers to every answer, save those the answer brings itself."""
+
+    async def wrapped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {name.lower() for name, _ in message["headers"]}
+            message["headers"] = [
+                *message["headers"],
+                *(
+                    (name.encode(), value.encode())
+                    for name, value in SECURITY_HEADERS.items()
+                    if name.encode() not in present
+                ),
+            ]
+        await send(message)
+
+    return wrapped
+
+
+async def send_problem(problem: Problem, send: Send) -> None:
+    """Answer with the JSON form of a problem, outside of any route."""
+    body = json.dumps(problem.body()).encode()
+    headers: dict[str, Any] = {
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        **problem.headers,
+    }
+    await send(
+        {
+            "type": "http.response.start",
+            "status": problem.status,
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

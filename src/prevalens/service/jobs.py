@@ -1,0 +1,188 @@
+"""Jobs: work that goes on while its client asks how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from prevalens.service.metrics import Metrics
+from prevalens.service.problems import Problem
+from prevalens.service.settings import Limits
+from prevalens.service.storage import Storage, new_id
+
+__all__ = ["Job", "Jobs"]
+
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
+_OVER = ("done", "failed", "cancelled")
+
+
+@dataclass
+class Job:
+    """One piece of work.
+
+    Attributes
+    ----------
+    kind : str
+        What is done: "train", "quantify" or "demo".
+    folder : Path
+        Its files; removed with the job.
+    state : str
+    stage : str
+        What is being done, for people.
+    share : float or None
+        How much of it is done, where that is known.
+    result : dict
+        The answer, once it is done.
+    problem : Problem or None
+        Why it failed.
+    """
+
+    kind: str
+    folder: Path
+    id: str = field(default_factory=new_id)
+    state: State = "waiting"
+    stage: str = "waiting for a worker"
+    share: float | None = None
+    result: dict[str, Any] = field(default_factory=dict)
+    problem: Problem | None = None
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in _OVER
+
+    def progress(self, news: dict[str, Any]) -> None:
+        """Take in what the worker says about itself."""
+        if self.over:
+            return
+        self.state = "running"
+        self.stage = str(news.get("stage", self.stage))
+        self.share = news.get("share")
+
+    def shown(self) -> dict[str, Any]:
+        """What a client sees."""
+        until = time.time() if self.ended is None else self.ended
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "state": self.state,
+            "stage": self.stage,
+            "share": self.share,
+            "seconds": round(until - self.started, 3),
+            "result": self.result if self.state == "done" else None,
+            "error": None if self.problem is None else self.problem.body()["error"],
+        }
+
+
+Work = Callable[[Job], Coroutine[Any, Any, dict[str, Any]]]
+
+
+class Jobs:
+    """The jobs there are; finished ones are kept for a while.
+
+    Parameters
+    ----------
+    storage : Storage
+    limits : Limits
+    metrics : Metrics
+    """
+
+    def __init__(self, storage: Storage, limits: Limits, metrics: Metrics) -> None:
+        self._storage = storage
+        self._limits = limits
+        self._metrics = metrics
+        self._jobs: dict[str, Job] = {}
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @property
+    def unfinished(self) -> list[Job]:
+        """Jobs that wait or run."""
+        return [job for job in self._jobs.values() if not job.over]
+
+    def all(self) -> list[Job]:
+        """Every job, oldest first."""
+        return list(self._jobs.values())
+
+    def get(self, key: str) -> Job:
+        """The job of an identifier, or a refusal."""
+        if key not in self._jobs:
+            raise Problem("not_found", "There is no such job; finished jobs are kept for a while.")
+        return self._jobs[key]
+
+    def start(self, kind: str, work: Work, *, folder: Path) -> Job:
+        """Begin a job; `work` is given the job and returns its result."""
+        if self._closed:
+            raise Problem("busy", "The server is stopping.", {"retry-after": "30"})
+        self._make_room()
+        job = Job(kind, folder)
+        self._jobs[job.id] = job
+        job.task = asyncio.create_task(self._run(job, work))
+        return job
+
+    async def _run(self, job: Job, work: Work) -> None:
+        try:
+            job.result = await work(job)
+            job.state = "done"
+        except asyncio.CancelledError:
+            # Cancelled on purpose, by its client or by the end of the server: nothing to hand on.
+            job.state = "cancelled"
+            job.problem = Problem("cancelled", "The job was cancelled.")
+        except Problem as problem:
+            job.state, job.problem = "failed", problem
+        except OSError as error:
+            job.state = "failed"
+            job.problem = Problem("storage", f"The server's disk failed: {error.strerror}.")
+        finally:
+            job.ended = time.time()
+            self._metrics.add("prevalens_jobs_total", kind=job.kind, state=job.state)
+
+    async def cancel(self, key: str) -> Job:
+        """Stop a job; when this returns, its process has ended."""
+        job = self.get(key)
+        if job.task is not None and not job.task.done():
+            job.task.cancel()
+            await _settled(job.task)
+        if not job.over:
+            # Cancelled before its first step.
+            job.state, job.ended = "cancelled", time.time()
+            job.problem = Problem("cancelled", "The job was cancelled.")
+        return job
+
+    def forget(self, job: Job) -> None:
+        """Drop a job and its files."""
+        self._jobs.pop(job.id, None)
+        self._storage.remove(job.folder)
+
+    def expire(self) -> None:
+        """Drop jobs that were over long ago."""
+        oldest = time.time() - self._limits.kept_seconds
+        for job in self.all():
+            if job.over and (job.ended or job.started) < oldest:
+                self.forget(job)
+
+    def _make_room(self) -> None:
+        over = [job for job in self.all() if job.over]
+        for job in over[: max(0, len(self) - self._limits.kept_jobs + 1)]:
+            self.forget(job)
+
+    async def close(self, seconds: float) -> None:
+        """Take no more jobs, give those that run some time, then stop them."""
+        self._closed = True
+        tasks = [job.task for job in self.unfinished if job.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+        await asyncio.gather(*(self.cancel(job.id) for job in self.unfinished))
+
+
+async def _settled(task: Awaitable[None]) -> None:
+    await asyncio.wait([asyncio.ensure_future(task)])

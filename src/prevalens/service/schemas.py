@@ -1,0 +1,256 @@
+"""What clients send and get, as types: the same for checks and for the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+__all__ = [
+    "Column",
+    "ErrorAnswer",
+    "HealthAnswer",
+    "JobAnswer",
+    "JobsAnswer",
+    "ModelAnswer",
+    "ModelsAnswer",
+    "NoBody",
+    "QuantifyAnswer",
+    "QuantifyBody",
+    "QuantifyForm",
+    "TrainBody",
+    "UploadAnswer",
+    "UploadsAnswer",
+    "first_error",
+]
+
+Identifier = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", description="As an upload gave it.")]
+ColumnName = Annotated[str, Field(min_length=1, max_length=1000)]
+Cell = str | float | int | bool | None
+Frequency = Literal["D", "W", "M", "Q", "Y"]
+
+
+class _Strict(BaseModel):
+    # A misspelt field must not be taken for one that was left out.
+    model_config = ConfigDict(extra="forbid")
+
+
+class NoBody(_Strict):
+    """Nothing to say: an empty object."""
+
+
+class QuantifyBody(_Strict):
+    """Items whose label mix is asked for: texts, rows or uploads."""
+
+    texts: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="The items of a model for texts."
+    )
+    rows: Annotated[list[dict[str, Cell]], Field(min_length=1)] | None = Field(
+        None, description="The items, column by name."
+    )
+    uploads: Annotated[list[Identifier], Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Files that were uploaded before."
+    )
+    groups: Annotated[list[str], Field(min_length=1)] | None = Field(
+        None, description="For each text or row the name of its batch."
+    )
+    columns: dict[ColumnName, ColumnName] = Field(
+        default_factory=dict,
+        description="For columns the model asks for: what they are called in these items.",
+    )
+    by: ColumnName | None = Field(None, description="Column that names each item's batch.")
+    by_time: ColumnName | None = Field(None, description="Column with each item's date or time.")
+    freq: Frequency = Field("M", description="Length of a period of time: day, week, month, ...")
+    interval: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        0.9, description="Coverage of the intervals; null for none."
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> QuantifyBody:
+        if sum(one is not None for one in (self.texts, self.rows, self.uploads)) != 1:
+            raise ValueError("give exactly one of texts, rows and uploads")
+        if sum(one is not None for one in (self.groups, self.by, self.by_time)) > 1:
+            raise ValueError("give at most one of groups, by and by_time")
+        if self.groups is not None and self.uploads is not None:
+            raise ValueError("groups go with texts or rows; for uploads name a column in by")
+        return self
+
+
+class QuantifyForm(_Strict):
+    """Files whose label mix is asked for; the part `file` may come several times."""
+
+    file: Annotated[str, Field(json_schema_extra={"format": "binary"})]
+    columns: str = Field(
+        "",
+        description="As in JSON, written as text: a JSON object.",
+        max_length=100_000,
+    )
+    by: str = Field("", description="Column that names each item's batch.")
+    by_time: str = Field("", description="Column with each item's date or time.")
+    freq: Frequency = "M"
+    interval: str = Field(
+        "0.9", description="Coverage of the intervals; empty for none.", pattern=r"^(0?\.\d+)?$"
+    )
+
+
+class TrainBody(_Strict):
+    """A labelled file and what its columns mean."""
+
+    upload: Identifier
+    name: str = Field(
+        "",
+        max_length=60,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^$",
+        description="Name of the new model; made from the file's name if empty.",
+    )
+    text: ColumnName | None = Field(None, description="Column with texts.")
+    features: list[ColumnName] | None = Field(
+        None, description="Columns with numbers or categories, instead of texts."
+    )
+    labels: list[ColumnName] | None = Field(None, description="Columns with 0 and 1.")
+    tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
+    sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
+        ",", description="What stands between tags."
+    )
+    id: ColumnName | None = Field(None, description="Column that names items; not learned from.")
+    method: str = Field(
+        "auto", max_length=200, description="`auto`, or an expression such as lr+pacc."
+    )
+    time_budget: Annotated[float, Field(ge=1, le=86400)] = Field(
+        300.0, description="Seconds the choice of a method may take."
+    )
+
+
+class ErrorContent(BaseModel):
+    """What is wrong."""
+
+    code: str
+    message: str
+
+
+class ErrorAnswer(BaseModel):
+    """The form of every error."""
+
+    error: ErrorContent
+
+
+class HealthAnswer(BaseModel):
+    """The server is there."""
+
+    status: Literal["ok"]
+    version: str
+
+
+class ModelAnswer(BaseModel):
+    """A model and what it needs."""
+
+    name: str
+    origin: Literal["given", "trained"]
+    labels: list[str]
+    training: dict[str, float]
+    n_items: int
+    method: str
+    kind: str
+    columns: list[str]
+    summary: dict[str, Any]
+
+
+class ModelsAnswer(BaseModel):
+    """All models."""
+
+    models: list[ModelAnswer]
+
+
+class Column(BaseModel):
+    """A column of a file and what it seems to hold."""
+
+    name: str
+    kind: Literal["text", "binary", "number", "time", "tags", "category", "empty"]
+    separator: str | None
+
+
+class UploadAnswer(BaseModel):
+    """An uploaded file: its columns and first rows."""
+
+    id: str
+    name: str
+    bytes: int
+    columns: list[Column]
+    rows: list[list[Any]]
+    complete: bool
+
+
+class UploadsAnswer(BaseModel):
+    """Uploaded files."""
+
+    uploads: list[UploadAnswer]
+
+
+class JobAnswer(BaseModel):
+    """A job and how far it is."""
+
+    id: str
+    kind: Literal["train", "quantify", "demo"]
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    stage: str
+    share: float | None
+    seconds: float
+    result: dict[str, Any] | None
+    error: ErrorContent | None
+
+
+class JobsAnswer(BaseModel):
+    """All jobs."""
+
+    jobs: list[JobAnswer]
+
+
+class Group(BaseModel):
+    """A batch."""
+
+    name: str
+    n_items: int
+
+
+class Row(BaseModel):
+    """The estimate of one label in one batch."""
+
+    group: str
+    label: str
+    n_items: int
+    prevalence: float
+    lower: float | None
+    upper: float | None
+    training: float
+
+
+class Warned(BaseModel):
+    """What to know before trusting a number."""
+
+    text: str
+    level: str
+    batch: str
+
+
+class QuantifyAnswer(BaseModel):
+    """Estimated prevalences."""
+
+    model: str
+    n_items: int
+    level: float | None
+    labels: list[str]
+    training: dict[str, float]
+    ordered: bool
+    groups: list[Group]
+    rows: list[Row]
+    warnings: list[Warned]
+    command: str | None
+
+
+def first_error(error: ValidationError) -> str:
+    """The first thing that is wrong, as a sentence."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in found["loc"])[:200]
+    what = found["msg"].removeprefix("Value error, ")
+    sentence = f"{place}: {what}" if place else what
+    return sentence[:1].upper() + sentence[1:].rstrip(".") + "."

@@ -1,0 +1,140 @@
+"""Running the server: listen, tell where, stop gently."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from prevalens.errors import InputError
+from prevalens.service.app import create_app
+from prevalens.service.settings import Settings
+from prevalens.service.state import State
+
+__all__ = ["serve", "server_for"]
+
+#: Time to send the head of a request.
+_HEAD_SECONDS = 15.0
+
+
+class _ImpatientProtocol(H11Protocol):
+    """HTTP that also closes connections on which no complete request head arrives.
+
+    Without it, a client that sends one letter per minute would hold its connection for ever.
+    """
+
+    _patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._patience is None:
+            self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        # From here on the server's own time for idle connections counts.
+        self._stop_waiting()
+
+    def _wait_for_head(self) -> None:
+        self._patience = self.loop.call_later(_HEAD_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _give_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def server_for(state: State) -> uvicorn.Server:
+    """A uvicorn server for a state."""
+    limits = state.limits
+    config = uvicorn.Config(
+        create_app(state=state),
+        http=_ImpatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        server_header=False,
+        # The Guard looks at the Host header itself; nothing in front is trusted to say otherwise.
+        proxy_headers=False,
+        limit_concurrency=limits.connections,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=max(1, int(limits.grace_seconds)),
+        h11_max_incomplete_event_size=32 * 1024,
+    )
+    return uvicorn.Server(config)
+
+
+def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted.
+
+    Parameters
+    ----------
+    settings : Settings
+    ready : callable
+        Is given the address to open, as soon as the server answers.
+    """
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(State(settings), ready))
+
+
+async def _serve(state: State, ready: Callable[[str], None]) -> None:
+    listening = _listen(state.settings)
+    try:
+        await state.start()
+        server = server_for(state)
+        telling = asyncio.create_task(_tell(server, _address(state.settings, listening), ready))
+        await server.serve(sockets=[listening])
+        telling.cancel()
+    finally:
+        await state.close()
+        listening.close()
+
+
+def _listen(settings: Settings) -> socket.socket:
+    """Take the port first: a sentence if somebody else has it."""
+    try:
+        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((settings.host, settings.port))
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"Cannot listen on {settings.host} port {settings.port}: {error}; choose another with "
+            "--port, or 0 for a free one."
+        ) from error
+    return listening
+
+
+def _address(settings: Settings, listening: socket.socket) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    shown = f"[{host}]" if ":" in host else host
+    # In the fragment, which browsers keep to themselves.
+    secret = f"#token={quote(settings.token, safe='')}" if settings.token else ""
+    return f"http://{shown}:{listening.getsockname()[1]}/{secret}"
+
+
+async def _tell(server: uvicorn.Server, address: str, ready: Callable[[str], None]) -> None:
+    while not server.started:
+        await asyncio.sleep(0.02)
+    ready(address)

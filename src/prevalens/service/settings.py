@@ -1,0 +1,150 @@
+"""What the person who starts the server decides: address, models and limits."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prevalens.errors import InputError
+
+__all__ = ["Limits", "Settings", "is_loopback", "parse_size"]
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]?)B?", re.IGNORECASE)
+#: A token that is shorter could be guessed.
+MIN_TOKEN = 16
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one client may ask for.
+
+    Parameters
+    ----------
+    upload_bytes : int
+        Size of one request's body.
+    unpacked_bytes : int
+        Size of a compressed file when unpacked.
+    stored_bytes : int
+        All uploads kept at one time.
+    files : int
+        Files in one request.
+    rows, columns : int
+        Size of a table.
+    quantify_seconds, train_seconds : float
+        Work on one request or job.
+    stall_seconds : float
+        Silence of a client in the middle of a request.
+    body_seconds : float
+        Time to send a body.
+    workers : int
+        Estimates worked on at one time.
+    trainings : int
+        Models trained at one time.
+    waiting : int
+        Requests and jobs that may wait for a worker.
+    connections : int
+        Open connections.
+    kept_jobs, kept_models : int
+        Finished jobs and models trained here that are kept.
+    kept_seconds : float
+        How long uploads and finished jobs are kept.
+    grace_seconds : float
+        What running work gets when the server is stopped.
+    worker_bytes : int, optional
+        Memory of one worker; None for no limit.
+    """
+
+    upload_bytes: int = 500 * 10**6
+    unpacked_bytes: int = 2 * 10**9
+    stored_bytes: int = 4 * 10**9
+    files: int = 200
+    rows: int = 2_000_000
+    columns: int = 5_000
+    quantify_seconds: float = 300.0
+    train_seconds: float = 3600.0
+    stall_seconds: float = 20.0
+    body_seconds: float = 900.0
+    workers: int = field(default_factory=lambda: min(2, os.cpu_count() or 1))
+    trainings: int = 1
+    waiting: int = 64
+    connections: int = 200
+    kept_jobs: int = 50
+    kept_models: int = 20
+    kept_seconds: float = 3600.0
+    grace_seconds: float = 10.0
+    worker_bytes: int | None = 8 * 10**9
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Address, secret, models and limits of one server.
+
+    Parameters
+    ----------
+    host, port : str, int
+        Where to listen; port 0 takes a free one.
+    token : str, optional
+        What every request has to show. On other addresses than loopback one is made if none is
+        given.
+    hosts : tuple of str
+        Names, beside ``localhost`` and addresses, under which the server may be asked.
+    models : tuple of Path
+        Model files, or folders of them.
+    keep : Path, optional
+        Folder for models trained here; without it they live as long as the server.
+    limits : Limits
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8321
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    models: tuple[Path, ...] = ()
+    keep: Path | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def checked(self) -> Settings:
+        """The same settings with a token where one is needed; a sentence if one is too short."""
+        if self.token is not None and len(self.token) < MIN_TOKEN:
+            raise InputError(
+                f"A token needs at least {MIN_TOKEN} characters; this one has {len(self.token)}."
+            )
+        if self.token is None and not is_loopback(self.host):
+            return Settings(**{**vars(self), "token": secrets.token_urlsafe(24)})
+        return self
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes from words such as ``500MB``.
+
+    Examples
+    --------
+    >>> parse_size("500MB"), parse_size("2g"), parse_size("1024")
+    (500000000, 2000000000, 1024)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    if size < 1:
+        raise InputError(f"{text!r} is not a size; write for example 500MB or 2GB.")
+    return size

@@ -1,0 +1,98 @@
+// The first step, second half: a model from a labelled file, or from the demo data.
+
+import { post, upload } from "./client.js";
+import { calm, complain, find, options, show } from "./dom.js";
+import { droppable, likely, names, pairs, previewTable, ticked, ticks } from "./preview.js";
+import { follow, sending } from "./progress.js";
+
+let file = null;
+
+export function setUpTraining({ onModel, onDemo }) {
+  find("train-open").addEventListener("click", () => open(find("training").hidden));
+  droppable(find("train-drop"), find("train-file"), ([first]) => take(first));
+  for (const id of ["train-from", "train-where", "train-text", "train-tags"]) find(id).addEventListener("change", arrange);
+  find("train-start").addEventListener("click", () => train(onModel));
+  find("demo").addEventListener("click", () => demo(onDemo));
+}
+
+export function open(visible) {
+  show(find("training"), visible);
+  find("train-open").setAttribute("aria-expanded", String(visible));
+}
+
+async function take(chosen) {
+  calm();
+  const place = find("train-progress");
+  try {
+    [file] = await upload([chosen], sending(place, `Sending ${chosen.name}`));
+    fillForm();
+  } catch (error) {
+    complain(error);
+  } finally {
+    show(place, false);
+  }
+}
+
+function fillForm() {
+  const binary = names(file, "binary");
+  const hasText = names(file, "text").length > 0;
+  find("train-preview").replaceChildren(previewTable(file));
+  find("train-from").value = hasText ? "text" : "features";
+  find("train-where").value = binary.length || !names(file, "tags").length ? "labels" : "tags";
+  options(find("train-text"), pairs(names(file)), likely(file, "text", "text"));
+  options(find("train-tags"), pairs(names(file)), likely(file, "tags", "tags", "category"));
+  find("train-sep").value = file.columns.find((column) => column.name === find("train-tags").value).separator ?? ",";
+  ticks(find("train-labels"), names(file), binary);
+  ticks(find("train-features"), names(file), names(file, "number", "category").filter((name) => !binary.includes(name)));
+  show(find("train-form"), true);
+  arrange();
+}
+
+function arrange() {
+  const [fromText, inTags] = [find("train-from").value === "text", find("train-where").value === "tags"];
+  show(find("train-text-label"), fromText);
+  show(find("train-features"), !fromText);
+  show(find("train-tags-label"), inTags);
+  show(find("train-sep-label"), inTags);
+  show(find("train-labels"), !inTags);
+}
+
+function request() {
+  const [fromText, inTags] = [find("train-from").value === "text", find("train-where").value === "tags"];
+  const body = {
+    upload: file.id, name: find("train-name").value.trim(), method: find("train-method").value.trim() || "auto",
+    time_budget: Number(find("train-budget").value) || 120,
+  };
+  if (fromText) body.text = find("train-text").value;
+  else body.features = ticked(find("train-features"));
+  if (inTags) Object.assign(body, { tags: find("train-tags").value, sep: find("train-sep").value });
+  else body.labels = ticked(find("train-labels"));
+  return body;
+}
+
+async function train(onModel) {
+  await working(find("train-start"), async () => {
+    const job = await follow(find("train-progress"), await post("/v1/models", request()), "Training");
+    open(false);
+    await onModel(job.result.model);
+  });
+}
+
+async function demo(onDemo) {
+  await working(find("demo"), async () => {
+    const job = await follow(find("train-progress"), await post("/v1/demo", {}), "Preparing the demo");
+    await onDemo(job.result);
+  });
+}
+
+async function working(button, work) {
+  calm();
+  button.disabled = true;
+  try {
+    await work();
+  } catch (error) {
+    complain(error);
+  } finally {
+    button.disabled = false;
+  }
+}

@@ -1,0 +1,138 @@
+"""What workers do: look at files, train, and hand on to `estimating`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from prevalens.datasets.ticket_files import SEPARATOR, write_tickets
+from prevalens.datasets.tickets import tickets
+from prevalens.errors import PrevalensWarning
+from prevalens.inputs import Reading, Table
+from prevalens.model import Model
+from prevalens.service.estimating import estimate
+from prevalens.service.previewing import preview
+from prevalens.service.screening import opened
+from prevalens.workflow import Step, fit_files
+from prevalens.workflow.progress import Progress
+
+__all__ = ["TASKS", "Report"]
+
+Task = Mapping[str, Any]
+
+#: Models a worker keeps at hand.
+_AT_HAND = 4
+#: A method that is quick and good enough for a first look.
+_DEMO = {"text": "text", "tags": "tags", "sep": SEPARATOR, "method": "lr+pacc"}
+
+
+class Report(Protocol):
+    """Is told how far the work is."""
+
+    def __call__(self, stage: str, share: float | None = None) -> None:
+        """Take in a stage, and the share that is done, if known."""
+
+
+@dataclass(frozen=True)
+class _ClientReading(Reading):
+    """Opens a file of a client, within the limits and under the client's name for it."""
+
+    name: str = ""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+    def open(self, path: str | Path) -> Table:
+        return opened(Path(path), self.name, self.limits)
+
+
+@lru_cache(maxsize=_AT_HAND)
+def _loaded(path: str) -> Model:
+    return Model.load(path)
+
+
+def _told(report: Report) -> Progress:
+    """A progress that speaks the workflow's language and is heard in ours."""
+
+    def progress(step: Step) -> None:
+        share = min(1.0, step.done / step.total) if step.total else None
+        items = f" {step.n_items:,} items" if step.n_items else ""
+        report(f"{step.stage}{items}", share)
+
+    return progress
+
+
+def _about(model: Model) -> dict[str, Any]:
+    """What clients are told of a model."""
+    summary = model.summary.to_dict()
+    named = model.columns if model.columns is not None else ("text",)
+    return {
+        "labels": list(model.labels),
+        "training": dict(zip(model.labels, model.prevalence.tolist(), strict=True)),
+        "n_items": summary.pop("n_items"),
+        "method": summary.pop("method"),
+        "kind": summary.pop("kind"),
+        "columns": list(named),
+        "summary": {**summary, "created": model.provenance.get("created")},
+    }
+
+
+def _describe(task: Task, report: Report) -> dict[str, Any]:
+    report("reading the model")
+    return _about(_loaded(task["model"]))
+
+
+def _preview(task: Task, report: Report) -> dict[str, Any]:
+    report("reading")
+    return preview(opened(Path(task["path"]), task["name"], task["limits"]))
+
+
+def _train(task: Task, report: Report) -> dict[str, Any]:
+    names = ("text", "features", "labels", "tags", "sep", "id", "method", "time_budget")
+    asked: dict[str, Any] = {name: task[name] for name in names if task.get(name) is not None}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PrevalensWarning)
+        model = fit_files(
+            task["path"],
+            **asked,
+            reading=_ClientReading(name=task["source"], limits=task["limits"]),
+            progress=_told(report),
+        )
+    report("saving")
+    model.save(task["output"])
+    about = _about(model)
+    said = (str(one.message) for one in caught if issubclass(one.category, PrevalensWarning))
+    about["summary"]["warnings"] = list(dict.fromkeys([*about["summary"]["warnings"], *said]))
+    return about
+
+
+def _demo(task: Task, report: Report) -> dict[str, Any]:
+    """Write the built-in tickets as files; train on the labelled ones unless that was done."""
+    report("writing tickets")
+    folder = Path(task["folder"]) / "tickets"
+    write_tickets(tickets(), folder)
+    months = sorted((folder / "months").iterdir())
+    about = None
+    if task["train"]:
+        train = folder / "train.csv"
+        about = _train({**task, **_DEMO, "path": str(train), "source": train.name}, report)
+    files = [
+        {"path": str(path), "preview": preview(opened(path, path.name, task["limits"]))}
+        for path in months
+    ]
+    return {"about": about, "files": files}
+
+
+def _quantify(task: Task, report: Report) -> dict[str, Any]:
+    return estimate(_loaded(task["model"]), task, _told(report))
+
+
+TASKS: Mapping[str, Callable[[Task, Report], dict[str, Any]]] = {
+    "demo": _demo,
+    "describe": _describe,
+    "preview": _preview,
+    "quantify": _quantify,
+    "train": _train,
+}
