@@ -329,5 +329,5 @@ def _provenance(report: BatchReport) -> Section:
     )
     if not lines:
         return Section("How the numbers were made", (words,))
-    grid = Grid("Provenance", "", ((Heading("", words=True),),), (Group(lines),))
+    grid = Grid("Provenance", "what", ((Heading("value", words=True),),), (Group(lines),))
     return Section("How the numbers were made", (words, grid))

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.charts import Dots, Line, Lines, draw, frame, table
 from prevalens.metrics import SHIFT_NAMES, ae, shift, shift_bins
 
 __all__ = ["COUNTED", "ESTIMATE", "TRAINING", "Error", "LabelTrust", "Trial", "TrustReport"]
@@ -230,6 +231,38 @@ class TrustReport:
             )
             for j, label in enumerate(self.labels)
         ]
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """One row per label, as a pandas or polars frame."""
+        rows = self.by_label()
+        columns: dict[str, list[Any]] = {
+            name: [getattr(row, name) for row in rows]
+            for name in ("label", "positives", "error", "n_moved", "coverage")
+        }
+        for name in self.compared:
+            columns[f"moved: {name}"] = [row.moved[name] for row in rows]
+        return frame(columns, backend)
+
+    def lines(self, n_bins: int = 12) -> Lines:
+        """Mean error by shift, a line for each of the compared."""
+        edges = np.linspace(self.shifts.min(), self.shifts.max(), n_bins + 1)
+        bins = np.clip(np.searchsorted(edges, self.shifts, side="right") - 1, 0, n_bins - 1)
+        there = np.unique(bins)
+        places = [float(self.shifts[bins == one].mean()) for one in there]
+        lines = [
+            Line(name, np.array([self.errors(name)[bins == one].mean() for one in there]))
+            for name in self.compared
+        ]
+        return Lines(places, lines, x_axis="shift since training", y_axis="mean absolute error")
+
+    def plot(self, backend: str = "matplotlib", *, ax: Any = None) -> Any:
+        """Draw mean errors by shift in matplotlib or altair."""
+        return draw(self.lines(), backend, ax=ax)
+
+    def _repr_html_(self) -> str:
+        rows = self.by_label()
+        errors = np.array([row.error for row in rows])
+        return table(Dots(self.labels, errors, axis="mean absolute error", title=self.method))
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, as JSON takes them."""

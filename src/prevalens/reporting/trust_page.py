@@ -14,15 +14,22 @@ from prevalens.reporting.plots import diagonal, error_against_shift
 from prevalens.reporting.trust_data import Error, TrustReport
 from prevalens.reporting.trust_verdict import verdict
 
-__all__ = ["error_grid", "label_grid", "trust_page", "trust_sections"]
+__all__ = ["error_grid", "label_grid", "protocol_words", "trust_page", "trust_sections"]
 
+#: Name for users, and what it does, by the protocol's own name.
 _PROTOCOLS = {
-    "ml-app": "one label at a time is steered from 0 to 100 % (ML-APP)",
-    "natural": "drawn evenly: no shift but that of chance (uniform)",
-    "label-tilt": "the odds of all labels move at once (tilt)",
-    "labelset-weights": "whole label sets are weighted (labelset)",
-    "covariate-tilt": "the features move and the labels follow (covariate)",
+    "ml-app": ("ml-app", "one label at a time is steered from 0 to 100 %"),
+    "natural": ("uniform", "drawn evenly, no shift but that of chance"),
+    "label-tilt": ("tilt", "the odds of all labels move at once"),
+    "labelset-weights": ("labelset", "whole label sets are weighted"),
+    "covariate-tilt": ("covariate", "the features move and the labels follow"),
 }
+
+
+def protocol_words(name: str, *, short: bool = False) -> str:
+    """What a protocol does, or only what users call it."""
+    called, does = _PROTOCOLS.get(name, (name, ""))
+    return called if short or not does else f"{called}: {does}"
 
 
 def trust_page(report: TrustReport) -> str:
@@ -62,7 +69,7 @@ def _by_shift(report: TrustReport) -> Section:
 
 
 def _by_protocol(report: TrustReport) -> Section:
-    rows = {_PROTOCOLS.get(name, name): own for name, own in report.by_protocol().items()}
+    rows = {protocol_words(name): own for name, own in report.by_protocol().items()}
     grid = error_grid("Mean absolute error by kind of shift", "samples", rows, report.compared)
     pairs = {
         name: (
@@ -99,7 +106,7 @@ def _line(row: str, errors: Mapping[str, Error], names: Sequence[str]) -> Line:
 def _intervals(report: TrustReport) -> Section:
     lines = tuple(
         Line(
-            _PROTOCOLS.get(name, name),
+            protocol_words(name),
             (Entry(percent(share)), Entry(f"{100 * width:.1f}"), Entry(count(n))),
         )
         for name, (share, width, n) in report.coverage().items()
@@ -164,5 +171,7 @@ def _provenance(report: TrustReport) -> Section:
     lines = tuple(Line(name, (Entry(value),)) for name, value in report.provenance.items())
     parts: list[Part] = [words, *report.notices]
     if lines:
-        parts.append(Grid("Provenance", "", ((Heading("", words=True),),), (Group(lines),)))
+        parts.append(
+            Grid("Provenance", "what", ((Heading("value", words=True),),), (Group(lines),))
+        )
     return Section("How this was measured", tuple(parts))

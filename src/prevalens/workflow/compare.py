@@ -1,0 +1,264 @@
+"""Compare methods on labelled items, in cross-validation over a mix of shifts."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens._version import __version__
+from prevalens.collection import label_matrix
+from prevalens.errors import InputError, PrevalensError, PrevalensWarning
+from prevalens.inputs import Reading
+from prevalens.metrics import ae
+from prevalens.model.items import preparation_for, training_items
+from prevalens.model.model import quantifier_of
+from prevalens.preparation import GivenPreparation, Preparation
+from prevalens.protocols import Protocol
+from prevalens.reporting.trust_leaderboard import Leaderboard
+from prevalens.samples import Samples
+from prevalens.splits import stratified_folds
+from prevalens.validation import check_int, check_same_length, take_items
+from prevalens.workflow.evaluate import DEFAULT_PROTOCOLS
+from prevalens.workflow.labelled import read_labelled
+from prevalens.workflow.progress import Cancelled, Progress, Watch
+from prevalens.workflow.shifts import protocols_of, sample_size
+
+__all__ = ["DEFAULT_METHODS", "compare_files", "compare_methods"]
+
+#: From the answer that needs no items, over counting, to corrections label by label and jointly.
+DEFAULT_METHODS = (
+    "naive",
+    "lr+cc",
+    "lr+pcc",
+    "lr+pacc",
+    "lr+sld",
+    "lr+rq(pcc,ridge)",
+    "stack(lr)+rq(pcc,ridge)",
+)
+
+
+def compare_files(
+    paths: str | Path | Iterable[str | Path],
+    methods: str | Sequence[str] = DEFAULT_METHODS,
+    *,
+    text: str | None = None,
+    features: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+    tags: str | None = None,
+    sep: str = ",",
+    id: str | None = None,
+    min_positives: int = 5,
+    reading: Reading | None = None,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+    **settings: Any,
+) -> Leaderboard:
+    """Compare methods on labelled items in files.
+
+    Parameters
+    ----------
+    paths : path, pattern or folder, or several
+    methods : str or sequence of str
+        Expressions; in one str divided by semicolons.
+    text, features, labels, tags, sep, id, reading, progress, cancelled
+        As in `fit_files`.
+    min_positives : int
+        Labels with fewer positive items take no part.
+    **settings
+        As in `compare_methods`.
+    """
+    watch = Watch(progress, cancelled)
+    found = read_labelled(
+        paths,
+        text=text,
+        features=features,
+        labels=labels,
+        tags=tags,
+        sep=sep,
+        leave_out=() if id is None else (id,),
+        reading=reading,
+        watch=watch,
+    )
+    kept = np.flatnonzero(found.Y.sum(axis=0, dtype=np.int64) >= min_positives)
+    if not kept.size:
+        raise InputError(f"No label has {min_positives} positive items in {found.items.source}.")
+    preparation = preparation_for(found.items, found.columns, found.text is not None)
+    files = ", ".join(one["name"] for one in found.source["files"])
+    return compare_methods(
+        training_items(found.items, preparation, found.columns),
+        found.Y[:, kept],
+        methods,
+        preparation=preparation,
+        progress=progress,
+        cancelled=cancelled,
+        source={"labelled items": files},
+        **settings,
+    )
+
+
+def compare_methods(
+    items: Any,
+    Y: Any,
+    methods: str | Sequence[Any] = DEFAULT_METHODS,
+    *,
+    preparation: Any = None,
+    folds: int = 5,
+    protocols: str | Sequence[str] = DEFAULT_PROTOCOLS,
+    size: int | None = None,
+    n_samples: int = 300,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+    source: Mapping[str, str] | None = None,
+) -> Leaderboard:
+    """Compare methods in cross-validation.
+
+    Parameters
+    ----------
+    items : texts, columns, data frame or matrix, one row per item
+    Y : 0/1 matrix, data frame or list of label sets, one row per item
+    methods : str or sequence of str
+        Expressions such as ``"lr+cc;lr+pacc"``; ``auto`` is what `Quantifier()` does.
+    preparation : transformer, optional
+        Of scikit-learn; chosen by the items if left out. Fitted once on all items, without
+        labels.
+    folds : int
+    protocols : str or sequence of str
+        Kinds of shift; every one counts the same.
+    size : int, optional
+        Items per sample: 100, or a third of a fold if that is less.
+    n_samples : int
+        Samples per fold and protocol.
+    seed : int
+    progress, cancelled : callable, optional
+        As in `fit_files`.
+    source : mapping of str to str, optional
+        Where the items came from, for the record.
+
+    Notes
+    -----
+    Trains ``len(methods) * folds`` quantifiers. A method that cannot be trained is reported and
+    left out; an error is raised only if none can.
+
+    Examples
+    --------
+    >>> from prevalens.datasets.tickets import tickets
+    >>> data = tickets(400, 10, months=1)
+    >>> found = compare_methods(data.train.X, data.train.Y, "naive;lr+pacc", folds=2, n_samples=50)
+    >>> found.best
+    'lr+pacc'
+    """
+    names = _names(methods)
+    Y, _ = label_matrix(Y, None)
+    of_item = stratified_folds(Y, check_int(folds, "folds", minimum=2), seed=seed)
+    size = sample_size(int(np.bincount(of_item).min()), size)
+    chosen = protocols_of(protocols, size=size, n_samples=n_samples)
+    watch = Watch(progress, cancelled)
+    watch.step("preparing", 0, len(names) * folds, len(Y))
+    X = _prepared(items, preparation)
+    check_same_length(X.shape[0], "The items", len(Y), "Y")
+    race = _Race(names, chosen, folds)
+    for fold in range(folds):
+        inside = of_item == fold
+        pool = _Fold(take_items(X, ~inside), Y[~inside], take_items(X, inside), Y[inside])
+        samples = pool.samples(chosen, seed, fold)
+        for number, name in enumerate(names):
+            watch.step(name, fold * len(names) + number, len(names) * folds, len(Y))
+            race.run(number, fold, pool, samples)
+    return race.result(
+        n_items=len(Y),
+        n_labels=Y.shape[1],
+        size=size,
+        provenance={
+            **(source or {}),
+            "folds": str(folds),
+            "samples": f"{n_samples} per fold and kind of shift",
+            "seed": str(seed),
+            "prevalens": __version__,
+        },
+    )
+
+
+def _names(methods: str | Sequence[Any]) -> list[str]:
+    given = methods.split(";") if isinstance(methods, str) else methods
+    names = list(dict.fromkeys(str(name).strip() for name in given if str(name).strip()))
+    if not names:
+        raise InputError("Name at least one method, such as lr+pacc; several with ; between them.")
+    for name in names:
+        quantifier_of(name)
+    return names
+
+
+def _prepared(items: Any, given: Any) -> Any:
+    if given is None:
+        given = preparation_for(items, None, False)
+        items = training_items(items, given, None)
+    chosen = given if isinstance(given, Preparation) else GivenPreparation(given)
+    return chosen.fit_transform(items)
+
+
+class _Fold:
+    """Items to train on, and items to draw samples from."""
+
+    def __init__(
+        self, X: Any, Y: npt.NDArray[np.int8], pool_X: Any, pool_Y: npt.NDArray[np.int8]
+    ) -> None:
+        self.X, self.Y, self.pool_X, self.pool_Y = X, Y, pool_X, pool_Y
+
+    def samples(self, protocols: Mapping[str, Protocol], seed: int, fold: int) -> list[Samples]:
+        return [
+            protocol.with_items(self.pool_X).draw(
+                self.pool_Y, np.random.default_rng([seed, fold, number])
+            )
+            for number, protocol in enumerate(protocols.values())
+        ]
+
+
+class _Race:
+    """Errors and times of methods, filled in fold by fold."""
+
+    def __init__(self, names: list[str], protocols: Mapping[str, Protocol], folds: int) -> None:
+        self.names = names
+        self.protocols = tuple(protocol.name for protocol in protocols.values())
+        self.errors = np.full((len(names), folds, len(protocols)), np.nan)
+        self.seconds = np.zeros((len(names), folds))
+        self.failures: dict[str, str] = {}
+
+    def run(self, number: int, fold: int, pool: _Fold, samples: Sequence[Samples]) -> None:
+        """Train a method on a fold and note its errors, or why it failed."""
+        name = self.names[number]
+        if name in self.failures:
+            return
+        start = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrevalensWarning)
+                quantifier = quantifier_of(name).fit(pool.X, pool.Y)
+                scores = quantifier.score(pool.pool_X)
+        except PrevalensError as error:
+            self.failures[name] = str(error)
+            return
+        for j, one in enumerate(samples):
+            estimated = quantifier.aggregator_.aggregate(scores, one)
+            self.errors[number, fold, j] = ae(one.mean(pool.pool_Y), estimated).mean()
+        self.seconds[number, fold] = time.perf_counter() - start
+
+    def result(self, **more: Any) -> Leaderboard:
+        kept = [i for i, name in enumerate(self.names) if name not in self.failures]
+        if not kept:
+            name, why = next(iter(self.failures.items()))
+            raise InputError(f"No method could be trained; {name}: {why}")
+        return Leaderboard(
+            methods=tuple(self.names[i] for i in kept),
+            protocols=self.protocols,
+            errors=self.errors[kept],
+            seconds=self.seconds[kept],
+            failures=self.failures,
+            **more,
+        )
