@@ -23,7 +23,7 @@ from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.expression import Method, expression_of, to_text
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.uncertainty import Bootstrap, warn_of_misfit
+from prevalens.uncertainty import plain_intervals, warn_of_misfit
 from prevalens.validation import (
     InputError,
     check_fraction,
@@ -50,6 +50,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     scheme : CrossFit or HoldOut, optional
         How labelled scores for the aggregator arise. Default: out-of-fold scores of five
         folds, then the classifier is fitted again on all items.
+    uncertainty : Bootstrap, optional
+        Prepares calibrated intervals while fitting (see `prevalens.uncertainty`), for aggregators
+        that have none of their own. Without it, ``quantify(X, interval=0.9)`` knows only the
+        noise of the batch's items, which is too little under shift.
 
     Attributes
     ----------
@@ -78,10 +82,18 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     ('lr+pcc', 'BC+BA')
     """
 
-    def __init__(self, classifier: Any = None, aggregator: Any = None, *, scheme: Any = None):
+    def __init__(
+        self,
+        classifier: Any = None,
+        aggregator: Any = None,
+        *,
+        scheme: Any = None,
+        uncertainty: Any = None,
+    ):
         self.classifier = classifier
         self.aggregator = aggregator
         self.scheme = scheme
+        self.uncertainty = uncertainty
 
     def fit(self, X: Any, Y: Any, *, labels: Any = None) -> Self:
         """Learn from labelled items.
@@ -99,9 +111,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         check_same_length(count_items(X), "X", Y.shape[0], "Y")
         self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
         self.n_labels_ = len(self.labels_)
+        self.uncertainty_: Any = None
         if classifier is None:
             self.classifier_: Any = None
-            self.aggregator_ = clone(aggregator).fit(Scores(X, "features"), Y)
+            self._fit_second(clone(aggregator), Scores(X, "features"), Y)
         else:
             self._fit_pair(classifier, clone(aggregator), X, Y)
         return self
@@ -110,14 +123,23 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self, classifier: Any, aggregator: Aggregator, X: Any, Y: npt.NDArray[np.int8]
     ) -> None:
         kind: Kind = aggregator.consumes
-        if aggregator.learns:
+        if aggregator.learns or self._prepares(aggregator):
             labelled = self.scheme_or_default().fit(classifier, X, Y, kind)
             self.classifier_ = labelled.classifier
-            self.aggregator_ = aggregator.fit(labelled.scores, Y[labelled.rows])
+            self._fit_second(aggregator, labelled.scores, Y[labelled.rows])
         else:
             self.classifier_ = train(classifier, X, Y)
             # Counting looks only at the number of labels; Y itself has the right form.
             self.aggregator_ = aggregator.fit(Scores(Y, kind), Y)
+
+    def _fit_second(self, aggregator: Aggregator, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+        self.aggregator_ = aggregator.fit(scores, Y)
+        if self._prepares(aggregator):
+            self.uncertainty_ = clone(self.uncertainty).fit(aggregator, scores, Y)
+
+    def _prepares(self, aggregator: Aggregator) -> bool:
+        """Whether intervals are prepared; not where the aggregator makes its own."""
+        return self.uncertainty is not None and not hasattr(aggregator, "intervals")
 
     def scheme_or_default(self) -> Any:
         """The scheme, or five-fold cross-fitting."""
@@ -238,8 +260,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         level = check_fraction(level, "interval")
         if hasattr(self.aggregator_, "intervals"):
             found: Intervals = self.aggregator_.intervals(scores, samples, level)
+        elif getattr(self, "uncertainty_", None) is not None:
+            found = self.uncertainty_.intervals(self.aggregator_, scores, samples, level)
         else:
-            found = Bootstrap().intervals(self.aggregator_, scores, samples, level)
+            found = plain_intervals(self.aggregator_, scores, samples, level)
         if found.p_value is not None:
             warn_of_misfit(found.p_value, names)
         return {name: value for name, value in vars(found).items() if value is not None}
