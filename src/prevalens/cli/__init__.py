@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from importlib import import_module
 
@@ -15,10 +17,15 @@ __all__ = ["main"]
 #: Name of each command and its one-line help, so that ``--help`` need not load them.
 COMMANDS = {
     "bench": "Run a plan of experiments, and go on where it was left.",
+    "compare": "Find the method that is closest on labelled files.",
     "datasets": "List, describe and check the datasets.",
-    "demo": "Train and evaluate on built-in data: a first look.",
+    "demo": "A story on built-in tickets: months that drift, with a report.",
+    "evaluate": "Ask whether a model can be trusted on data like this.",
+    "fit": "Learn from labelled files and keep the model in one file.",
+    "inspect": "Show what a model file holds.",
     "methods": "List the parts of methods and what they do.",
     "paper": "Run the paper's experiments and compare with its tables.",
+    "quantify": "Estimate how frequent each label is in batches of files.",
     "serve": "Open a local page, and answer programs over HTTP.",
 }
 
@@ -51,6 +58,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; a refusal is one sentence on standard error and exit code 2."""
+    # Asked to stop, it cleans up as it does after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = cli(prog_name="prevalens", standalone_mode=False)
     except PrevalensError as error:
@@ -59,6 +68,13 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; nothing can be said to him any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except MemoryError:
+        click.echo("prevalens: there is not enough memory for this.", err=True)
+        sys.exit(REFUSED)
     except (click.Abort, KeyboardInterrupt):
         click.echo("prevalens: interrupted.", err=True)
         sys.exit(130)

@@ -17,6 +17,7 @@ from prevalens.catalogue import parse
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.model.files import from_bytes, read_model, to_bytes, write_model
+from prevalens.model.intervals import interval_fields
 from prevalens.model.items import chunks_of, preparation_for, training_items
 from prevalens.model.provenance import provenance
 from prevalens.model.scoring import joined
@@ -221,7 +222,7 @@ class Model:
         """Estimate the prevalences of samples of items that have been scored."""
         names = list(range(len(samples)) if index is None else index)
         point = self.quantifier.aggregator_.aggregate(scores, samples)
-        fields = self.quantifier._interval_fields(scores, samples, interval, names)
+        fields = interval_fields(self.quantifier, scores, samples, point, interval, names)
         return PrevalenceEstimate(point, self.labels, index=names, level=interval, **fields)
 
     def save(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:

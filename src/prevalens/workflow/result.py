@@ -20,7 +20,7 @@ from prevalens.model import writing
 from prevalens.reporting.batch_data import Notice
 from prevalens.validation import check_choice
 
-__all__ = ["COLUMNS", "BatchResult"]
+__all__ = ["COLUMNS", "BatchResult", "check_ending", "safe_cell"]
 
 #: Columns of the long form.
 COLUMNS = ("group", "label", "n_items", "prevalence", "lower", "upper", "training")
@@ -124,10 +124,7 @@ class BatchResult:
 
     def to_bytes(self, ending: str) -> bytes:
         """The content of a file with that ending."""
-        if ending not in _ENDINGS:
-            raise InputError(
-                f"Results are written as {', '.join(_ENDINGS)}; got {ending or 'no ending'!r}."
-            )
+        check_ending(ending)
         if ending == ".json":
             return (json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n").encode()
         if ending == ".jsonl":
@@ -144,6 +141,15 @@ class BatchResult:
         for row in self._rows():
             writer.writerow({name: safe_cell(value) for name, value in row.items()})
         return text.getvalue().encode()
+
+
+def check_ending(name: str | Path) -> None:
+    """Refuse a file name whose ending says no format that results are written in."""
+    ending = Path(f"x{name}" if str(name).startswith(".") else name).suffix.lower()
+    if ending not in _ENDINGS:
+        raise InputError(
+            f"Results are written as {', '.join(_ENDINGS)}; {str(name)!r} ends in none of them."
+        )
 
 
 def safe_cell(value: Any) -> Any:

@@ -1,0 +1,101 @@
+"""`prevalens fit`: learn from labelled files, and keep the model."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from prevalens.cli.speaking import Duration, said_warnings, ticking_steps
+from prevalens.cli.steps import labelled_options, listed, reading_of
+from prevalens.model import Model
+from prevalens.model.writing import check_writable
+from prevalens.workflow import fit_files
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("train", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default="model.prevalens",
+    show_default=True,
+    help="Where the model goes.",
+)
+@click.option("--text", metavar="COL", help="The column of texts.")
+@click.option("--features", multiple=True, metavar="COL,...", help="The columns of features.")
+@labelled_options
+@click.option("--id", "identifier", metavar="COL", help="A column that is neither.")
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    help="auto, or an expression such as lr+pacc; see `prevalens methods`.",
+)
+@click.option("--time-budget", type=Duration(), help="For the choice of a method, such as 10m.")
+@click.option("--min-positives", type=int, help="Leave out labels with fewer positive items.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def command(
+    train: tuple[str, ...],
+    output: Path,
+    features: tuple[str, ...],
+    labels: tuple[str, ...],
+    delimiter: str | None,
+    encoding: str | None,
+    sheet: str | None,
+    identifier: str | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Learn from the labelled items in TRAIN and write a model.
+
+    TRAIN is one or several files (CSV, TSV, JSON lines, JSON, Parquet or Excel, also .gz), a
+    pattern, a folder, or - for standard input. Labels are columns of 0 and 1 (--labels) or one
+    column of tags (--tags). Without --text and --features, every other column is a feature.
+    """
+    check_writable(output)
+    start = time.perf_counter()
+    with said_warnings(), ticking_steps() as progress:
+        model = fit_files(
+            train,
+            features=listed(features),
+            labels=listed(labels),
+            id=identifier,
+            reading=reading_of(delimiter, encoding, sheet),
+            progress=progress,
+            **settings,
+        )
+    model.save(output)
+    for text in model.summary.warnings:
+        click.echo(f"prevalens: note: {text}", err=True)
+    if as_json:
+        click.echo(json.dumps({"model": str(output), **described(model)}, indent=1))
+    else:
+        _print(model, output, time.perf_counter() - start)
+
+
+def described(model: Model) -> dict[str, Any]:
+    """What a model is, as JSON takes it."""
+    prevalence = dict(zip(model.labels, model.prevalence.tolist(), strict=True))
+    return {
+        "labels": list(model.labels),
+        "prevalence": prevalence,
+        "columns": None if model.columns is None else list(model.columns),
+        "summary": model.summary.to_dict(),
+        "provenance": model.provenance,
+    }
+
+
+def _print(model: Model, output: Path, seconds: float) -> None:
+    summary = model.summary
+    click.echo(
+        f"Learnt {len(model.labels)} labels from {summary.n_items:,} items in {seconds:.1f} s: "
+        f"{summary.method}, {summary.preparation}."
+    )
+    click.echo(f"Model: {output}\nNext: prevalens quantify {output} BATCH...")

@@ -1,0 +1,78 @@
+"""`prevalens inspect`: what a model file holds, without running anything of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from prevalens.cli.fit import described
+from prevalens.model import Model
+
+__all__ = ["command"]
+
+_MOST_LABELS = 40
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--all", "everything", is_flag=True, help="Show all labels.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def command(model: Path, everything: bool, as_json: bool) -> None:
+    """Show what MODEL was trained on, and how; the fitted objects stay in the file."""
+    loaded = Model.load(model)
+    if as_json:
+        click.echo(json.dumps(described(loaded), indent=1, ensure_ascii=False))
+        return
+    console = Console(highlight=False)
+    facts = Table(box=None, show_header=False, padding=(0, 1))
+    for name, value in _facts(loaded).items():
+        facts.add_row(Text(name, style="bold"), Text(value))
+    console.print(facts)
+    console.print(_labels(loaded, len(loaded.labels) if everything else _MOST_LABELS))
+
+
+def _facts(model: Model) -> dict[str, str]:
+    summary, made = model.summary, model.provenance
+    versions = ", ".join(
+        f"{name} {made[name]}" for name in ("prevalens", "scikit-learn") if name in made
+    )
+    facts = {
+        "method": f"{summary.method} ({summary.group})",
+        "preparation": summary.preparation,
+        "reads": "arrays or texts" if model.columns is None else ", ".join(model.columns),
+        "training": f"{summary.n_items:,} items, {len(model.labels)} labels, "
+        f"{summary.cardinality:.2f} labels per item, {summary.seconds:.1f} s",
+        "files": _files(made),
+        "created": f"{made.get('created', '')} by {versions}",
+        "warned of": " ".join(summary.warnings),
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _files(made: dict[str, Any]) -> str:
+    files = made.get("files")
+    if not isinstance(files, list):
+        return ""
+    return ", ".join(str(one.get("name", "")) for one in files if isinstance(one, dict))
+
+
+def _labels(model: Model, most: int) -> Table:
+    order = sorted(range(len(model.labels)), key=lambda j: -model.summary.positives[j])
+    title = "Labels, most frequent first"
+    if len(order) > most:
+        title += f" ({most} of {len(order)}; --all shows all)"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("label")
+    table.add_column("positive items", justify="right")
+    table.add_column("prevalence", justify="right")
+    for j in order[:most]:
+        share = f"{100 * model.prevalence[j]:.2f} %"
+        table.add_row(Text(model.labels[j]), f"{model.summary.positives[j]:,}", share)
+    return table

@@ -1,0 +1,149 @@
+"""`prevalens quantify`: how frequent each label is in batches of unlabelled items."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from prevalens.cli.speaking import said_warnings, ticking_steps
+from prevalens.cli.steps import reading_of
+from prevalens.model import Model
+from prevalens.model.writing import check_writable
+from prevalens.workflow import BatchResult, quantify_files
+from prevalens.workflow.report import report_html, write_page
+from prevalens.workflow.result import check_ending
+
+__all__ = ["command"]
+
+#: Rows that the table on the screen shows.
+_MOST_ROWS = 60
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("batch", nargs=-1, required=True)
+@click.option("--by", metavar="COL", help="A column whose values are the batches.")
+@click.option("--by-time", metavar="COL", help="A column of dates; every period is a batch.")
+@click.option(
+    "--freq",
+    type=click.Choice(["D", "W", "M", "Q", "Y"], case_sensitive=False),
+    help="The periods: day, week, month (the default), quarter, year.",
+)
+@click.option("--date-form", metavar="FORM", help="Of the dates, such as %d/%m/%Y.")
+@click.option(
+    "--interval",
+    type=float,
+    default=0.9,
+    show_default=True,
+    help="Level of the intervals; 0: none.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write .csv, .tsv, .parquet or .json."
+)
+@click.option("--html", type=click.Path(path_type=Path), help="Write a report to look at.")
+@click.option("--delimiter", help="What divides the columns, where it is not seen.")
+@click.option("--encoding", help="Of the files, where it is not UTF-8.")
+@click.option("--sheet", help="Of an Excel workbook; the first if left out.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def command(
+    model: Path,
+    batch: tuple[str, ...],
+    by: str | None,
+    by_time: str | None,
+    freq: str | None,
+    date_form: str | None,
+    interval: float,
+    output: Path | None,
+    html: Path | None,
+    delimiter: str | None,
+    encoding: str | None,
+    sheet: str | None,
+    as_json: bool,
+) -> None:
+    """Estimate how frequent each label of MODEL is in every BATCH.
+
+    BATCH is one or several files, patterns or folders, or - for standard input. Every file is a
+    batch, unless --by or --by-time divides the items. Where the output goes to a program, it is
+    CSV.
+    """
+    if output is not None:
+        check_ending(output)
+    for path in filter(None, (output, html)):
+        check_writable(path)
+    loaded = Model.load(model)
+    with said_warnings(), ticking_steps() as progress:
+        result = quantify_files(
+            loaded,
+            batch,
+            by=by,
+            by_time=by_time,
+            freq=freq,
+            date_form=date_form,
+            interval=interval or None,
+            reading=reading_of(delimiter, encoding, sheet),
+            progress=progress,
+        )
+    if output is not None:
+        result.write(output)
+    if html is not None:
+        write_page(html, report_html(result, loaded))
+    for text in result.warnings:
+        click.echo(f"prevalens: note: {text}", err=True)
+    _show(result, as_json=as_json, written=[path for path in (output, html) if path is not None])
+
+
+def _show(result: BatchResult, *, as_json: bool, written: list[Path]) -> None:
+    if as_json:
+        click.echo(json.dumps(result.to_dict(), indent=1, ensure_ascii=False))
+    elif written:
+        click.echo(
+            f"{len(result.groups)} batches, {len(result.labels)} labels: "
+            f"{', '.join(map(str, written))}"
+        )
+    elif sys.stdout.isatty():
+        Console(highlight=False).print(_table(result))
+    else:
+        click.echo(result.to_bytes(".csv").decode(), nl=False)
+
+
+def _table(result: BatchResult) -> Table:
+    """The labels that moved most first, if not all fit."""
+    rows = result.to_rows()
+    shown = rows
+    title = "Prevalence in percent"
+    if len(rows) > _MOST_ROWS:
+        shown = sorted(rows, key=lambda row: -abs(row["prevalence"] - row["training"]))[:_MOST_ROWS]
+        title += f": the {_MOST_ROWS} of {len(rows)} that moved most (-o FILE writes all)"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("batch")
+    table.add_column("label")
+    level = result.estimate.level
+    for name in (
+        "items",
+        "prevalence",
+        "" if level is None else f"{level:.0%} interval",
+        "training",
+    ):
+        table.add_column(name, justify="right")
+    before = None
+    for row in shown:
+        low, high = row["lower"], row["upper"]
+        ends = "" if low is None else f"{100 * low:.1f} to {100 * high:.1f}"
+        first = row["group"] if row["group"] != before else ""
+        table.add_row(
+            Text(first),
+            Text(row["label"]),
+            f"{row['n_items']:,}",
+            f"{100 * row['prevalence']:.1f}",
+            ends,
+            f"{100 * row['training']:.1f}",
+        )
+        before = row["group"]
+    return table

@@ -1,0 +1,77 @@
+"""Warnings in one line each, progress that ticks, durations as people write them."""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from prevalens.cli.steps import shown_steps
+from prevalens.errors import InputError
+from prevalens.workflow.progress import Step
+
+__all__ = ["Duration", "said_warnings", "ticking_steps"]
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@contextmanager
+def said_warnings() -> Iterator[None]:
+    """Every warning of the body once, as a line on standard error."""
+    said: set[str] = set()
+
+    def say(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in said:
+            said.add(text)
+            click.echo(f"prevalens: note: {text}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = say
+        yield
+
+
+@contextmanager
+def ticking_steps() -> Iterator[Callable[[Step], None]]:
+    """As `shown_steps`, and the time runs on while a long step tells nothing."""
+    stop = threading.Event()
+    last: list[Step] = []
+    with shown_steps() as show:
+
+        def note(step: Step) -> None:
+            last[:] = [step]
+            show(step)
+
+        def tick() -> None:
+            while not stop.wait(1.0):
+                if last:
+                    show(last[0])
+
+        ticker = threading.Thread(target=tick, daemon=True)
+        ticker.start()
+        try:
+            yield note
+        finally:
+            stop.set()
+            ticker.join()
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """Seconds, or a number with s, m or h: ``90``, ``10m``, ``1.5h``."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:  # noqa: ARG002
+        """Seconds of what was typed."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", str(value).lower())
+        if match is None or float(match.group(1)) == 0:
+            raise InputError(f"A time is written as 90s, 10m or 1.5h; got {value!r}.")
+        return float(match.group(1)) * _UNITS[match.group(2)]
