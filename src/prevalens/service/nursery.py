@@ -93,11 +93,12 @@ class Nursery:
                 await asyncio.get_running_loop().sock_recv(self._control, 32)
 
     def close(self) -> None:
-        """End the nursery, and with it every worker."""
+        """End the nursery; workers that are left end when the server closes their lines."""
         if self._control is not None:
             self._control.close()
             self._control = None
         if self._process is not None:
+            self._process.kill()
             self._process.wait()
             self._process = None
 

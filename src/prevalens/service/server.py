@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from prevalens.errors import InputError
 from prevalens.service.app import create_app
+from prevalens.service.problems import Problem
 from prevalens.service.settings import Settings
 from prevalens.service.state import State
 
@@ -22,6 +24,11 @@ __all__ = ["serve", "server_for"]
 
 #: Time to send the head of a request.
 _HEAD_SECONDS = 15.0
+_BUSY = json.dumps(Problem("busy", "The server has enough connections; try again soon.").body())
+_FULL = (
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+    f"Content-Length: {len(_BUSY)}\r\nRetry-After: 5\r\nConnection: close\r\n\r\n{_BUSY}"
+).encode()
 
 
 class _ImpatientProtocol(H11Protocol):
@@ -30,11 +37,16 @@ class _ImpatientProtocol(H11Protocol):
     Without it, a client that sends one letter per minute would hold its connection for ever.
     """
 
+    most_connections = 10**6
     _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wait_for_head()
+        if len(self.connections) > self.most_connections:
+            transport.write(_FULL)
+            transport.close()
+        else:
+            self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -68,16 +80,16 @@ class _ImpatientProtocol(H11Protocol):
 def server_for(state: State) -> uvicorn.Server:
     """A uvicorn server for a state."""
     limits = state.limits
+    protocol = type("Protocol", (_ImpatientProtocol,), {"most_connections": limits.connections})
     config = uvicorn.Config(
         create_app(state=state),
-        http=_ImpatientProtocol,
+        http=protocol,
         ws="none",
         lifespan="on",
         log_level="warning",
         server_header=False,
         # The Guard looks at the Host header itself; nothing in front is trusted to say otherwise.
         proxy_headers=False,
-        limit_concurrency=limits.connections,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=max(1, int(limits.grace_seconds)),
         h11_max_incomplete_event_size=32 * 1024,

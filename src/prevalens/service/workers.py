@@ -138,7 +138,7 @@ class Pool:
     async def _within(
         self, task: dict[str, Any], seconds: float, progress: Progress
     ) -> dict[str, Any]:
-        worker = self._idle.pop() if self._idle else await self._start()
+        worker = self._idle.pop() if self._idle else await self._new()
         self._busy.add(worker)
         unharmed = False
         try:
@@ -162,6 +162,19 @@ class Pool:
             else:
                 # Shielded: a task that is cancelled once more must not leave its process behind.
                 await asyncio.shield(worker.stop())
+
+    async def _new(self) -> Worker:
+        """A new worker; if nobody waits for it any more, the next task gets it."""
+        starting = asyncio.ensure_future(self._start())
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(self._keep)
+            raise
+
+    def _keep(self, starting: asyncio.Future[Worker]) -> None:
+        if not starting.cancelled() and starting.exception() is None:
+            self._idle.append(starting.result())
 
     async def close(self) -> None:
         """End all processes."""

@@ -60,12 +60,11 @@ async function begin() {
 }
 
 function setUpToken() {
-  const use = () => {
+  find("token-form").addEventListener("submit", (event) => {
+    event.preventDefault();
     useToken(find("token").value.trim());
     begin().catch(complain);
-  };
-  find("token-use").addEventListener("click", use);
-  find("token").addEventListener("keydown", (event) => event.key === "Enter" && use());
+  });
 }
 
 async function demo(result) {

@@ -12,12 +12,15 @@ let redraw = null;
 
 export function showResult(job, answer) {
   const state = { view: viewOf(answer), batch: answer.groups.length - 1, all: {} };
-  const charts = make("div", { className: "charts" });
-  redraw = () => charts.replaceChildren(...sections(state, charts.clientWidth));
-  find("result-body").replaceChildren(
-    facts(answer), warnings(answer.warnings), ...batchChoice(state), charts,
+  const [over, charts] = [make("div", { className: "charts" }), make("div", { className: "charts" })];
+  redraw = () => {
+    over.replaceChildren(...overTime(state, charts.clientWidth));
+    charts.replaceChildren(...sections(state, charts.clientWidth));
+  };
+  find("result-body").replaceChildren(...[
+    facts(answer), warnings(answer.warnings), over, batchChoice(state), charts,
     numbers(answer), downloads(job), command(answer),
-  );
+  ].filter((part) => part !== null));
   show(find("result"), true);
   redraw();
   find("result-title").focus({ preventScroll: true });
@@ -46,22 +49,23 @@ function warnings(found) {
 
 function batchChoice(state) {
   const { batches } = state.view;
-  if (batches.length < 2) return [];
+  if (batches.length < 2) return null;
   const select = make("select", { id: "batch" }, ...batches.map((batch, index) =>
     make("option", { value: String(index), selected: index === state.batch }, `${batch.name} (${plural(batch.n_items, "item")})`)));
   select.addEventListener("change", () => {
     state.batch = Number(select.value);
     redraw();
   });
-  return [make("div", { className: "batch" }, make("label", { htmlFor: "batch" }, "Batch"), select)];
+  return make("div", { className: "batch" }, make("label", { htmlFor: "batch" }, "Batch"), select);
 }
 
 function sections(state, width) {
-  const { view } = state;
-  const known = view.lower[state.batch][0] !== null;
-  const found = [prevalence(state, width, known), change(state, width, known)];
-  if (view.ordered) found.unshift(trend(state, width, known));
-  return found;
+  const known = state.view.lower[state.batch][0] !== null;
+  return [prevalence(state, width, known), change(state, width, known)];
+}
+
+function overTime(state, width) {
+  return state.view.ordered ? [trend(state, width, state.view.lower[0][0] !== null)] : [];
 }
 
 function chart(id, title, legend, drawing, more) {

@@ -1,0 +1,139 @@
+"""A real server on loopback, a small model, and files to ask it about."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from prevalens.datasets.ticket_files import write_tickets
+from prevalens.datasets.tickets import tickets
+from prevalens.service.server import server_for
+from prevalens.service.settings import Limits, Settings
+from prevalens.service.state import State
+from prevalens.workflow import fit_files
+
+
+class Running:
+    """A server in a thread of its own."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.state = State(settings)
+        self.server = server_for(self.state)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+            assert self.thread.is_alive(), "the server did not start"
+
+    def _run(self) -> None:
+        asyncio.run(self.server.serve(sockets=[self.socket]))
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(60)
+        self.socket.close()
+        assert not self.thread.is_alive()
+
+    def client(self, **more: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=120, trust_env=False, **more)
+
+    def raw(self, timeout: float = 60) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+
+
+@pytest.fixture(scope="session")
+def tickets_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """train.csv, labelled.csv, months/2026-01.csv to 2026-03.csv."""
+    folder = tmp_path_factory.mktemp("tickets")
+    write_tickets(tickets(n_train=400, n_per_month=60, months=3), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def model_file(tickets_folder: Path) -> Path:
+    """A model of the tickets."""
+    path = tickets_folder / "small.prevalens"
+    train = tickets_folder / "train.csv"
+    fit_files(train, text="text", tags="tags", sep=";", method="lr+pacc").save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(model_file: Path) -> Iterator[Running]:
+    """One server for all tests that leave it as it was."""
+    limits = Limits(
+        columns=500,
+        rows=5000,
+        upload_bytes=3 * 10**6,
+        unpacked_bytes=60 * 10**6,
+        stall_seconds=1.0,
+        grace_seconds=1.0,
+        quantify_seconds=60,
+    )
+    running = Running(Settings(models=(model_file,), limits=limits))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def client(server: Running) -> Iterator[httpx.Client]:
+    with server.client() as one:
+        yield one
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[Settings], Running]]:
+    """Start a server with settings of its own; it is stopped after the test."""
+    started: list[Running] = []
+
+    def begin(settings: Settings) -> Running:
+        started.append(Running(settings))
+        return started[-1]
+
+    yield begin
+    for one in started:
+        if one.thread.is_alive():
+            one.stop()
+
+
+@pytest.fixture
+def finished() -> Callable[..., dict[str, Any]]:
+    """Wait for a job."""
+
+    def wait(client: httpx.Client, job: dict[str, Any], seconds: float = 120) -> dict[str, Any]:
+        until = time.monotonic() + seconds
+        while job["state"] in ("waiting", "running"):
+            assert time.monotonic() < until, job
+            time.sleep(0.05)
+            job = client.get(f"/v1/jobs/{job['id']}").json()
+        return job
+
+    return wait
+
+
+@pytest.fixture
+def uploaded(client: httpx.Client) -> Iterator[Callable[..., list[dict[str, Any]]]]:
+    """Upload files; they are removed after the test."""
+    kept: list[str] = []
+
+    def send(*paths: Path) -> list[dict[str, Any]]:
+        files = [("file", (path.name, path.read_bytes())) for path in paths]
+        answer = client.post("/v1/uploads", files=files)
+        assert answer.status_code == 201, answer.text
+        kept.extend(one["id"] for one in answer.json()["uploads"])
+        return list(answer.json()["uploads"])
+
+    yield send
+    for key in kept:
+        client.delete(f"/v1/uploads/{key}")

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prevalens.inputs import as_table
+from prevalens.service.previewing import kind_of, preview, separator_of
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([], "empty"),
+        (["", None, "  "], "empty"),
+        (["0", "1", ""], "binary"),
+        ([True, False], "binary"),
+        ([0, 1, 1.0], "binary"),
+        (["0", "2"], "number"),
+        ([-1.5, "1e3", None], "number"),
+        (["2026-01-31", "2026-02-01T10:00"], "time"),
+        (["31.12.2025", "01.01.2026"], "time"),
+        ([datetime(2026, 1, 1)], "time"),
+        (["a;b", "b;c", "a"], "tags"),
+        (["red,blue", "blue", "red", "red,blue"], "tags"),
+        (["red", "blue", "red"], "category"),
+        (["m1", "m2", "m3"], "category"),
+        (["My order, which I paid, has not come.", "Hello, I cannot log in, please help."], "text"),
+    ],
+)
+def test_columns_are_what_they_seem(values: list[Any], kind: str) -> None:
+    assert kind_of(values) == kind
+
+
+def test_the_mark_between_tags_is_found() -> None:
+    assert separator_of(["a;b", "a", "b;a"]) == ";"
+    assert separator_of(["a|b", "a", "b|a"]) == "|"
+    assert separator_of(["one text, with commas and words", "another one, quite long"]) is None
+
+
+@given(st.lists(st.one_of(st.none(), st.text(), st.floats(), st.integers(), st.booleans())))
+def test_any_values_have_a_kind(values: list[Any]) -> None:
+    assert kind_of(values) in {"text", "binary", "number", "time", "tags", "category", "empty"}
+
+
+def test_a_preview_shows_the_first_rows_cut_to_size() -> None:
+    rows = [{"text": "x" * 1000, "n": float("nan"), "day": datetime(2026, 1, 1)}] * 600
+    found = preview(as_table(rows))
+    assert [column["name"] for column in found["columns"]] == ["text", "n", "day"]
+    assert found["rows"] == [["x" * 300, None, "2026-01-01 00:00:00"]] * 6
+    assert not found["complete"]
+    assert preview(as_table(rows[:3]))["complete"]

@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from prevalens.service.problems import STATUS, Problem
+
+
+def test_every_code_has_an_error_status() -> None:
+    assert all(400 <= status < 600 for status in STATUS.values())
+    assert {Problem(code, "x").status for code in STATUS} == {int(one) for one in STATUS.values()}
+
+
+def test_an_unknown_code_is_an_inner_failure() -> None:
+    assert Problem("no such code", "x").status == 500
+    assert Problem("no such code", "x").body()["error"]["code"] == "internal"

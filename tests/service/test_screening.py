@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prevalens.errors import FormatError, InputError
+from prevalens.inputs import as_table
+from prevalens.service.problems import Problem
+from prevalens.service.screening import ClientTable, opened
+from prevalens.service.settings import Limits
+
+LIMITS = {**asdict(Limits()), "rows": 100, "columns": 20, "unpacked_bytes": 60 * 10**6}
+
+
+def _read(path: Path, **more: Any) -> list[Any]:
+    table = opened(path, "may.csv", {**LIMITS, **more})
+    return [cell for chunk in table.chunks(["a"]) for cell in chunk["a"]]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_a_proper_file_is_read(pack: Any, tmp_path: Path) -> None:
+    path = tmp_path / "0.csv.gz"
+    path.write_bytes(pack(b"a,b\n1,2\n3,4\n"))
+    assert _read(path) == ["1", "3"]
+    # A second look must not stumble over what the first unpacked.
+    assert _read(path) == ["1", "3"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_a_bomb_is_stopped_while_it_grows(pack: Any, tmp_path: Path) -> None:
+    path = tmp_path / "0.csv.gz"
+    path.write_bytes(pack(b"a" * 61_000_000))
+    with pytest.raises(Problem, match="would unpack to more than") as refused:
+        _read(path)
+    assert refused.value.code == "too_large"
+    assert [one.name for one in tmp_path.iterdir()] == ["0.csv.gz"]
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b\x08trash", gzip.compress(b"a,b\n" * 99)[:-9]])
+def test_damaged_packing_is_a_sentence(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "0.csv.gz"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=r"may\.csv: the compressed data is damaged"):
+        _read(path)
+
+
+def _workbook(path: Path, sizes: list[int]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, size in enumerate(sizes):
+            archive.writestr(f"xl/sheet{number}.xml", b"0" * size)
+
+
+@pytest.mark.parametrize("sizes", [[61_000_000], [1] * 2001])
+def test_a_workbook_that_would_grow_is_refused(sizes: list[int], tmp_path: Path) -> None:
+    path = tmp_path / "0.xlsx"
+    _workbook(path, sizes)
+    with pytest.raises(Problem, match="would unpack"):
+        _read(path)
+
+
+def test_a_broken_workbook_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "0.csv"
+    path.write_bytes(b"PK\x03\x04 no archive")
+    with pytest.raises(FormatError, match="no readable Excel workbook"):
+        _read(path)
+
+
+def test_entities_in_a_workbook_do_not_multiply(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book, plain = openpyxl.Workbook(), io.BytesIO()
+    book.active.append(["a", "b"])
+    book.active.append(["x", "y"])
+    book.save(plain)
+    laughs = "".join(f'<!ENTITY l{n + 1} "{f"&l{n};" * 10}">' for n in range(9))
+    path = tmp_path / "0.xlsx"
+    with zipfile.ZipFile(plain) as good, zipfile.ZipFile(path, "w") as bad:
+        for one in good.namelist():
+            content = good.read(one)
+            if one == "xl/worksheets/sheet1.xml":
+                head = f'<!DOCTYPE x [<!ENTITY l0 "lol">{laughs}]>'.encode()
+                content = head + content.replace(b"<v>0</v>", b"<v>&l9;</v>")
+            bad.writestr(one, content)
+    with pytest.raises(InputError):
+        _read(path)
+
+
+def test_parquet_is_judged_by_what_it_says_of_itself(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "0.parquet"
+    parquet.write_table(arrow.table({"a": ["x"] * 50, "b": [1] * 50}), path)
+    assert _read(path) == ["x"] * 50
+    for name, limit in (("rows", 49), ("columns", 1)):
+        with pytest.raises(Problem, match=f"{name} or more"):
+            _read(path, **{name: limit})
+    with pytest.raises(Problem, match="would unpack"):
+        _read(path, unpacked_bytes=50)
+
+
+def test_too_many_columns_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "0.csv"
+    path.write_text(",".join(f"c{i}" for i in range(21)) + "\n")
+    with pytest.raises(Problem, match="21 columns or more; this server reads up to 20"):
+        _read(path)
+
+
+def test_a_first_line_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "0.csv"
+    path.write_bytes(b"a," * 2_500_000)
+    with pytest.raises(Problem, match="has no end"):
+        _read(path)
+
+
+def test_too_many_rows_are_refused_while_they_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "0.csv"
+    path.write_text("a\n" + "1\n" * 101)
+    with pytest.raises(Problem, match="rows or more; this server reads up to 100"):
+        _read(path)
+
+
+def test_columns_are_called_as_the_model_calls_them() -> None:
+    table = ClientTable(as_table([{"message": "hi", "day": "1"}]), LIMITS).called(
+        {"text": "message"}
+    )
+    chunk = next(table.chunks(["text", "message", "day"]))
+    assert (chunk["text"], chunk["message"], chunk["day"]) == (["hi"], ["hi"], ["1"])
+    with pytest.raises(InputError, match="no column 'subject'"):
+        table.called({"text": "subject"})

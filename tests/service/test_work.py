@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from prevalens.errors import InputError
+from prevalens.service import work
+from prevalens.service.problems import Problem
+
+
+def _refuse(task: Any, report: Any) -> Any:
+    raise Problem("too_large", "Too much.")
+
+
+def _complain(task: Any, report: Any) -> Any:
+    raise InputError("There is no column 'x'.")
+
+
+def _swell(task: Any, report: Any) -> Any:
+    raise MemoryError
+
+
+def _fail(task: Any, report: Any) -> Any:
+    raise ZeroDivisionError("inner workings")
+
+
+def _tell(task: Any, report: Any) -> Any:
+    for number in range(50):
+        report(f"reading {number}", number / 50)
+    report("fitting")
+    return {"fine": True}
+
+
+def _perform(monkeypatch: pytest.MonkeyPatch, what: Any) -> list[tuple[str, Any]]:
+    monkeypatch.setattr(work, "TASKS", {"it": what})
+    sent: list[tuple[str, Any]] = []
+    work.perform({"task": "it"}, lambda kind, content: sent.append((kind, content)))
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "words"),
+    [
+        (_refuse, "too_large", "Too much."),
+        (_complain, "bad_input", "There is no column 'x'."),
+        (_swell, "too_large", "more memory"),
+        (_fail, "internal", "the server's log says more"),
+    ],
+)
+def test_whatever_happens_becomes_a_sentence(
+    what: Any, code: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    ((kind, content),) = _perform(monkeypatch, what)
+    assert (kind, content["code"]) == ("problem", code)
+    assert words in content["message"]
+    assert "inner workings" not in content["message"]
+    assert ("ZeroDivisionError" in capsys.readouterr().err) == (what is _fail)
+
+
+def test_news_are_few_but_every_stage_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = _perform(monkeypatch, _tell)
+    stages = [content["stage"] for kind, content in sent if kind == "progress"]
+    assert len(stages) < 10
+    assert (stages[0], stages[-1]) == ("reading 0", "fitting")
+    assert sent[-1] == ("done", {"fine": True})
+
+
+def test_answers_are_lines_of_json() -> None:
+    ours, theirs = socket.socketpair()
+    work._sender(theirs)("done", {"text": "two\nlines"})
+    assert ours.recv(1000) == b'["done", {"text": "two\\nlines"}]\n'
+    ours.close()
+    theirs.close()
