@@ -126,7 +126,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if aggregator.learns or self._prepares(aggregator):
             labelled = self.scheme_or_default().fit(classifier, X, Y, kind)
             self.classifier_ = labelled.classifier
-            self._fit_second(aggregator, labelled.scores, Y[labelled.rows])
+            self._fit_second(aggregator, labelled.scores, Y[labelled.rows], labelled.folds)
         else:
             self.classifier_ = train(classifier, X, Y)
             # Counting looks only at the number of labels; Y itself has the right form.

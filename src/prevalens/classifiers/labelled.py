@@ -64,11 +64,14 @@ class LabelledScores:
         Of the items in `rows`, one entry per kind asked for.
     rows : array of int
         Which of the labelled items they are.
+    folds : array of int, optional
+        Which of several classifiers scored each of them; None if there was one.
     """
 
     classifier: Any
     by_kind: Mapping[Kind, Scores]
     rows: npt.NDArray[np.intp]
+    folds: npt.NDArray[np.intp] | None = None
 
     @property
     def scores(self) -> Scores:
@@ -276,7 +279,9 @@ def train_and_score(
         kind: Scores(np.concatenate([part[kind].values for part in parts])[order], kind)
         for kind in kinds
     }
-    return LabelledScores(results[-1][0], joined, rows[order])
+    fold_of = np.repeat(np.arange(len(divisions)), [len(held) for _, held in divisions])
+    folds = fold_of[order] if len(divisions) > 1 else None
+    return LabelledScores(results[-1][0], joined, rows[order], folds)
 
 
 def _one_division(

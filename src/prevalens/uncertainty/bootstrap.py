@@ -23,6 +23,10 @@ __all__ = ["Bootstrap", "plain_intervals"]
 
 #: Samples that intervals are calibrated on, per kind of shift and size, over all replicas.
 _CALIBRATION_SAMPLES = 400
+#: Parts that labelled items are cut into for the goodness of fit, unless they come in folds.
+_FOLDS = 5
+#: Items that a fold must have for it.
+_LEAST_FOLD = 10
 
 
 class Bootstrap(BaseEstimator):  # type: ignore[misc]
@@ -82,7 +86,14 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         self.resamples = resamples
         self.random_state = random_state
 
-    def fit(self, aggregator: Aggregator, scores: Scores, Y: npt.NDArray[np.int8]) -> Self:
+    def fit(
+        self,
+        aggregator: Aggregator,
+        scores: Scores,
+        Y: npt.NDArray[np.int8],
+        *,
+        folds: npt.NDArray[np.int64] | None = None,
+    ) -> Self:
         """Refit the aggregator and learn its errors.
 
         Parameters
@@ -92,6 +103,8 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         scores : Scores
             Labelled scores that the classifier did not train on.
         Y : 0/1 array, shape (n_items, n_labels)
+        folds : array of int, shape (n_items,), optional
+            Which items have their scores from the same classifier. Default: all of them.
         """
         n_replicas = check_int(self.replicas, "replicas", minimum=2)
         times = check_int(self.resamples, "resamples", minimum=2)
@@ -112,8 +125,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         self.errors_: ErrorModel = fit_error_model(
             _joined(noises), together.mean(Y), Y.mean(axis=0), np.concatenate(families)
         )
-        readable = scores.kind == "posteriors" and scores.states is None
-        self.misfit_: Misfit | None = fit_misfit(scores.values, Y, together) if readable else None
+        self.misfit_ = _misfit(scores, Y, folds, rng)
         return self
 
     def intervals(
@@ -137,6 +149,22 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
             return found
         p_value = self.misfit_.p_value(scores.values, samples)
         return Intervals(found.lower, found.upper, found.band_lower, found.band_upper, p_value)
+
+
+def _misfit(
+    scores: Scores,
+    Y: npt.NDArray[np.int8],
+    folds: npt.NDArray[np.int64] | None,
+    rng: np.random.Generator,
+) -> Misfit | None:
+    """Goodness of fit; None for scores that are no posteriors, or too few."""
+    if scores.kind != "posteriors" or scores.states is not None:
+        return None
+    if folds is None:
+        folds = rng.permutation(len(Y)) % _FOLDS
+    if np.unique(folds, return_counts=True)[1].min() < _LEAST_FOLD or len(np.unique(folds)) < 2:
+        return None
+    return fit_misfit(scores.values, Y, folds, rng)
 
 
 def _replicas(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from prevalens.samples import Samples
+from prevalens.uncertainty.shifts import draw_shifts
 
 __all__ = ["Misfit", "fit_misfit"]
 
@@ -16,7 +17,45 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 #: Directions of the scores at most.
 _DIRECTIONS = 200
+#: Directions of less variance than this, against the largest, are left out.
 _LEAST = 1e-3
+#: Samples per fold, kind of shift and size.
+_SAMPLES = 40
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Coordinates in which the part of an item's scores that labels leave open is white noise.
+
+    Attributes
+    ----------
+    centre : array of float, shape (n_scores,)
+    directions : array of float, shape (n_scores, n_directions)
+    explained : array of float, shape (n_directions,)
+        Variance that a shift of the labels may give each coordinate.
+    n_items : int
+        That it was learnt from.
+    """
+
+    centre: Floats
+    directions: Floats
+    explained: Floats
+    n_items: int
+
+    def place(self, posteriors: npt.NDArray[Any], samples: Samples) -> Floats:
+        """Coordinates of the samples' mean scores."""
+        return np.asarray((samples.mean(_features(posteriors)) - self.centre) @ self.directions)
+
+    def distance(self, place: Floats, variance: Floats) -> Floats:
+        """Mean square of the coordinates, each in units of what is to be expected."""
+        return np.asarray((place**2 / (variance[:, np.newaxis] + self.explained)).mean(axis=1))
+
+    def excess(self, place: Floats, variance: Floats) -> float:
+        """Variance beyond the expected one where labels explain little."""
+        open_ = self.explained < np.median(variance)
+        if not open_.any():
+            return 0.0
+        return float(np.mean((place[:, open_] ** 2).mean(axis=1) - variance))
 
 
 @dataclass(frozen=True)
@@ -29,71 +68,85 @@ class Misfit:
 
     Attributes
     ----------
-    centre : array of float, shape (n_scores,)
-    directions : array of float, shape (n_scores, n_directions)
-        To coordinates in which the unexplained part of an item has unit covariance.
-    explained : array of float, shape (n_directions,)
-        Variance that a shift of the labels may give each coordinate.
+    frame : _Frame
     slack : float
-        Variance that is left under label shift, however large the sample is.
+        Variance that is left under label shift and between classifiers, however large the sample.
     known : array of float, shape (n_known,)
         Ascending distances of samples that are explained.
     """
 
-    centre: Floats
-    directions: Floats
-    explained: Floats
+    frame: _Frame
     slack: float
     known: Floats
 
-    def p_value(self, posteriors: npt.NDArray[np.floating], samples: Samples) -> Floats:
+    def p_value(self, posteriors: npt.NDArray[Any], samples: Samples) -> Floats:
         """Share of explained samples that look as far off, shape (n_samples,)."""
-        place = self._place(posteriors, samples)
-        distance = self._distance(place, 1.0 / samples.sizes)
-        beyond = len(self.known) - np.searchsorted(self.known, distance)
+        place = self.frame.place(posteriors, samples)
+        variance = 1.0 / samples.sizes + 1.0 / self.frame.n_items + self.slack
+        beyond = len(self.known) - np.searchsorted(self.known, self.frame.distance(place, variance))
         return np.asarray((1.0 + beyond) / (1.0 + len(self.known)))
-
-    def _place(self, posteriors: npt.NDArray[np.floating], samples: Samples) -> Floats:
-        return np.asarray((samples.mean(_features(posteriors)) - self.centre) @ self.directions)
-
-    def _distance(self, place: Floats, variance: Floats) -> Floats:
-        scale = variance[:, np.newaxis] + self.slack + self.explained
-        return np.asarray((place**2 / scale).sum(axis=1))
 
 
 def fit_misfit(
-    posteriors: npt.NDArray[np.floating], Y: npt.NDArray[np.int8], samples: Samples
+    posteriors: npt.NDArray[Any],
+    Y: npt.NDArray[np.int8],
+    folds: npt.NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> Misfit:
-    """Learn from labelled posteriors and from samples of them under label shift.
+    """Learn from labelled posteriors.
+
+    Parameters
+    ----------
+    posteriors : array of float, shape (n_items, n_labels)
+    Y : 0/1 array, shape (n_items, n_labels)
+    folds : array of int, shape (n_items,)
+        Items of one fold have their scores from one classifier. Samples of each fold are
+        measured in the frame of the others, so that what one classifier does differently from
+        another counts as explained.
+    rng : numpy Generator
 
     Notes
     -----
-    O(n_items x n_labels^2). For many labels the directions of largest variance stand for all.
+    O(n_folds x n_items x n_labels^2). For many labels the directions of largest variance stand
+    for all.
     """
-    features, labels = _features(posteriors), Y - Y.mean(axis=0)
+    measured = [
+        _measured(posteriors, Y, np.flatnonzero(folds != fold), np.flatnonzero(folds == fold), rng)
+        for fold in np.unique(folds)
+    ]
+    excess = float(np.mean([frame.excess(place, variance) for frame, place, variance in measured]))
+    slack = max(excess, 0.0)
+    distances = [frame.distance(place, variance + slack) for frame, place, variance in measured]
+    return Misfit(_fit_frame(posteriors, Y), slack, np.sort(np.concatenate(distances)))
+
+
+def _measured(
+    posteriors: npt.NDArray[Any],
+    Y: npt.NDArray[np.int8],
+    rest: npt.NDArray[np.int64],
+    held: npt.NDArray[np.int64],
+    rng: np.random.Generator,
+) -> tuple[_Frame, Floats, Floats]:
+    """The frame of the rest, places of samples of the held items in it, and their variance."""
+    frame = _fit_frame(posteriors[rest], Y[rest])
+    samples, _ = draw_shifts(Y[held], _SAMPLES, rng)
+    # Drawn without replacement from few items: what a sample lacks in variance, their mean has.
+    variance = (1.0 - samples.sizes / len(held)) / samples.sizes + 1.0 / len(held) + 1.0 / len(rest)
+    return frame, frame.place(posteriors[held], samples), variance
+
+
+def _fit_frame(posteriors: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> _Frame:
+    prevalence = Y.mean(axis=0)
+    features, labels = _features(posteriors), Y - prevalence
     centre = features.mean(axis=0)
     effect = _ridge(labels, features - centre)
     directions = _whitening(features - centre - labels @ effect)
-    prior = np.sqrt(Y.mean(axis=0) * (1 - Y.mean(axis=0)))
-    along, explained = _shift_axes(prior[:, np.newaxis] * effect @ directions)
-    misfit = Misfit(centre, directions @ along, explained, 0.0, np.empty(0))
-    return _calibrated(misfit, posteriors, samples)
+    spread = np.sqrt(prevalence * (1.0 - prevalence))
+    along, explained = _shift_axes(spread[:, np.newaxis] * effect @ directions)
+    return _Frame(centre, directions @ along, explained, len(Y))
 
 
-def _calibrated(misfit: Misfit, posteriors: npt.NDArray[np.floating], samples: Samples) -> Misfit:
-    place = misfit._place(posteriors, samples)
-    # Drawn without replacement: a sample of half the pool varies half as much.
-    variance = (1.0 - samples.sizes / (samples.n_items + 1.0)) / samples.sizes
-    unexplained = misfit.explained < np.median(variance)
-    excess = 0.0
-    if unexplained.any():
-        excess = float(np.mean((place[:, unexplained] ** 2).mean(axis=1) - variance))
-    parts = (misfit.centre, misfit.directions, misfit.explained, max(excess, 0.0))
-    known = np.sort(Misfit(*parts, np.empty(0))._distance(place, variance))
-    return Misfit(*parts, known)
-
-
-def _features(posteriors: npt.NDArray[np.floating]) -> Floats:
+def _features(posteriors: npt.NDArray[Any]) -> Floats:
     values = np.asarray(posteriors, dtype=np.float64)
     return np.hstack([values, values * (1.0 - values)])
 
