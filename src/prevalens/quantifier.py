@@ -132,10 +132,12 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             # Counting looks only at the number of labels; Y itself has the right form.
             self.aggregator_ = aggregator.fit(Scores(Y, kind), Y)
 
-    def _fit_second(self, aggregator: Aggregator, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit_second(
+        self, aggregator: Aggregator, scores: Scores, Y: npt.NDArray[np.int8], folds: Any = None
+    ) -> None:
         self.aggregator_ = aggregator.fit(scores, Y)
         if self._prepares(aggregator):
-            self.uncertainty_ = clone(self.uncertainty).fit(aggregator, scores, Y)
+            self.uncertainty_ = clone(self.uncertainty).fit(aggregator, scores, Y, folds=folds)
 
     def _prepares(self, aggregator: Aggregator) -> bool:
         """Whether intervals are prepared; not where the aggregator makes its own."""
