@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -24,6 +25,8 @@ __all__ = ["command"]
 
 #: Rows that the table on the screen shows.
 _MOST_ROWS = 60
+#: Notes that are printed.
+_MOST_NOTES = 8
 
 
 @click.command()
@@ -94,9 +97,16 @@ def command(
         result.write(output)
     if html is not None:
         write_page(html, report_html(result, loaded))
-    for text in result.warnings:
-        click.echo(f"prevalens: note: {text}", err=True)
+    _warn(result.warnings)
     _show(result, as_json=as_json, written=[path for path in (output, html) if path is not None])
+
+
+def _warn(sentences: Sequence[str]) -> None:
+    for text in sentences[:_MOST_NOTES]:
+        click.echo(f"prevalens: note: {text}", err=True)
+    if len(sentences) > _MOST_NOTES:
+        more = len(sentences) - _MOST_NOTES
+        click.echo(f"prevalens: note: {more} more notes; --json and --html have all.", err=True)
 
 
 def _show(result: BatchResult, *, as_json: bool, written: list[Path]) -> None:

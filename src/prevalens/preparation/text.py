@@ -81,7 +81,7 @@ class TextPreparation(Preparation):
     kind = "text"
 
     def __init__(
-        self, *, min_df: int | None = None, max_terms: int = 30_000, pairs: bool = True
+        self, *, min_df: int | None = None, max_terms: int = 20_000, pairs: bool = True
     ) -> None:
         self.min_df = min_df
         self.max_terms = max_terms
