@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -15,15 +15,21 @@ from prevalens.experiments.runner import Keys, Summary, plan_results, run_plan
 from prevalens.experiments.store import Store
 from prevalens.records import Result
 from prevalens.reporting import (
+    REPRODUCTION_TITLE,
     Section,
+    TableDigest,
     agreement_grid,
     compare,
+    digest,
     markdown_page,
     page,
     printed,
+    read_digests,
     report_sections,
+    reproduction_sections,
     tables_of,
     to_markdown,
+    write_digest,
 )
 
 __all__ = ["command"]
@@ -50,6 +56,23 @@ FAILED = 1
 @click.option(
     "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="The same as text."
 )
+@click.option(
+    "--save-records",
+    "records",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write means and p-values, without samples, into a folder.",
+)
+@click.option(
+    "--from-records",
+    "saved",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Compute nothing and read no store; --reproduction is made from this folder.",
+)
+@click.option(
+    "--reproduction",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the page that puts printed and own figures side by side.",
+)
 def command(
     tables: str,
     datasets: str,
@@ -61,12 +84,18 @@ def command(
     no_run: bool,
     html: Path | None,
     markdown: Path | None,
+    records: Path | None,
+    saved: Path | None,
+    reproduction: Path | None,
 ) -> None:
     """Run the experiments of "Multi-Label Quantification" and compare with its tables.
 
     Every table is run as the text describes it and as the printed figures seem to have been made.
     A run that was stopped goes on where it was; finished cells are never computed again.
     """
+    if saved is not None:
+        _write_reproduction(read_digests(saved), reproduction)
+        return
     names = TABLES if tables == "all" else _words(tables)
     plan = paper_plan(
         names,
@@ -92,6 +121,12 @@ def command(
         _write(html, page(title, sections))
     if markdown is not None:
         _write(markdown, markdown_page(title, sections))
+    digests = _digests(names, results) if records or reproduction else {}
+    if records is not None:
+        for one in digests.values():
+            click.echo(f"Wrote {write_digest(one, records)}.", err=True)
+    if reproduction is not None:
+        _write_reproduction(digests, reproduction)
     if failed:
         sys.exit(FAILED)
 
@@ -134,6 +169,17 @@ def _sections(table: str, results: Sequence[Result]) -> list[Section]:
         return []
     sections = report_sections(chosen, metrics=("ae", "rae"), paper_tables=[table])
     return [Section(f"{table}: {section.title}", section.parts) for section in sections]
+
+
+def _digests(names: Sequence[str], results: Sequence[Result]) -> dict[str, TableDigest]:
+    chosen = {table: table_results(results, table) for table in names}
+    return {table: digest(table, found) for table, found in chosen.items() if found}
+
+
+def _write_reproduction(digests: Mapping[str, TableDigest], path: Path | None) -> None:
+    if path is None:
+        raise click.UsageError("--from-records needs --reproduction, the file to write.")
+    _write(path, markdown_page(REPRODUCTION_TITLE, reproduction_sections(digests)))
 
 
 def _write(path: Path, content: str) -> None:

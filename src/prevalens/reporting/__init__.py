@@ -26,6 +26,7 @@ from prevalens.reporting.comparison_layout import (
     orders_grid,
     outside_grid,
 )
+from prevalens.reporting.digest import TableDigest, digest, read_digests, write_digest
 from prevalens.reporting.grid import Entry, Grid, Group, Heading, Line
 from prevalens.reporting.layout import long_grid, samples_grid, spread_grid, wide_grid
 from prevalens.reporting.ordering import Order, orders
@@ -42,6 +43,8 @@ from prevalens.reporting.printed import PAPER, PRINTED_TABLES, printed
 from prevalens.reporting.render_html import to_html
 from prevalens.reporting.render_latex import latex_document, to_latex
 from prevalens.reporting.render_markdown import to_markdown
+from prevalens.reporting.reproduction import TITLE as REPRODUCTION_TITLE
+from prevalens.reporting.reproduction import reproduction_sections
 from prevalens.reporting.sections import (
     comparison_section,
     provenance_section,
@@ -56,6 +59,7 @@ from prevalens.reporting.theme import standalone
 __all__ = [
     "PAPER",
     "PRINTED_TABLES",
+    "REPRODUCTION_TITLE",
     "Agreement",
     "Comparison",
     "Entry",
@@ -69,6 +73,7 @@ __all__ = [
     "ResultTable",
     "Section",
     "TableCell",
+    "TableDigest",
     "TableRow",
     "agreement",
     "agreement_grid",
@@ -78,6 +83,7 @@ __all__ = [
     "comparison_section",
     "correlation_section",
     "curves_section",
+    "digest",
     "estimates_section",
     "figure_files",
     "grids_of",
@@ -92,7 +98,9 @@ __all__ = [
     "prevalence_section",
     "printed",
     "provenance_section",
+    "read_digests",
     "report_sections",
+    "reproduction_sections",
     "results_section",
     "samples_grid",
     "shift_section",
@@ -104,4 +112,5 @@ __all__ = [
     "to_latex",
     "to_markdown",
     "wide_grid",
+    "write_digest",
 ]

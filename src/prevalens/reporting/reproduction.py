@@ -1,0 +1,180 @@
+"""The page on the paper's reproduction: what it prints, what we get, and why they differ.
+
+Everything here is made from digests of results, so that the page can be made again without
+computing anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from prevalens.reporting.agreement import agreement
+from prevalens.reporting.comparison import Comparison, compare
+from prevalens.reporting.comparison_layout import orders_grid, outside_grid
+from prevalens.reporting.digest import TableDigest
+from prevalens.reporting.formatting import MISSING, dataset_title, number
+from prevalens.reporting.page import Part, Section
+from prevalens.reporting.printed import PRINTED_TABLES, printed
+from prevalens.reporting.reproduction_layout import (
+    agreements_grid,
+    orders_of,
+    own_grids,
+    runs_grid,
+    side_by_side_grids,
+    wins_grid,
+)
+from prevalens.reporting.reproduction_words import (
+    ABOUT,
+    HOW,
+    NOT_RUN,
+    OBSERVATIONS,
+    REASONS,
+    VARIANTS,
+)
+
+__all__ = ["CHECKED", "TITLE", "reproduction_sections"]
+
+TITLE = "The paper's tables, run again"
+#: The datasets whose cells are held against the print one by one.
+CHECKED = ("emotions", "scene", "yeast", "birds", "genbase", "medical", "enron")
+_CHECKED_TABLE = "pcc_general"
+_PRINTED = "as printed"
+_DESCRIBED = "as described"
+#: A figure of the PCC table in a text.
+_FIGURE = re.compile(r"\{(?P<dataset>\w+) (?P<shift>\w+) (?P<method>\S+) (?P<source>[a-z ]+)\}")
+
+
+def reproduction_sections(digests: Mapping[str, TableDigest]) -> list[Section]:
+    """The sections of the page.
+
+    Parameters
+    ----------
+    digests : mapping of str to TableDigest
+        By the name of the printed table; tables that are missing are left out.
+    """
+    known = {name: digests[name] for name in PRINTED_TABLES if name in digests}
+    comparisons = {_title(name): _compared(found) for name, found in known.items()}
+    groups = {
+        _title(name): comparisons[_title(name)] for name in known if name.endswith("_general")
+    }
+    sections = [
+        Section("What was run", (*ABOUT, *VARIANTS, *HOW)),
+        Section("How near we come", (*_nearness(known), agreements_grid(comparisons))),
+    ]
+    if groups:
+        sections.append(_order_section(groups))
+    if _CHECKED_TABLE in known:
+        sections.append(_checked_section(known[_CHECKED_TABLE]))
+    sections.append(Section("Why", tuple(_observations(known))))
+    sections += [
+        Section(f"{title}, AE", tuple(side_by_side_grids(PRINTED_TABLES[name], comparison)))
+        for (name, title), comparison in zip(
+            [(name, _title(name)) for name in known], comparisons.values(), strict=True
+        )
+    ]
+    sections.append(_relative_section(known))
+    return [*sections, _provenance(known)]
+
+
+def _title(name: str) -> str:
+    """What a table is called on the page.
+
+    Examples
+    --------
+    >>> _title("pcc_general"), _title("mlc")
+    ('PCC', 'Classifiers')
+    """
+    others = {"mlc": "Classifiers", "mlq": "Aggregators", "mlqreg": "Regressors"}
+    return others.get(name, name.removesuffix("_general").upper())
+
+
+def _compared(found: TableDigest) -> Comparison:
+    return compare(found.tables["ae"], printed(found.name))
+
+
+def _only(comparison: Comparison, datasets: Sequence[str]) -> Comparison:
+    cells = tuple(cell for cell in comparison.cells if cell.dataset in datasets)
+    return replace(comparison, cells=cells)
+
+
+def _nearness(known: Mapping[str, TableDigest]) -> list[str]:
+    if _CHECKED_TABLE not in known:
+        return []
+    checked = _only(_compared(known[_CHECKED_TABLE]), CHECKED)
+    found = {name: agreement(checked, name) for name in checked.sources}
+    said = " and ".join(
+        f"{one.n_agreeing} of {one.n_cells} {name}" for name, one in list(found.items())[::-1]
+    )
+    titles = ", ".join(map(dataset_title, checked.datasets))
+    return [f"PCC on {titles}: cells within 15 % of the printed value (Genbase: .0005): {said}."]
+
+
+def _order_section(groups: Mapping[str, Comparison]) -> Section:
+    """How the four groups are ordered, and how often the paper's order is ours."""
+    sentences = []
+    for source in (_PRINTED, _DESCRIBED):
+        pairs = orders_of(groups, source)
+        same = sum(ours.agrees_with(paper) for ours, paper in pairs)
+        last = sum(ours.order[-1] == "BC+BA" for ours, _ in pairs)
+        first = sum(ours.order[0] == "MLC+MLA" for ours, _ in pairs)
+        joint = sum(ours.order[0].endswith("+MLA") for ours, _ in pairs)
+        if pairs:
+            sentences.append(
+                f"Run {source}, by mean rank: of {len(pairs)} combinations of base quantifier and "
+                f"shift, {same} have the four groups in the order of the printed figures; BC+BA is "
+                f"last in {last}, MLC+MLA first in {first}, and a group with a multi-label "
+                f"aggregator first in {joint}."
+            )
+    printed_pairs = orders_of(groups, _PRINTED)
+    if printed_pairs:
+        papers = [paper for _, paper in printed_pairs]
+        sentences.append(
+            f"By the printed figures on the same datasets, BC+BA is last in "
+            f"{sum(one.order[-1] == 'BC+BA' for one in papers)}, MLC+MLA first in "
+            f"{sum(one.order[0] == 'MLC+MLA' for one in papers)}, and a group with a multi-label "
+            f"aggregator first in {sum(one.order[0].endswith('+MLA') for one in papers)}."
+        )
+    parts: list[Part] = [*sentences, orders_grid(groups), wins_grid(groups)]
+    return Section("The order of the four groups", tuple(parts))
+
+
+def _checked_section(found: TableDigest) -> Section:
+    """The cells of the PCC table that are off, each with its reason."""
+    checked = _only(_compared(found), CHECKED)
+    grids = [
+        outside_grid(checked, name, reasons=REASONS if name == _PRINTED else None)
+        for name in checked.sources[::-1]
+    ]
+    return Section("PCC: cells that are off by more than 15 %", tuple(grids))
+
+
+def _observations(known: Mapping[str, TableDigest]) -> list[str]:
+    """The paragraphs whose figures are known, filled in."""
+    if _CHECKED_TABLE not in known:
+        return [text for text in OBSERVATIONS if _FIGURE.search(text) is None]
+    tables = {"paper": printed(_CHECKED_TABLE), **known[_CHECKED_TABLE].tables["ae"]}
+
+    def fill(found: re.Match[str]) -> str:
+        table = tables.get(found["source"])
+        cell = table and table.cell(found["dataset"], found["shift"], found["method"])
+        return number(cell.value) if cell else MISSING
+
+    filled = [_FIGURE.sub(fill, text) for text in OBSERVATIONS]
+    return [text for text in filled if MISSING not in text]
+
+
+def _relative_section(known: Mapping[str, TableDigest]) -> Section:
+    grids = [
+        grid
+        for name, found in known.items()
+        if "rae" in found.tables
+        for grid in own_grids(f"RAE, {_title(name)}", found.tables["rae"])
+    ]
+    return Section("Relative absolute error", tuple(grids))
+
+
+def _provenance(known: Mapping[str, TableDigest]) -> Section:
+    runs = {_title(name): found.runs for name, found in known.items()}
+    return Section("Where the figures come from", (runs_grid(runs), *NOT_RUN))
