@@ -1,38 +1,52 @@
-"""`prevalens demo` shows a result that makes its point."""
+"""`prevalens demo` tells a story whose figures are those of the report beside it."""
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 from click.testing import CliRunner
 
-from prevalens.cli.demo import METHODS, command
+from prevalens.cli.demo import FOLLOWED, command
 
 
-def test_the_demo_tells_its_story() -> None:
-    result = CliRunner().invoke(command, ["--quick", "--items", "600"], env={"COLUMNS": "200"})
+def test_the_demo_tells_its_story(tmp_path: Path) -> None:
+    page = tmp_path / "story.html"
+    result = CliRunner().invoke(command, ["--report", str(page)], env={"COLUMNS": "100"})
     assert result.exit_code == 0, result.output
-    assert "600 training items" in result.output
-    assert "ML-APP" in result.output
-    assert "uniform" in result.output
-    assert "What next?" in result.output
-    moved = result.output.split("It has not")[0]
-    errors = {name: _figures(moved, name) for name in METHODS}
-    # Where the mix has moved far, the naive answer is worst and the joint correction best.
-    assert errors["naive"][2] == max(row[2] for row in errors.values())
-    assert errors["lr+rq(pcc,ridge)"][2] < errors["lr+pcc"][2]
-
-
-def _figures(text: str, method: str) -> list[float]:
-    rows = (
-        re.findall(r"(?<!\S)\d?\.\d{3}", line)
-        for line in text.splitlines()
-        if line.split()[:1] == [method]
+    said = " ".join(result.output.split())
+    found = re.search(
+        r"off by (\S+) points on average, counting by (\S+), and keeping the training "
+        r"prevalence by (\d+\.\d)",
+        said,
     )
-    return [float(figure) for figure in next(figures for figures in rows if figures)]
+    assert found is not None
+    estimate, counted, training = map(float, found.groups())
+    assert estimate < counted / 2 < training / 2
+    assert str(page) in result.output.replace("\n", "")
+    assert "What next?" in result.output
+    data = json.loads(
+        re.search(r'id="batch-data">(.*?)</script>', page.read_text("utf-8")).group(1)
+    )
+    assert set(FOLLOWED) <= set(data["labels"])
+    row = next(line.split() for line in result.output.splitlines() if line.startswith("2026-04"))
+    column = data["labels"].index(FOLLOWED[0])
+    month = data["batches"].index("2026-04")
+    assert float(row[1]) == round(100 * data["true"][month][column])
+    assert float(row[2]) == round(100 * data["point"][month][column])
 
 
-def test_the_same_seed_shows_the_same_table() -> None:
-    words = ["--quick", "--items", "300", "--labels", "4", "--seed", "7"]
-    first, second = (CliRunner().invoke(command, words).output for _ in range(2))
-    assert first.split("Done in")[0] == second.split("Done in")[0]
+def test_a_report_that_cannot_be_written_is_refused_first(tmp_path: Path) -> None:
+    result = CliRunner().invoke(command, ["--report", str(tmp_path / "no" / "story.html")])
+    assert result.exit_code == 1
+    assert "there is no folder" in str(result.exception)
+
+
+def test_files_are_written_with_the_commands_to_try(tmp_path: Path) -> None:
+    result = CliRunner().invoke(command, ["--files", str(tmp_path / "tickets")])
+    assert result.exit_code == 0, result.output
+    names = {path.relative_to(tmp_path / "tickets").as_posix() for path in tmp_path.rglob("*.csv")}
+    assert {"train.csv", "labelled.csv", "truth.csv", "months/2026-08.csv"} <= names
+    for verb in ("fit", "evaluate", "quantify", "compare"):
+        assert f"prevalens {verb} " in result.output

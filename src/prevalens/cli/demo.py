@@ -1,107 +1,148 @@
-"""`prevalens demo`: train and evaluate on built-in data, and say what to do next."""
+"""`prevalens demo`: a story on built-in tickets, from labels to months that drift."""
 
 from __future__ import annotations
 
-import sys
 import time
-from typing import Any
+from pathlib import Path
 
 import click
-from rich.box import SIMPLE_HEAD
+import numpy as np
 from rich.console import Console
-from rich.table import Table
-from tqdm import tqdm
+from rich.text import Text
 
-from prevalens.catalogue import parse
-from prevalens.datasets import synthetic
-from prevalens.evaluation import Evaluation, evaluate_samples
-from prevalens.metrics import SHIFT_NAMES
-from prevalens.protocols import MLAPP, Natural
+from prevalens.cli.demo_table import print_table
+from prevalens.cli.steps import shown_steps
+from prevalens.datasets.ticket_files import SEPARATOR, write_tickets
+from prevalens.datasets.tickets import tickets
+from prevalens.model.writing import check_writable
+from prevalens.workflow.report import write_page
+from prevalens.workflow.story import METHOD, Story, tell
 
 __all__ = ["command"]
 
-#: From the naive baseline to the paper's regression-based correction.
-METHODS = {
-    "naive": "training prevalence, whatever the batch",
-    "lr+cc": "classify and count",
-    "lr+pcc": "mean posterior",
-    "lr+pacc": "mean posterior, corrected for the classifier's error rates",
-    "lr+rq(pcc,ridge)": "mean posteriors of all labels, corrected together by regression",
-}
-
-EXPLANATION = """\
-AE is the absolute error of the estimated prevalence, RAE the relative one: means over labels
-and samples, lower is better. low, mid, high: how far a sample has moved from the training data."""
+#: Labels that the story follows: one that rises, one that falls, one with an event.
+FOLLOWED = ("delivery", "billing", "login")
 
 NEXT = """\
 What next?
-  prevalens datasets            the public datasets, and which are on this machine
-  prevalens methods             the parts that methods are made of
+  prevalens demo --files tickets      the same tickets as CSV files, and the commands for them
+  prevalens methods                   the parts that methods are made of
+  prevalens demo --table              five methods on generated numbers, by amount of shift
 In Python:
   from prevalens import Quantifier
-  Quantifier().fit(X, Y).quantify(X_batch)"""
+  Quantifier().fit(X, Y).quantify(X_batch, interval=0.9)"""
 
 
 @click.command()
-@click.option("--seed", default=0, show_default=True, help="Seed of the data and the samples.")
-@click.option("--items", default=2000, show_default=True, help="Training items, and test items.")
-@click.option("--labels", default=12, show_default=True, help="Number of labels.")
-@click.option("--quick", is_flag=True, help="Fewer samples: rougher figures, sooner.")
-def command(seed: int, items: int, labels: int, quick: bool) -> None:
-    """Train and evaluate on built-in data: a first look.
+@click.option("--seed", default=0, show_default=True, help="Seed of the tickets.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    default=Path("prevalens-demo.html"),
+    show_default=True,
+    help="Where the report is written.",
+)
+@click.option(
+    "--files",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Only write the tickets as CSV files, to try the commands on.",
+)
+@click.option("--table", is_flag=True, help="Compare five methods on generated numbers instead.")
+@click.option("--items", default=2000, show_default=True, help="With --table: training items.")
+@click.option("--labels", default=12, show_default=True, help="With --table: labels.")
+@click.option("--quick", is_flag=True, help="With --table: fewer samples, rougher figures.")
+def command(
+    seed: int, report: Path, files: Path | None, table: bool, items: int, labels: int, quick: bool
+) -> None:
+    """Tell a story on built-in support tickets.
 
-    Trains five methods on generated multi-label data and measures how far their estimates are from
-    the truth, in samples whose label mix has moved (ML-APP) and in samples where it has not.
+    Trains on 1,200 labelled tickets of 2025, estimates the share of each label in eight months of
+    2026, in which the mix drifts, and shows estimate, truth and what counting the classifier's
+    answers would have said. The report is written beside it.
     """
     start = time.perf_counter()
-    data = synthetic(n_train=items, n_test=items, n_labels=labels, seed=seed)
-    click.echo(f"Built-in data: {items} training items, {items} test items, {labels} labels.")
-    for name, meaning in METHODS.items():
-        click.echo(f"  {name:18}{meaning}")
-    fitted = _fit(data)
-    for title, protocol in _protocols(quick=quick).items():
-        samples = protocol.draw(data.test.Y, seed)
-        found = evaluate_samples(fitted, data.test, samples, protocol=protocol, seed=seed)
-        click.echo()
-        Console().print(_table(f"{title}: {len(samples):,} samples of 100 items", found))
-    click.echo(EXPLANATION)
+    if files is not None:
+        _write_files(files, seed)
+        return
+    if table:
+        print_table(seed=seed, items=items, labels=labels, quick=quick)
+    else:
+        _tell(seed, report)
     click.echo(f"Done in {time.perf_counter() - start:.1f} s.\n\n{NEXT}")
 
 
-def _fit(data: Any) -> dict[str, Any]:
-    bar = tqdm(METHODS, desc="Training", unit="method", disable=not sys.stderr.isatty())
-    fitted = {}
-    for name in bar:
-        bar.set_postfix_str(name)
-        fitted[name] = parse(name).fit(data.train.X, data.train.Y, labels=data.train.labels)
-    return fitted
+def _tell(seed: int, report: Path) -> None:
+    check_writable(report)
+    with shown_steps() as progress:
+        story = tell(seed=seed, progress=progress)
+    write_page(report, story.html())
+    console = Console(highlight=False)
+    train, months = story.data.train, story.result.groups
+    example = next(text for text, row in zip(train.X, train.Y, strict=True) if row.sum() == 2)
+    console.print(
+        Text(
+            f"A help desk has labelled {train.n_items:,} tickets of 2025 with {train.n_labels} "
+            f"labels:\n  {example!r}\nThen come {len(months)} months without labels, "
+            f"{story.result.sizes[0]} tickets each, and the mix drifts.\n\nHow many percent of the "
+            "tickets have each label? Truth, estimate, and the classifier's answers counted:"
+        )
+    )
+    console.print(_months(story))
+    console.print(_summary(story))
+    console.print(Text(f"Report with charts and intervals, to open in a browser: {report}"))
 
 
-def _protocols(*, quick: bool) -> dict[str, Any]:
-    more_than = 500 if quick else 5000
-    moved = MLAPP(size=100, more_than=more_than)
-    return {
-        "The label mix has moved (ML-APP)": moved,
-        "It has not (uniform sampling)": Natural(size=100, n_samples=more_than // 5),
-    }
+def _months(story: Story) -> Text:
+    """A row per month; truth, estimate and count of the followed labels, the closer one bold."""
+    columns = [story.model.labels.index(label) for label in FOLLOWED]
+    lines = Text("\n" + " " * 9 + "".join(f"{label:>10}{'':11}" for label in FOLLOWED) + "\n")
+    lines.append("month    " + "".join(f"{'true':>7}{'est.':>6}{'count':>8}" for _ in columns))
+    for row, month in enumerate(story.result.groups):
+        lines.append(f"\n{month:9}")
+        for j in columns:
+            true, counted = story.true[row, j], story.counted[row, j]
+            estimate = story.result.estimate.point[row, j]
+            closer = abs(estimate - true) <= abs(counted - true)
+            lines.append(f"{100 * true:7.0f}")
+            lines.append(f"{100 * estimate:6.0f}", style="bold" if closer else "")
+            lines.append(f"{100 * counted:8.0f}", style="" if closer else "bold")
+    return lines.append("\n")
 
 
-def _table(title: str, found: dict[str, Evaluation]) -> Table:
-    """Rows are methods, columns the shift regimes; the best of a column is bold."""
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("\nmethod", no_wrap=True)
-    regimes = (*SHIFT_NAMES, "all")
-    columns = []
-    for metric in ("ae", "rae"):
-        for regime in regimes:
-            head = metric.upper() if regime == SHIFT_NAMES[0] else ""
-            table.add_column(f"{head}\n{regime}", justify="right", no_wrap=True)
-            columns.append([one.by_shift(metric)[regime][0] for one in found.values()])
-    for row, name in enumerate(found):
-        table.add_row(name, *(_cell(column[row], min(column)) for column in columns))
-    return table
+def _summary(story: Story) -> Text:
+    means = {name: 100 * float(np.mean(errors)) for name, errors in story.errors().items()}
+    inside = _inside(story)
+    coverage = (
+        ""
+        if inside is None
+        else f"\nThe 90 % intervals hold the truth in {100 * inside:.0f} % of "
+        f"{story.true.size} cases."
+    )
+    return Text(
+        f"Over all {len(story.model.labels)} labels and {len(story.true)} months, {METHOD} is off "
+        f"by {means['estimate']:.1f} points on average, counting by "
+        f"{means['classify and count']:.1f}, and keeping the training prevalence by "
+        f"{means['training prevalence']:.1f}.{coverage}"
+    )
 
 
-def _cell(value: float, best: float) -> str:
-    text = f"{value:.3f}".removeprefix("0")
-    return f"[bold]{text}[/bold]" if value == best else text
+def _inside(story: Story) -> float | None:
+    low, high = story.result.estimate.lower, story.result.estimate.upper
+    if low is None or high is None:
+        return None
+    return float(((story.true >= low) & (story.true <= high)).mean())
+
+
+def _write_files(folder: Path, seed: int) -> None:
+    written = write_tickets(tickets(1600, seed=seed), folder)
+    click.echo(f"{len(written)} files in {folder}. To try them:\n")
+    named = f"--tags tags --sep '{SEPARATOR}'"
+    for line in (
+        f"prevalens fit {folder / 'train.csv'} -o model.prevalens --text text {named}",
+        f"prevalens evaluate model.prevalens {folder / 'labelled.csv'} {named}",
+        f"prevalens quantify model.prevalens {folder / 'months'} --html report.html",
+        f"prevalens compare {folder / 'train.csv'} --text text {named}",
+    ):
+        click.echo(f"  {line}")
+    click.echo(f"\n{folder / 'truth.csv'} has the true shares, to compare with.")

@@ -52,7 +52,7 @@ _TREND = {"delivery": 1.5, "billing": -1.2, "wish": 1.2, "slow": 0.8, "login": -
 _EVENTS = (("login", 0.45, 2.4), ("bug", 0.6, 1.4), ("praise", 0.9, 1.4), ("cancel", 0.75, 1.6))
 _WIDTH = 0.11
 #: How often a label's sentence is shared or vague, and words of another stand in passing.
-_AMBIGUOUS, _UNSAID, _IN_PASSING = 0.22, 0.08, 0.06
+_AMBIGUOUS, _UNSAID, _IN_PASSING = 0.4, 0.15, 0.1
 _CANDIDATES = 30
 _FIRST = np.datetime64("2026-01", "M")
 

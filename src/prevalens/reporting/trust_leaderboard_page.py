@@ -21,7 +21,7 @@ def leaderboard_page(found: Leaderboard) -> str:
     figure = Figure(
         _chart(found),
         "Mean absolute error over kinds of shift and folds, with one standard deviation over the "
-        "folds to either side. Shorter is better.",
+        "folds to either side; less is better.",
         name="leaderboard",
     )
     sections = [

@@ -1,0 +1,173 @@
+"""`prevalens evaluate`: whether a model should be trusted on data like this."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from prevalens.cli.steps import (
+    labelled_options,
+    listed,
+    reading_of,
+    shown_steps,
+    write_results,
+)
+from prevalens.model.writing import check_writable
+from prevalens.reporting.trust_data import Error, TrustReport
+from prevalens.reporting.trust_page import protocol_words, trust_page
+from prevalens.reporting.trust_verdict import Verdict, verdict
+from prevalens.workflow.evaluate import evaluate_files
+from prevalens.workflow.report import write_page
+
+__all__ = ["command"]
+
+_STYLES = {"yes": "green", "with care": "yellow", "no": "red"}
+_SIGNS = {"yes": "+", "with care": "!", "no": "-"}
+#: Labels that the table on the screen shows.
+_MOST_LABELS = 20
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("labelled", nargs=-1, required=True)
+@labelled_options
+@click.option(
+    "--protocol",
+    default="ml-app,uniform,tilt",
+    show_default=True,
+    help="Kinds of shift: ml-app, uniform, tilt, labelset, covariate.",
+)
+@click.option("--interval", default=0.9, show_default=True, help="Level of the intervals.")
+@click.option("--size", type=int, help="Items per sample; else 100, or a third of few items.")
+@click.option("--samples", default=1000, show_default=True, help="Samples of each kind.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--html", type=click.Path(path_type=Path), help="Write a report to look at.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write .csv or .json.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def command(
+    model: Path,
+    labelled: tuple[str, ...],
+    labels: tuple[str, ...],
+    tags: str | None,
+    sep: str,
+    delimiter: str | None,
+    encoding: str | None,
+    sheet: str | None,
+    html: Path | None,
+    output: Path | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Ask whether MODEL should be trusted on data like that in LABELLED.
+
+    LABELLED holds items the model has not seen, with their labels: columns of 0 and 1 called like
+    the model's labels, or named with --labels, or a column of --tags. Samples are drawn from them
+    so that the label mix moves; their estimates are compared with the truth, with counting the
+    classifier's answers, and with keeping the training prevalence.
+    """
+    for path in filter(None, (html, output)):
+        check_writable(path)
+    with shown_steps() as progress:
+        found = evaluate_files(
+            model,
+            labelled,
+            labels=listed(labels),
+            tags=tags,
+            sep=sep,
+            reading=reading_of(delimiter, encoding, sheet),
+            protocols=settings["protocol"],
+            interval=settings["interval"],
+            size=settings["size"],
+            n_samples=settings["samples"],
+            seed=settings["seed"],
+            progress=progress,
+        )
+    answer = verdict(found)
+    everything = {**_answer(answer), **found.to_dict()}
+    if html is not None:
+        write_page(html, trust_page(found))
+    if output is not None:
+        write_results(output, _rows(found), everything)
+    if as_json:
+        click.echo(json.dumps(everything, indent=1, ensure_ascii=False))
+    else:
+        _print(found, answer, html)
+
+
+def _answer(answer: Verdict) -> dict[str, Any]:
+    reasons = [{"grade": one.grade, "text": one.text} for one in answer.reasons]
+    return {"verdict": answer.grade, "headline": answer.headline, "reasons": reasons}
+
+
+def _rows(found: TrustReport) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": one.label,
+            "positives": one.positives,
+            "error": one.error,
+            "n_moved": one.n_moved,
+            **{f"moved_{name.replace(' ', '_')}": value for name, value in one.moved.items()},
+            "coverage": one.coverage,
+        }
+        for one in found.by_label()
+    ]
+
+
+def _print(found: TrustReport, answer: Verdict, html: Path | None) -> None:
+    console = Console(highlight=False)
+    console.print(Text(answer.headline, style=f"bold {_STYLES[answer.grade]}"))
+    for one in answer.reasons:
+        console.print(Text(f"  {_SIGNS[one.grade]} {one.text}", style=""))
+    ranges = found.shift_ranges()
+    by_shift = {
+        f"{regime} ({100 * low:.1f} to {100 * high:.1f})": found.by_shift()[regime]
+        for regime, (low, high) in ranges.items()
+    }
+    console.print()
+    console.print(_errors("Mean absolute error, in points, by shift", by_shift, found))
+    by_protocol = {
+        protocol_words(name, short=True): own for name, own in found.by_protocol().items()
+    }
+    console.print(_errors("By kind of shift", by_protocol, found))
+    console.print(_labels(found))
+    if html is not None:
+        console.print(Text(f"Report: {html}"))
+
+
+def _errors(title: str, rows: dict[str, dict[str, Error]], found: TrustReport) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("samples")
+    for name in (*found.compared, "samples"):
+        table.add_column(name, justify="right")
+    for row, errors in rows.items():
+        means = [errors[name].mean for name in found.compared]
+        cells = [
+            Text(f"{100 * mean:.2f}", style="bold" if mean == min(means) else "") for mean in means
+        ]
+        table.add_row(Text(row), *cells, f"{errors[found.compared[0]].n_samples:,}")
+    return table
+
+
+def _labels(found: TrustReport) -> Table:
+    worst = sorted(found.by_label(), key=lambda one: -one.error)
+    title = "By label, largest error first"
+    if len(worst) > _MOST_LABELS:
+        title += f" ({_MOST_LABELS} of {len(worst)})"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("label")
+    for name in ("positives", "error", "when it moves", "training then", "intervals hold"):
+        table.add_column(name, justify="right")
+    for one in worst[:_MOST_LABELS]:
+        moved, training = one.moved[found.compared[0]], one.moved[found.compared[-1]]
+        figures = [f"{100 * value:.2f}" for value in (one.error, moved, training)]
+        coverage = "" if one.coverage != one.coverage else f"{100 * one.coverage:.0f} %"
+        cells = [text.replace("nan", "-") for text in (*figures, coverage)]
+        table.add_row(Text(one.label), f"{one.positives:,}", *cells)
+    return table
