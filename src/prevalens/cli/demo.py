@@ -141,7 +141,7 @@ def _write_files(folder: Path, seed: int) -> None:
     for line in (
         f"prevalens fit {folder / 'train.csv'} -o model.prevalens --text text {named}",
         f"prevalens evaluate model.prevalens {folder / 'labelled.csv'} {named}",
-        f"prevalens quantify model.prevalens {folder / 'months'} --html report.html",
+        f"prevalens quantify model.prevalens {folder / 'months'} --by-time date --html report.html",
         f"prevalens compare {folder / 'train.csv'} --text text {named}",
     ):
         click.echo(f"  {line}")
