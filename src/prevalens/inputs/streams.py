@@ -10,6 +10,7 @@ import lzma
 import shutil
 import sys
 import tempfile
+import weakref
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -149,7 +150,9 @@ def from_stdin(name: str) -> Bytes:
     """Standard input, kept in memory or in a temporary file, so that it can be wound back."""
     spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
     shutil.copyfileobj(sys.stdin.buffer, spool)
-    return Given(cast("IO[bytes]", spool), name)
+    source = Given(cast("IO[bytes]", spool), name)
+    weakref.finalize(source, spool.close)
+    return source
 
 
 def file_ending(path: Path) -> str:

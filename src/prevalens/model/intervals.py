@@ -32,9 +32,10 @@ def interval_fields(
 ) -> Fields:
     """Intervals, bands and goodness of fit by their names; nothing without a level.
 
-    A batch larger than 20,000 items is resampled from as many of its items, drawn at random, and
-    the distances of the ends from the estimate are divided by the square root of how many times
-    larger it is (the bootstrap of m out of n).
+    A batch larger than 20,000 items is resampled from as many of its items, drawn at random. The
+    ends of a plain bootstrap's intervals are then moved towards the estimate by the square root of
+    how many times larger the batch is (m out of n). Calibrated intervals keep their width: in
+    batches of that size it is that of the training, not of the batch.
 
     References
     ----------
@@ -50,6 +51,8 @@ def interval_fields(
             parts.append(quantifier._interval_fields(scores, block, level, named))
             continue
         smaller, ratio = _thinned(block)
+        if getattr(quantifier, "uncertainty_", None) is not None:
+            ratio = np.ones(len(ratio))
         parts.append(
             _narrowed(
                 quantifier._interval_fields(scores, smaller, level, named),
@@ -94,6 +97,6 @@ def _narrowed(
 ) -> Fields:
     """Ends of intervals around the estimate of all items instead of that of a part."""
     factor = 1 / np.sqrt(ratio)[:, np.newaxis]
+    same = np.all(point == around, axis=1)[:, np.newaxis]
     moved = {name: np.clip(point + (fields[name] - around) * factor, 0, 1) for name in _ENDS}
-    exact = (ratio == 1)[:, np.newaxis]
-    return {**fields, **{name: np.where(exact, fields[name], moved[name]) for name in _ENDS}}
+    return {**fields, **{name: np.where(same, fields[name], moved[name]) for name in _ENDS}}

@@ -26,6 +26,7 @@ from prevalens.preparation import GivenPreparation, Preparation
 from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.uncertainty import Bootstrap
 from prevalens.validation import FormatError, InputError, check_label_names, check_same_length
 
 __all__ = ["Model", "Parts", "quantifier_of"]
@@ -277,18 +278,22 @@ def _rebuilt(name: str, content: bytes, labels: tuple[str, ...], trusted: Sequen
 
 
 def quantifier_of(method: Any, time_budget: float | None = None) -> Any:
-    """The quantifier that a method stands for."""
+    """The quantifier that a method stands for; one that is named gets calibrated intervals."""
     if isinstance(method, str):
-        if method != "auto":
-            return parse(method)
-        accepted = inspect.signature(Quantifier.__init__).parameters
-        budget = {"time_budget": time_budget} if "time_budget" in accepted else {}
-        return Quantifier(**budget)
+        found = _automatic(time_budget) if method == "auto" else parse(method)
+        if isinstance(found, Quantifier) and found.uncertainty is None:
+            found.set_params(uncertainty=Bootstrap())
+        return found
     if not hasattr(method, "fit") or not hasattr(method, "quantify"):
         raise InputError(
             f"A method is 'auto', an expression such as 'lr+pacc', or a Quantifier; got {method!r}."
         )
     return method
+
+
+def _automatic(time_budget: float | None) -> Quantifier:
+    accepted = inspect.signature(Quantifier.__init__).parameters
+    return Quantifier(**({"time_budget": time_budget} if "time_budget" in accepted else {}))
 
 
 def _preparation(given: Any, items: Any, names: Sequence[str] | None, is_text: bool) -> Preparation:
