@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
 from prevalens.datasets.ticket_files import write_tickets
@@ -105,6 +106,18 @@ def start() -> Iterator[Callable[[Settings], Running]]:
     for one in started:
         if one.thread.is_alive():
             one.stop()
+
+
+@pytest.fixture
+def paused(server: Running, client: httpx.Client) -> Iterator[list[int]]:
+    """The server's workers stand still: what is started now does not end by itself."""
+    client.post("/v1/models/small/quantify", json={"texts": ["my parcel"]}).raise_for_status()
+    pids = server.state.quantifying.pids()
+    for pid in pids:
+        psutil.Process(pid).suspend()
+    yield pids
+    for pid in filter(psutil.pid_exists, pids):
+        psutil.Process(pid).resume()
 
 
 @pytest.fixture

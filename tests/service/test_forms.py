@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def _read(body: bytes, folder: Path, cuts: list[int] | None = None) -> FormReade
     form = FormReader(b"B", folder, LIMITS)
     edges = [0, *sorted(cuts or []), len(body)]
     try:
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in pairwise(edges):
             form.write(body[start:end])
         form.end()
     finally:

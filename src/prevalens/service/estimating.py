@@ -111,12 +111,21 @@ def tables_of(
     elif asked.texts is not None:
         tables = [_in_memory({_text_column(model): asked.texts}, "texts", asked, limits)]
     else:
-        rows = as_table(asked.rows, name="rows").read()
-        tables = [_in_memory(rows.columns, "rows", asked, limits)]
+        tables = [_in_memory(_columns(asked.rows or [], limits), "rows", asked, limits)]
     unknown = [name for name in asked.columns if name not in (model.columns or ("text",))]
     if unknown:
         raise InputError(f"The model does not ask for a column {unknown[0]!r}.")
     return [table.called(asked.columns) for table in tables]
+
+
+def _columns(rows: Sequence[Mapping[str, Any]], limits: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows as columns; counted before they are filled."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    if len(names) > limits["columns"]:
+        raise too_many("rows", len(names), "columns", limits["columns"])
+    if not names:
+        raise InputError("The rows have no columns.")
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _text_column(model: Model) -> str:

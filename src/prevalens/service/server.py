@@ -126,16 +126,19 @@ async def _serve(state: State, ready: Callable[[str], None]) -> None:
 def _listen(settings: Settings) -> socket.socket:
     """Take the port first: a sentence if somebody else has it."""
     try:
-        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((settings.host, settings.port))
+        return socket.create_server(
+            (settings.host, settings.port), family=_family(settings), backlog=128
+        )
     except (OSError, OverflowError) as error:
         raise InputError(
             f"Cannot listen on {settings.host} port {settings.port}: {error}; choose another with "
             "--port, or 0 for a free one."
         ) from error
-    return listening
+
+
+def _family(settings: Settings) -> socket.AddressFamily:
+    found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+    return found[0][0]
 
 
 def _address(settings: Settings, listening: socket.socket) -> str:

@@ -64,13 +64,16 @@ class Uploads:
         """Bytes of all uploads."""
         return sum(one.size for one in self._uploads.values())
 
-    def add(self, upload: Upload) -> Upload:
-        """Keep a file, if there is room."""
+    def check_room(self, size: int) -> None:
+        """Refuse if so many bytes more would be too many."""
         self.expire()
-        if self.size + upload.size > self._limits.stored_bytes:
+        if self.size + size > self._limits.stored_bytes:
             raise Problem(
                 "storage", "The server keeps enough uploads; remove some, or try again later."
             )
+
+    def add(self, upload: Upload) -> Upload:
+        """Keep a file."""
         self._uploads[upload.id] = upload
         return upload
 

@@ -36,15 +36,21 @@ async def add(request: Request) -> dict[str, Any]:
     folder = state.storage.folder()
     try:
         form = await read_files(request, folder, state.limits)
-        kept = [await _keep(state, file) for file in form.files]
+        # All are looked at before any is kept: a refusal leaves nothing behind.
+        previews = [await _look(state, file) for file in form.files]
+        kept = [_keep(state, *one) for one in zip(form.files, previews, strict=True)]
     finally:
         state.storage.remove(folder)
     return {"uploads": [upload.shown() for upload in kept]}
 
 
-async def _keep(state: State, file: StoredFile) -> Upload:
-    """Look at a file, and move it to a folder of its own."""
-    preview = await state.quantify({"task": "preview", "path": str(file.path), "name": file.name})
+async def _look(state: State, file: StoredFile) -> dict[str, Any]:
+    return await state.quantify({"task": "preview", "path": str(file.path), "name": file.name})
+
+
+def _keep(state: State, file: StoredFile, preview: dict[str, Any]) -> Upload:
+    """Move a file to a folder of its own."""
+    state.uploads.check_room(file.size)
     folder = state.storage.folder()
     path = file.path.rename(folder / file.path.name)
     state.metrics.add("prevalens_upload_bytes_total", file.size)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from prevalens.model import Model
+
+HOW = {"text": "text", "tags": "tags", "sep": ";", "method": "lr+cc"}
+
+
+def test_given_models_are_listed(client: httpx.Client, model_file: Path) -> None:
+    (one,) = [one for one in client.get("/v1/models").json()["models"] if one["name"] == "small"]
+    model = Model.load(model_file)
+    assert one["origin"] == "given"
+    assert one["labels"] == list(model.labels)
+    assert list(one["training"].values()) == model.prevalence.tolist()
+    assert one["columns"] == ["text"]
+    assert client.get("/v1/models/small").json() == one
+    assert str(model_file.parent) not in str(one)
+
+
+def test_a_model_file_is_handed_out_as_it_is(client: httpx.Client, model_file: Path) -> None:
+    answer = client.get("/v1/models/small/file")
+    assert answer.content == model_file.read_bytes()
+    assert answer.headers["content-disposition"] == 'attachment; filename="small.prevalens"'
+
+
+def test_a_model_is_trained_used_and_removed(
+    client: httpx.Client,
+    uploaded: Callable[..., Any],
+    finished: Callable[..., Any],
+    tickets_folder: Path,
+    tmp_path: Path,
+) -> None:
+    (train,) = uploaded(tickets_folder / "train.csv")
+    started = client.post("/v1/models", json={"upload": train["id"], "name": "own", **HOW})
+    assert started.status_code == 202
+    job = finished(client, started.json())
+    assert job["result"] == {"model": "own"}, job
+    own = client.get("/v1/models/own").json()
+    assert own["origin"] == "trained"
+    assert own["n_items"] == 300
+    answer = client.post("/v1/models/own/quantify", json={"texts": ["where is my parcel"] * 3})
+    assert answer.json()["n_items"] == 3
+    path = tmp_path / "own.prevalens"
+    path.write_bytes(client.get("/v1/models/own/file").content)
+    assert Model.load(path).labels == tuple(own["labels"])
+    assert client.delete("/v1/models/own").status_code == 204
+    assert client.get("/v1/models/own").status_code == 404
+    assert client.post("/v1/models/own/quantify", json={"texts": ["x"]}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "words"),
+    [
+        ({"upload": "0" * 32}, 404, "no such upload"),
+        ({"upload": "../../etc/passwd"}, 422, "Upload"),
+        ({"name": "../evil"}, 422, "Name"),
+        ({"time_budget": 0}, 422, "Time_budget"),
+        ({"color": "red"}, 422, "Color"),
+    ],
+)
+def test_bad_requests_are_refused_at_once(
+    change: dict[str, Any],
+    status: int,
+    words: str,
+    client: httpx.Client,
+    uploaded: Callable[..., Any],
+    tickets_folder: Path,
+) -> None:
+    (train,) = uploaded(tickets_folder / "train.csv")
+    answer = client.post("/v1/models", json={"upload": train["id"], **HOW, **change})
+    assert answer.status_code == status
+    assert words in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tags": "nothing"}, "no column 'nothing'"),
+        ({"method": "no+such"}, "no"),
+        ({"tags": None}, "No labels named"),
+    ],
+)
+def test_what_cannot_be_trained_fails_with_a_sentence(
+    change: dict[str, Any],
+    words: str,
+    client: httpx.Client,
+    uploaded: Callable[..., Any],
+    finished: Callable[..., Any],
+    tickets_folder: Path,
+) -> None:
+    (train,) = uploaded(tickets_folder / "train.csv")
+    started = client.post("/v1/models", json={"upload": train["id"], **HOW, **change})
+    job = finished(client, started.json())
+    assert job["state"] == "failed"
+    assert job["error"]["code"] == "bad_input"
+    assert words in job["error"]["message"]
+
+
+def test_the_demo_is_ready_to_be_asked(
+    client: httpx.Client, finished: Callable[..., Any], server: Any
+) -> None:
+    job = finished(client, client.post("/v1/demo", json={}).json())
+    assert job["state"] == "done", job
+    keys = [one["id"] for one in job["result"]["uploads"]]
+    body = {"uploads": keys, "by_time": "date", "interval": None}
+    answer = client.post(f"/v1/models/{job['result']['model']}/quantify", json=body).json()
+    assert [one["name"] for one in answer["groups"]] == [f"2026-0{n}" for n in range(1, 9)]
+    assert answer["ordered"]
+    # A second click trains nothing.
+    again = finished(client, client.post("/v1/demo", json={}).json())
+    assert again["result"]["model"] == job["result"]["model"]
+    assert len(server.state.models.trained()) == 1
+    client.delete(f"/v1/models/{job['result']['model']}")

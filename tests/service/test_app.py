@@ -1,0 +1,64 @@
+"""The form of errors, before any worker is needed."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from prevalens.service.app import create_app
+from prevalens.service.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nothing", 404, "not_found"),
+        ("GET", "/v1/models/none", 404, "not_found"),
+        ("GET", "/v1/jobs/none", 404, "not_found"),
+        ("GET", "/v1/uploads/none", 404, "not_found"),
+        ("GET", "/static/../app.py", 404, "not_found"),
+        ("GET", "/static/%2e%2e%2fapp.py", 404, "not_found"),
+        ("PUT", "/v1/models", 405, "method"),
+        ("POST", "/healthz", 405, "method"),
+        ("POST", "/v1/models", 415, "media_type"),
+        ("POST", "/v1/uploads", 415, "media_type"),
+        ("POST", "/v1/models/small/quantify", 415, "media_type"),
+        ("POST", "/v1/models/small/quantify?wait=perhaps", 422, "bad_input"),
+        ("POST", "/v1/models/small/quantify?format=pdf", 422, "bad_input"),
+        ("DELETE", "/v1/models/small", 403, "forbidden"),
+    ],
+)
+def test_every_refusal_has_the_same_form(
+    method: str, path: str, status: int, code: str, client: httpx.Client
+) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/json"
+    error = answer.json()["error"]
+    assert error["code"] == code
+    assert error["message"].endswith(".")
+    assert set(answer.json()) == {"error"}
+    assert set(error) == {"code", "message"}
+
+
+def test_a_method_that_is_not_taken_names_those_that_are(client: httpx.Client) -> None:
+    assert client.put("/v1/uploads/x").headers["allow"]
+
+
+def test_what_nobody_foresaw_shows_no_inner_workings(
+    server: object, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("inner workings")
+
+    monkeypatch.setattr(server.state.models, "all", fail)  # type: ignore[attr-defined]
+    answer = client.get("/v1/models")
+    assert answer.status_code == 500
+    assert answer.json()["error"]["code"] == "internal"
+    assert "inner workings" not in answer.text
+
+
+def test_the_framework_s_own_pages_are_off() -> None:
+    app = create_app(Settings())
+    assert app.docs_url is None
+    assert app.redoc_url is None
