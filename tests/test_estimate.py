@@ -142,3 +142,41 @@ def test_bad_intervals(fields: dict[str, object], sentence: str) -> None:
 def test_form_is_long_or_wide() -> None:
     with pytest.raises(InputError, match="form must be one of 'long', 'wide'"):
         ONE.to_frame(form="tall")
+
+
+def test_one_sample_is_drawn_with_its_intervals() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    one = PrevalenceEstimate([0.2, 0.4], ["a", "b"], lower=[0.1, 0.3], upper=[0.3, 0.6], level=0.9)
+    axes = one.plot(reference=[0.5, 0.5])
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), one.point)
+    np.testing.assert_allclose(axes.lines[1].get_xdata(), [0.5, 0.5])
+    ends = [path.vertices[:, 0].tolist() for path in axes.collections[0].get_paths()]
+    assert ends == [[0.1, 0.3], [0.3, 0.6]]
+    assert [layer["mark"]["type"] for layer in one.plot("altair").to_dict()["layer"]] == [
+        "bar",
+        "point",
+    ]
+    only = one.plot(labels=["b"])
+    assert [text.get_text() for text in only.get_yticklabels()] == ["b"]
+
+
+def test_several_samples_are_drawn_as_lines() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    point = np.zeros((3, 10))
+    point[1] = np.linspace(0, 0.9, 10)
+    many = PrevalenceEstimate(point, [f"l{i}" for i in range(10)], index=["x", "y", "z"])
+    axes = many.plot()
+    # The eight that vary most.
+    assert [line.get_label() for line in axes.lines] == [f"l{i}" for i in range(9, 1, -1)]
+    np.testing.assert_allclose(many.plot(labels=["l3"]).lines[0].get_ydata(), point[:, 3])
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(InputError, match="no label 'x'"):
+        ONE.plot(labels=["x"])
+    with pytest.raises(InputError, match="beside one sample"):
+        MANY.plot(reference=[0.1, 0.2])
+    with pytest.raises(InputError, match="a value for each of the 2 labels"):
+        ONE.plot(reference=[0.1])
+    with pytest.raises(InputError, match="backend must be one of"):
+        ONE.plot("plotly")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from prevalens.charts import Dots, Line, Lines, draw, frame, table
 from prevalens.validation import InputError, check_choice, check_fraction, check_label_names
 
 __all__ = ["Intervals", "PrevalenceEstimate"]
@@ -19,6 +19,8 @@ __all__ = ["Intervals", "PrevalenceEstimate"]
 _Ends: TypeAlias = tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.float64] | None]
 _SIDES = ("lower", "upper")
 _BANDS = ("band_lower", "band_upper")
+#: Lines of a chart that can be told apart.
+_MOST_LINES = 8
 
 
 @dataclass(frozen=True)
@@ -192,16 +194,9 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             before them and a row per sample and label. Wide: a row per sample and a column per
             label, prevalences alone. Default: long for one sample, wide for several.
         """
-        check_choice(backend, "backend", ("pandas", "polars"))
         if form is not None:
             check_choice(form, "form", ("long", "wide"))
-        try:
-            library = importlib.import_module(backend)
-        except ImportError as error:
-            raise InputError(
-                f'to_frame needs {backend}: pip install "prevalens[frames]".'
-            ) from error
-        return library.DataFrame(self._columns(form))
+        return frame(self._columns(form), backend)
 
     def _columns(self, form: str | None = None) -> dict[str, list[Any]]:
         default = "long" if self.index is None else "wide"
@@ -239,7 +234,72 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             return text
         return f"{text} [{self.lower[label]:.4f}, {self.upper[label]:.4f}]"
 
+    def plot(
+        self,
+        backend: str = "matplotlib",
+        *,
+        reference: npt.ArrayLike | None = None,
+        labels: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the estimate.
+
+        One sample: a dot per label with its interval. Several: a line per label over the
+        samples, with its band.
+
+        Parameters
+        ----------
+        backend : {"matplotlib", "altair"}
+        reference : array of float, shape (n_labels,), optional
+            Prevalences to compare one sample with, such as the quantifier's `prevalence_`.
+        labels : sequence of str, optional
+            Which to draw. Default: all of one sample; of several, the eight that vary most.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes, or altair Chart
+        """
+        for name in labels or ():
+            if name not in self.labels:
+                raise InputError(f"There is no label {name!r} in this estimate.")
+        if self.index is None:
+            return draw(self._dots(reference, labels), backend, ax=ax)
+        if reference is not None:
+            raise InputError("A reference can be drawn beside one sample, not beside several.")
+        return draw(self._lines(labels), backend, ax=ax)
+
+    def _dots(
+        self, reference: npt.ArrayLike | None = None, labels: Sequence[str] | None = None
+    ) -> Dots:
+        rows = [self.labels.index(name) for name in labels or self.labels]
+        beside = None if reference is None else np.asarray(reference, dtype=np.float64)
+        if beside is not None and beside.shape != self.shape:
+            raise InputError(
+                f"The reference must have a value for each of the {len(self.labels)} labels; got "
+                f"shape {beside.shape}."
+            )
+        parts = (self.lower, self.upper, beside)
+        low, high, beside = (None if part is None else part[rows] for part in parts)
+        return Dots([self.labels[j] for j in rows], self.point[rows], low, high, beside)
+
+    def _lines(self, labels: Sequence[str] | None = None) -> Lines:
+        varying = np.argsort(-np.ptp(self.point, axis=0), kind="stable")[:_MOST_LINES].tolist()
+        chosen = [self.labels.index(name) for name in labels] if labels else varying
+        lines = [
+            Line(
+                self.labels[j],
+                self.point[:, j],
+                None if self.lower is None else self.lower[:, j],
+                None if self.upper is None else self.upper[:, j],
+            )
+            for j in chosen
+        ]
+        return Lines(self.index or (), lines, y_axis="prevalence")
+
     def _repr_html_(self) -> str:
+        if self.index is None:
+            return table(self._dots())
         columns = self._columns()
         head = "".join(f"<th>{html.escape(str(name))}</th>" for name in columns)
         rows = zip(*columns.values(), strict=True)
