@@ -71,6 +71,7 @@ ENTRIES: dict[str, Entry] = {
             clf.LabelSpaceClusters,
             clf.Powerset,
             clf.RAkEL,
+            clf.Panel,
         ],
     ),
     **_entries(
@@ -85,6 +86,7 @@ ENTRIES: dict[str, Entry] = {
             agg.PAV,
             agg.RQ,
             agg.LPQ,
+            agg.ScenarioMixture,
             agg.HDx,
             agg.TrainingPrevalence,
         ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -29,6 +30,9 @@ class Scores:
     kind : {"votes", "posteriors", "features"}
     states : array of 0/1, shape (n_states, n_labels), optional
         For label powersets: which labels each column stands for.
+    views : array, shape (n_items, n_views * n_labels), optional
+        For panels: the posteriors of several classifiers side by side, of which `values` is the
+        mean. Aggregators that can weigh them read `evidence`.
 
     Examples
     --------
@@ -39,6 +43,7 @@ class Scores:
     values: Any
     kind: Kind = "posteriors"
     states: npt.NDArray[Any] | None = None
+    views: npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.kind, "kind", KINDS)
@@ -53,6 +58,8 @@ class Scores:
         _check_range(values, self.kind)
         if self.states is not None:
             self._check_states()
+        if self.views is not None:
+            self._check_views()
 
     def _check_states(self) -> None:
         states = np.asarray(self.states)
@@ -63,20 +70,54 @@ class Scores:
             )
         object.__setattr__(self, "states", states)
 
+    def _check_views(self) -> None:
+        views = np.asarray(self.views)
+        if views.ndim != 2 or len(views) != len(self.values) or views.shape[1] == 0:
+            raise InputError(
+                f"Views must have a row per item ({len(self.values)}) and columns; got shape "
+                f"{views.shape}."
+            )
+        _check_range(views, self.kind)
+        object.__setattr__(self, "views", views)
+
+    @property
+    def evidence(self) -> npt.NDArray[Any]:
+        """All there is to know of each item: the views side by side, or else the values."""
+        evidence: npt.NDArray[Any] = self.values if self.views is None else self.views
+        return evidence
+
     @property
     def n_items(self) -> int:
         """Number of items."""
         return count_items(self.values)
 
+    @classmethod
+    def concat(cls, parts: Sequence[Scores]) -> Scores:
+        """The scores of several sets of items, one below the other."""
+        first = parts[0]
+        views = None
+        if first.views is not None:
+            views = np.concatenate([part.views for part in parts if part.views is not None])
+        values = np.concatenate([part.values for part in parts])
+        return cls(values, first.kind, first.states, views)
+
     def take(self, rows: Any) -> Scores:
         """The scores of some items."""
-        return Scores(take_items(self.values, rows), self.kind, self.states)
+        views = None if self.views is None else self.views[rows]
+        return Scores(take_items(self.values, rows), self.kind, self.states, views)
 
     def labels(self, columns: Any) -> Scores:
         """The scores of some labels."""
         if self.states is not None or self.kind == "features":
             raise InputError("Only scores with one column per label can be taken label by label.")
-        return Scores(self.values[:, columns], self.kind)
+        return Scores(self.values[:, columns], self.kind, views=self._views_of(columns))
+
+    def _views_of(self, columns: Any) -> npt.NDArray[Any] | None:
+        if self.views is None:
+            return None
+        n_items, n_labels = self.values.shape
+        stacked = self.views.reshape(n_items, -1, n_labels)[:, :, columns]
+        return stacked.reshape(n_items, -1)
 
 
 def _check_range(values: npt.NDArray[Any], kind: str) -> None:

@@ -29,6 +29,7 @@ from prevalens.aggregators import (
     HDy,
     KMeansClusters,
     RandomClusters,
+    ScenarioMixture,
     TrainingPrevalence,
 )
 from prevalens.samples import Samples
@@ -68,6 +69,9 @@ CASES = [
     Case("pav-unified", lambda: PAV(unify=0.05, prevalence=0.3)),
     Case("naive", TrainingPrevalence),
     Case("hdx", HDx),
+    Case("mixture", lambda: ScenarioMixture(0.1, 1.0)),
+    Case("mixture-mean", lambda: ScenarioMixture(0.1, 1.0, point="mean")),
+    Case("mixture-chosen", ScenarioMixture, permutes=False),
     Case("rq", lambda: RQ(PCC(), "ridge"), permutes=False),
     Case("rq-acc", lambda: RQ(ACC(), "svr"), permutes=False),
     Case("rq-hdx", lambda: RQ(HDx(), "ridge"), permutes=False),

@@ -27,6 +27,7 @@ from prevalens.classifiers import (
     Forest,
     LabelSpaceClusters,
     MLkNN,
+    Panel,
     PerLabel,
     Powerset,
     RAkEL,
@@ -54,6 +55,7 @@ CLASSIFIERS = {
     "LabelSpaceClusters": LabelSpaceClusters(2, MLkNN(k=3), random_state=0),
     "LabelSpaceClusters(Tree)": LabelSpaceClusters(2, Tree(random_state=0), random_state=0),
     "Powerset": Powerset(),
+    "Panel": Panel(PerLabel(), Forest(8, random_state=0)),
     "RAkEL": RAkEL(random_state=0),
     "RAkEL(overlapping)": RAkEL(None, RandomLabelsets(2), random_state=0),
 }

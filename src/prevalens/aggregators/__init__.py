@@ -1,8 +1,9 @@
 """Aggregators: from the scores of items to the prevalences of samples.
 
-`CC`, `PCC`, `ACC`, `PACC`, `SLD`, `HDy` and `PAV` look at each label alone. `RQ` and `LPQ` look at
-labels together. `HDx` and `QuapyPerLabel` read the items themselves and need no classifier, and
-`Native` lets any other quantifier in. `TrainingPrevalence` is the baseline to beat.
+`CC`, `PCC`, `ACC`, `PACC`, `SLD`, `HDy` and `PAV` look at each label alone. `RQ`, `LPQ` and
+`ScenarioMixture` look at labels together. `HDx` and `QuapyPerLabel` read the items themselves
+and need no classifier, and `Native` lets any other quantifier in. `TrainingPrevalence` is the
+baseline to beat.
 """
 
 from prevalens.aggregators.adjusted import ACC, PACC
@@ -14,6 +15,7 @@ from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.hdx import HDx
 from prevalens.aggregators.hdy import HDy
 from prevalens.aggregators.lpq import LPQ
+from prevalens.aggregators.mixture import ScenarioMixture
 from prevalens.aggregators.native import Native, QuantifierLike
 from prevalens.aggregators.quapy_adapter import QuapyPerLabel
 from prevalens.aggregators.regressors import (
@@ -51,6 +53,7 @@ __all__ = [
     "QuantifierLike",
     "QuapyPerLabel",
     "RandomClusters",
+    "ScenarioMixture",
     "StackedSVR",
     "TrainingPrevalence",
 ]

@@ -15,6 +15,7 @@ from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.labelled import CrossFit, HoldOut, LabelledScores, Scheme
 from prevalens.classifiers.labelsets import RandomLabelsets, RandomPartition
 from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
+from prevalens.classifiers.panel import Panel
 from prevalens.classifiers.per_label import PerLabel
 from prevalens.classifiers.powerset import Powerset
 from prevalens.classifiers.rakel import RAkEL
@@ -35,6 +36,7 @@ __all__ = [
     "MLkNN",
     "MultiLabelClassifier",
     "MultinomialLogistic",
+    "Panel",
     "PerLabel",
     "Powerset",
     "RAkEL",

@@ -275,10 +275,7 @@ def train_and_score(
     rows = np.concatenate([held for _, held in divisions])
     order = np.argsort(rows, kind="stable")
     parts = [scores for _, scores in results[: len(divisions)]]
-    joined = {
-        kind: Scores(np.concatenate([part[kind].values for part in parts])[order], kind)
-        for kind in kinds
-    }
+    joined = {kind: Scores.concat([part[kind] for part in parts]).take(order) for kind in kinds}
     fold_of = np.repeat(np.arange(len(divisions)), [len(held) for _, held in divisions])
     folds = fold_of[order] if len(divisions) > 1 else None
     return LabelledScores(results[-1][0], joined, rows[order], folds)

@@ -118,7 +118,16 @@ def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
         raise InputError(_not_offered(classifier, kind))
     if kind == "votes":
         return Scores(_votes(classifier, X, n_labels), kind)
+    if hasattr(classifier, "views"):
+        return _with_views(classifier.views(X), n_labels)
     return Scores(_within_range(_posteriors(classifier, X, n_labels)), kind)
+
+
+def _with_views(views: npt.NDArray[Any], n_labels: int) -> Scores:
+    """The posteriors of a panel's members side by side, and their mean."""
+    views = _within_range(views)
+    mean = views.reshape(len(views), -1, n_labels).mean(axis=1)
+    return Scores(np.clip(mean, 0, 1), "posteriors", views=views)
 
 
 def _not_offered(classifier: Any, kind: Kind) -> str:

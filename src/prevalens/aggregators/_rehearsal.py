@@ -1,0 +1,116 @@
+"""Rehearsals: samples of labelled items under a mix of shifts, held out from what is fitted.
+
+Hyperparameters and intervals are set by how well they do here. One family of shifts alone would
+favour the method that assumes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens import protocols
+from prevalens.samples import Samples
+from prevalens.splits import stratified_folds
+from prevalens.validation import InputError, check_rng
+
+__all__ = ["FAMILIES", "Act", "losses", "rehearse", "total_loss"]
+
+_Floats = npt.NDArray[np.float64]
+SIZE = 100
+#: Below this many items, more folds and a second division: a third of them teaches too little.
+FEW = 1500
+#: Fewer labelled items than this cannot be divided and drawn from.
+FEWEST = 45
+#: The families of shifts and what share of the loss each has.
+FAMILIES = {"ml-app": 0.4, "natural": 0.2, "label-tilt": 0.2, "labelsets": 0.2}
+
+
+@dataclass(frozen=True)
+class Act:
+    """Samples drawn from one part of the labelled items, for what was fitted on the rest.
+
+    Attributes
+    ----------
+    rest, held : array of int
+        Rows to fit on, rows the samples are drawn from.
+    family : str
+    samples : Samples
+        Bags of positions in `held`, all of one size.
+    size : int
+    true : array of float, shape (n_samples, n_labels)
+    naive : array of float, shape (n_labels,)
+        Prevalences of the rest.
+    """
+
+    rest: npt.NDArray[np.int64]
+    held: npt.NDArray[np.int64]
+    family: str
+    samples: Samples
+    size: int
+    true: _Floats
+    naive: _Floats
+
+
+def rehearse(Y: npt.NDArray[np.int8], *, seed: int = 0, n_samples: int = 150) -> list[Act]:
+    """Draw `n_samples` per family and fold; nothing if there are too few items."""
+    if len(Y) < FEWEST:
+        return []
+    rng = check_rng(seed)
+    n_folds, n_divisions = (5, 2) if len(Y) < FEW else (3, 1)
+    acts: list[Act] = []
+    for _ in range(n_divisions):
+        fold_of = stratified_folds(Y, n_folds, seed=rng)
+        for fold in range(n_folds):
+            held, rest = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
+            acts.extend(_acts(Y, rest, held, rng, max(1, 3 * n_samples // (n_folds * n_divisions))))
+    return acts
+
+
+def _acts(
+    Y: npt.NDArray[np.int8],
+    rest: npt.NDArray[np.int64],
+    held: npt.NDArray[np.int64],
+    rng: np.random.Generator,
+    n_samples: int,
+) -> Iterator[Act]:
+    size = min(SIZE, len(held) // 3)
+    naive = Y[rest].mean(axis=0, dtype=np.float64)
+    for family, protocol in _protocols(size, n_samples).items():
+        try:
+            samples = protocol.draw(Y[held], rng)
+        except InputError:
+            # No label has both positives and negatives enough to be steered.
+            continue
+        if len(samples):
+            yield Act(rest, held, family, samples, size, samples.mean(Y[held]), naive)
+
+
+def _protocols(size: int, n_samples: int) -> dict[str, protocols.Protocol]:
+    # As many again for ML-APP, whose samples differ most from each other.
+    return {
+        "ml-app": protocols.MLAPP(size, more_than=2 * n_samples - 1, max_samples=2 * n_samples),
+        "natural": protocols.Natural(size, n_samples),
+        "label-tilt": protocols.LabelTilt(size, n_samples, scale=2.5),
+        "labelsets": protocols.LabelsetWeights(size, n_samples),
+    }
+
+
+def losses(acts: Sequence[Act], estimate: Callable[[Act], _Floats]) -> dict[str, float]:
+    """Mean absolute error by family, as a ratio to that of the training prevalence."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for act in acts:
+        error = float(np.abs(act.true - estimate(act)).mean())
+        constant = float(np.abs(act.true - act.naive).mean())
+        found.setdefault(act.family, []).append((error, constant))
+    sums = {family: np.sum(pairs, axis=0) for family, pairs in found.items()}
+    return {family: float(e / c) if c > 0 else 1.0 for family, (e, c) in sums.items()}
+
+
+def total_loss(by_family: dict[str, float]) -> float:
+    """The families' losses in one number, weighted by `FAMILIES`."""
+    weights = np.array([FAMILIES[family] for family in by_family])
+    return float(np.average(list(by_family.values()), weights=weights))

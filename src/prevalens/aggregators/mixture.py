@@ -1,0 +1,355 @@
+"""Scenario mixture: ask which change of the labels explains a sample, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv
+from scipy.stats import norm
+
+from prevalens.aggregators._rehearsal import Act, losses, rehearse, total_loss
+from prevalens.aggregators._scenarios import Moments, Posterior, View
+from prevalens.aggregators.base import Aggregator
+from prevalens.estimate import Intervals
+from prevalens.samples import Samples
+from prevalens.scores import Kind, Scores
+from prevalens.validation import InputError, check_choice
+
+__all__ = ["ScenarioMixture", "binomial_median"]
+
+_Floats = npt.NDArray[np.float64]
+#: Tried in turn: first the shrinkage at a middling temper, then the temper, then finer.
+_SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+_TEMPERS = (1.0, 0.5, 0.25, 0.1, 0.03)
+#: A temper below one half must be better by this share for each time it is halved: in small
+#: rehearsals the tempers differ by less than the noise, and large samples would be mistrusted.
+_DISTRUST = 0.01
+#: Expected numbers of positives at which intervals are calibrated apart.
+_STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
+#: Samples, or pairs of sample and label, from which a quantile is taken.
+_ENOUGH = 60
+#: Levels at which the calibration is remembered.
+_LEVELS = np.concatenate([np.arange(0.0, 0.99, 0.01), np.arange(0.99, 1.0005, 0.001)])
+
+
+class _Setting(NamedTuple):
+    shrinkage: float
+    temper: float
+
+
+class ScenarioMixture(Aggregator):
+    """Weigh the ways in which the labels may have moved by how well they explain a sample.
+
+    Three sorts of scenario are weighed: nothing moved; one label moved to a prevalence
+    between 0 and 1 (as ML-APP does it); many labels moved a little (an exponential tilt of the
+    labels). Each says what mean score and what prevalences to expect; a sample's own mean score
+    says how likely each is. The answer is the mean over the scenarios, or a median.
+
+    Parameters
+    ----------
+    shrinkage : float, optional
+        Share of the mean variance that is added to the variance of every score direction. Default:
+        chosen by rehearsal.
+    temper : float, optional
+        Factor on the number of items that a sample counts for in the evidence, 1 for full trust in
+        the Gaussian model. Default: chosen by rehearsal.
+    point : {"median", "mean"}
+        "median" answers the median count that the expected prevalence leads one to expect in a
+        sample of that size, divided by the size: it has the lower absolute error, above all for
+        rare labels. "mean" answers the expected prevalence: estimates of several batches
+        may be added up.
+    scales : sequence of float
+        Standard deviations of the labels' log-weights in the many-label scenarios.
+    prior : sequence of three floats
+        Prior weights of no move, one label, many labels.
+    random_state : int
+
+    Attributes
+    ----------
+    shrinkage_, temper_ : float
+    loss_ : float
+        Mean absolute error in rehearsal as a ratio to the training prevalence's; NaN without.
+    losses_ : dict of str to float
+        The same by family of shift.
+    moments_ : Moments
+        What was learnt of scores and labels.
+
+    Notes
+    -----
+    Rehearsal: the labelled items are cut into three parts; samples are drawn from each part under
+    four families of shift (ML-APP, none, exponential tilt, random weights on label sets) and
+    estimated with what was learnt from the other two. The test data play no role.
+
+    Fitting costs O(n d (d + L) + d^3) for d scores and L labels, ten to fifteen times with
+    rehearsal; aggregating O(d + L) products of (n_samples, L) matrices.
+
+    It fails where the items of a label look different in the batch than in training, and trusts
+    means: two batches with the same mean score get the same answer. The derivation is in
+    ``docs/mixture.md``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Y = (rng.random((600, 2)) < 0.4).astype(int)
+    >>> scores = Scores(0.25 + 0.5 * Y, kind="posteriors")  # right, but too timid
+    >>> mixture = ScenarioMixture(random_state=0).fit(scores, Y)
+    >>> ones = Samples.from_indices([np.flatnonzero(Y[:, 0])], n_items=600)
+    >>> mixture.aggregate(scores, ones).round(1)
+    array([[1. , 0.4]])
+    """
+
+    code = "mixture"
+    consumes: Kind = "posteriors"
+    joint = True
+
+    def __init__(
+        self,
+        shrinkage: float | None = None,
+        temper: float | None = None,
+        *,
+        point: str = "median",
+        scales: Sequence[float] = (0.25, 0.5, 1.0, 2.0),
+        prior: Sequence[float] = (1.0, 1.0, 0.2),
+        random_state: int = 0,
+    ) -> None:
+        self.shrinkage = shrinkage
+        self.temper = temper
+        self.point = point
+        self.scales = scales
+        self.prior = prior
+        self.random_state = random_state
+
+    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+        self._check_parameters()
+        values = scores.evidence
+        acts = rehearse(Y, seed=self.random_state)
+        folds = _Folds(values, Y, acts)
+        setting, by_family = self._choose(folds, acts)
+        self.shrinkage_, self.temper_ = setting
+        self.losses_ = by_family
+        self.loss_ = total_loss(by_family) if by_family else float("nan")
+        self.moments_ = Moments.of(values, Y)
+        self._calibrate(folds, acts, setting)
+
+    def _check_parameters(self) -> None:
+        check_choice(self.point, "point", ("median", "mean"))
+        for name in ("shrinkage", "temper"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} must be above 0, or None to have it chosen; got {value}.")
+        prior = tuple(self.prior)
+        if len(prior) != 3 or min(prior) < 0 or sum(prior) <= 0:
+            raise InputError(
+                f"prior must be three weights of at least 0, for no move, one label and many; got "
+                f"{self.prior!r}."
+            )
+        if not self.scales or min(self.scales) <= 0:
+            raise InputError(f"scales must be numbers above 0; got {self.scales!r}.")
+
+    def _view(self, moments: Moments, setting: _Setting) -> View:
+        none, one, many = (float(weight) for weight in self.prior)
+        scales = tuple(float(scale) for scale in self.scales)
+        return View(moments, setting.shrinkage, setting.temper, scales, (none, one, many))
+
+    def _choose(self, folds: _Folds, acts: Sequence[Act]) -> tuple[_Setting, dict[str, float]]:
+        """Descend over shrinkage, temper, shrinkage; every setting is tried once at most."""
+        start = _Setting(self.shrinkage or 0.1, self.temper or 0.5)
+        if not acts:
+            return start._replace(temper=self.temper or 1.0), {}
+        tried: dict[_Setting, dict[str, float]] = {}
+
+        def loss(setting: _Setting) -> float:
+            if setting not in tried:
+                tried[setting] = losses(acts, lambda act: self._estimate(folds, act, setting))
+            halvings = max(0.0, float(np.log2(0.5 / setting.temper)))
+            return total_loss(tried[setting]) * (1 + _DISTRUST * halvings)
+
+        best = start
+        for step in (3, 2, 1):
+            if self.shrinkage is None:
+                around = _neighbours(_SHRINKAGES, best.shrinkage, step)
+                best = min((best._replace(shrinkage=s) for s in around), key=loss)
+            if self.temper is None:
+                around = _neighbours(_TEMPERS, best.temper, step)
+                best = min((best._replace(temper=t) for t in around), key=loss)
+        loss(best)
+        return best, tried[best]
+
+    def _estimate(self, folds: _Folds, act: Act, setting: _Setting) -> _Floats:
+        posterior = self._view(folds.moments(act), setting).posterior(folds.means(act), act.size)
+        return self._answer(posterior.mean, act.size)
+
+    def _answer(self, mean: _Floats, size: int) -> _Floats:
+        return binomial_median(mean, size) if self.point == "median" else mean
+
+    def _calibrate(self, folds: _Folds, acts: Sequence[Act], setting: _Setting) -> None:
+        """Remember how far the truth lay from the posterior mean, in posterior deviations."""
+        self.misfits_ = np.zeros(0)
+        n_sorts = 2 + len(tuple(self.scales))
+        self.deviations_ = np.tile(_gaussian(), (n_sorts, len(_STRATA) + 1, 1))
+        self.largest_ = np.tile(_gaussian(self.n_labels_), (n_sorts, 1))
+        if not acts:
+            return
+        found = [
+            (
+                act,
+                self._view(folds.moments(act), setting).posterior(
+                    folds.means(act), act.size, variance=True
+                ),
+            )
+            for act in acts
+        ]
+        self.misfits_ = np.sort(np.concatenate([p.misfit for _, p in found]))
+        sort = np.concatenate([_sort(p) for _, p in found])
+        stratum = np.concatenate([_stratum(p.mean, act.size) for act, p in found])
+        ratio = np.concatenate([_ratio(act.true, p, act.size) for act, p in found])
+        for number in range(n_sorts):
+            rows = _alike(sort, number)
+            self.largest_[number] = np.quantile(ratio[rows].max(axis=1), np.minimum(_LEVELS, 1))
+            for cell in range(len(_STRATA) + 1):
+                inside = ratio[rows][stratum[rows] == cell]
+                if len(inside) >= _ENOUGH:
+                    self.deviations_[number, cell] = np.quantile(inside, np.minimum(_LEVELS, 1))
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> _Floats:
+        posterior, sizes = self._posterior(scores, samples, variance=False)
+        out = np.empty_like(posterior.mean)
+        for size in np.unique(sizes):
+            rows = sizes == size
+            out[rows] = self._answer(posterior.mean[rows], int(size))
+        return out
+
+    def _posterior(
+        self, scores: Scores, samples: Samples, *, variance: bool
+    ) -> tuple[Posterior, npt.NDArray[np.int64]]:
+        means, sizes = samples.mean(scores.evidence), samples.sizes
+        view = self._view(self.moments_, _Setting(self.shrinkage_, self.temper_))
+        n_labels = self.n_labels_
+        whole = Posterior(
+            np.empty((len(means), n_labels)),
+            np.empty((len(means), n_labels if variance else 0)),
+            np.empty(len(means)),
+            np.empty((len(means), n_labels + 1 + len(tuple(self.scales)))),
+        )
+        for size in np.unique(sizes):
+            rows = np.flatnonzero(sizes == size)
+            part = view.posterior(means[rows], float(size), variance=variance)
+            for target, source in zip(whole, part, strict=True):
+                target[rows] = source
+        return whole, sizes
+
+    def intervals(self, scores: Scores, samples: Samples, level: float) -> Intervals:
+        """Intervals per label, bands for all labels of a sample, and a goodness of fit.
+
+        Parameters
+        ----------
+        scores : Scores
+        samples : Samples
+        level : float
+            Such as 0.9.
+
+        Notes
+        -----
+        The half-width is a multiple of the posterior's standard deviation. The multiple is the
+        one that would have covered in rehearsal, for samples explained by the same sort of
+        scenario and labels of about the same expected number of positives. The p-value is the
+        share of rehearsed samples whose mean score lay at least as far from its best scenario.
+        """
+        posterior, sizes = self._posterior(scores, samples, variance=True)
+        sort, stratum = _sort(posterior), _stratum(posterior.mean, sizes[:, np.newaxis])
+        at = int(np.argmin(np.abs(_LEVELS - level)))
+        deviation = np.sqrt(posterior.variance)
+        half = self.deviations_[:, :, at][sort[:, np.newaxis], stratum] * deviation
+        band = np.maximum(self.largest_[:, at][sort][:, np.newaxis] * deviation, half)
+        point = self._aggregate(scores, samples)
+        lower, upper = _around(posterior.mean, half, point)
+        band_lower, band_upper = _around(posterior.mean, band, point)
+        return Intervals(lower, upper, band_lower, band_upper, self._p_value(posterior.misfit))
+
+    def _p_value(self, misfit: _Floats) -> _Floats | None:
+        if not len(self.misfits_):
+            return None
+        as_far = len(self.misfits_) - np.searchsorted(self.misfits_, misfit, side="left")
+        return (1 + as_far) / (1 + len(self.misfits_))
+
+
+class _Folds:
+    """Moments and mean scores of each act, computed once."""
+
+    def __init__(
+        self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8], acts: Sequence[Act]
+    ) -> None:
+        self._values, self._Y = values, Y
+        self._moments: dict[int, Moments] = {}
+        self._means = {id(act): act.samples.mean(values[act.held]) for act in acts}
+
+    def moments(self, act: Act) -> Moments:
+        key = id(act.rest)
+        if key not in self._moments:
+            self._moments[key] = Moments.of(self._values[act.rest], self._Y[act.rest])
+        return self._moments[key]
+
+    def means(self, act: Act) -> _Floats:
+        return self._means[id(act)]
+
+
+def binomial_median(mean: _Floats, size: int) -> _Floats:
+    """Median of a binomial count with these chances, divided by the size.
+
+    Examples
+    --------
+    >>> binomial_median(np.array([0.003, 0.0121, 0.5]), 100).tolist()
+    [0.0, 0.01, 0.5]
+    """
+    if size > 10_000:
+        # The median is within one item of the mean.
+        return mean
+    counts = np.arange(size)
+    # The chance at which one more positive becomes as likely as not.
+    thresholds = betaincinv(counts + 1, size - counts, 0.5)
+    return np.searchsorted(thresholds, mean) / size
+
+
+def _neighbours(grid: Sequence[float], value: float, step: int) -> list[float]:
+    at = int(np.argmin(np.abs(np.log(np.array(grid) / value))))
+    return [grid[i] for i in (at - step, at, at + step) if 0 <= i < len(grid)]
+
+
+def _sort(posterior: Posterior) -> npt.NDArray[np.int64]:
+    """Which sort of scenario explains a sample best: one label, none, many by each scale."""
+    n_labels = posterior.mean.shape[1]
+    one = posterior.weights[:, :n_labels].sum(axis=1)
+    return np.argmax(np.column_stack([one, posterior.weights[:, n_labels:]]), axis=1)
+
+
+def _alike(sort: npt.NDArray[np.int64], number: int) -> npt.NDArray[np.bool_]:
+    """Rehearsed samples of one sort, with the next sorts if there are few of it."""
+    for width in range(sort.max() + number + 2):
+        rows: npt.NDArray[np.bool_] = np.abs(sort - number) <= width
+        if rows.sum() >= _ENOUGH:
+            return rows
+    return np.ones(len(sort), dtype=np.bool_)
+
+
+def _stratum(mean: _Floats, size: Any) -> npt.NDArray[np.int64]:
+    return np.searchsorted(_STRATA, mean * size, side="right")
+
+
+def _ratio(true: _Floats, posterior: Posterior, size: int) -> _Floats:
+    """Distance of the truth in posterior deviations; none for a rare label that is absent."""
+    ratio = np.abs(true - posterior.mean) / np.sqrt(posterior.variance)
+    return np.where((true == 0) & (binomial_median(posterior.mean, size) == 0), 0.0, ratio)
+
+
+def _around(mean: _Floats, half: _Floats, point: _Floats) -> tuple[_Floats, _Floats]:
+    """An interval that holds the point; from 0 on where the likeliest count is 0."""
+    lower = np.where(point == 0, 0.0, np.minimum(mean - half, point))
+    return np.clip(lower, 0, 1), np.clip(np.maximum(mean + half, point), 0, 1)
+
+
+def _gaussian(n_labels: int = 1) -> _Floats:
+    """Multiples of the deviation for `_LEVELS`, were all errors Gaussian and independent."""
+    return norm.ppf((1 + np.clip(_LEVELS, 0, 0.9999) ** (1 / n_labels)) / 2)
