@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from prevalens.cli.paper import command
 from prevalens.validation import InputError
 
+DOCS = Path(__file__).parents[2] / "docs"
 WORDS = ["--tables", "pcc_general", "--datasets", "emotions", "--fast"]
 
 
@@ -31,9 +32,28 @@ def test_run_report_and_resume(tmp_path: Path) -> None:
     assert page.lstrip().lower().startswith("<!doctype html>")
     assert "Emotions" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
-    again = CliRunner().invoke(command, [*words, "--html", str(html)], catch_exceptions=False)
+    again = CliRunner().invoke(
+        command,
+        [*words, "--html", str(html), "--save-records", str(tmp_path / "records")],
+        catch_exceptions=False,
+    )
+    assert "Wrote" in again.stderr
+    assert (tmp_path / "records" / "pcc_general.json").is_file()
     assert "0 cells computed, 8 were there" in again.stderr
     assert html.read_text() == page
+
+
+def test_the_reproduction_is_made_of_records(tmp_path: Path) -> None:
+    out = tmp_path / "page.md"
+    words = ["--from-records", str(DOCS / "records"), "--reproduction", str(out)]
+    CliRunner().invoke(command, words, catch_exceptions=False)
+    assert out.read_text("utf-8") == (DOCS / "reproduction.md").read_text("utf-8")
+
+
+def test_records_need_a_file_to_write() -> None:
+    result = CliRunner().invoke(command, ["--from-records", str(DOCS / "records")])
+    assert result.exit_code == 2
+    assert "--from-records needs --reproduction" in result.output
 
 
 def test_nothing_run_yet(tmp_path: Path) -> None:
