@@ -89,13 +89,16 @@ class Cell:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, to be written down; of files only the names, wherever they lie."""
-        return asdict(replace(self, source=self.source.without_folders()))
+        content = asdict(replace(self, source=self.source.without_folders()))
+        # As pairs: their order matters to the key, and JSON is written with sorted names.
+        content["method"]["grid"] = [[name, list(v)] for name, v in self.method.grid.items()]
+        return content
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Cell:
         """The inverse of `to_dict`, also after a detour through JSON."""
         method = dict(content["method"])
-        method["grid"] = {name: tuple(values) for name, values in method["grid"].items()}
+        method["grid"] = {name: tuple(values) for name, values in dict(method["grid"]).items()}
         return cls(
             source=Source(**content["source"]),
             method=MethodSpec(**method),
