@@ -52,7 +52,7 @@ def test_key_survives_every_journey(cell: Cell) -> None:
     assert Cell.from_dict(cell.to_dict()) == cell
 
 
-def test_the_order_of_a_grid_survives_a_file() -> None:
+def test_the_order_of_a_grid_survives_a_file(make_cell: Callable[..., Cell]) -> None:
     cell = make_cell(method=MethodSpec("RQ", "lr+rq(pcc,svr)", {"zeta": (1,), "alpha": (2, 3)}))
     content = json.dumps(cell.to_dict(), sort_keys=True)
     assert list(Cell.from_dict(json.loads(content)).method.grid) == ["zeta", "alpha"]
