@@ -6,6 +6,7 @@ The only place that knows both halves. Named methods are pairs: ``Quantifier(Per
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Self
 
 import narwhals as nw
@@ -14,16 +15,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from prevalens.aggregators import PCC, RQ, Aggregator
+from prevalens.aggregators import Aggregator, ScenarioMixture
+from prevalens.auto import choose
 from prevalens.classifiers import CrossFit, PerLabel
 from prevalens.classifiers.constant import train
 from prevalens.classifiers.response import is_joint, offers, response
 from prevalens.collection import label_matrix
 from prevalens.estimate import Intervals, PrevalenceEstimate
-from prevalens.expression import Method, expression_of, to_text
+from prevalens.expression import Call, Method, expression_of, to_text
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.uncertainty import plain_intervals, warn_of_misfit
+from prevalens.uncertainty import plain_intervals, warn_of_misfit, with_labels
 from prevalens.validation import (
     InputError,
     check_fraction,
@@ -46,7 +48,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         or of scikit-learn, a pipeline, or a fitted one inside ``FrozenEstimator``. Default:
         one logistic regression per label. None if the aggregator reads the items themselves.
     aggregator : Aggregator, optional
-        How the scores of items become prevalences. Default: regression on PCC estimates.
+        How the scores of items become prevalences. Default: the scenario mixture. With neither
+        classifier nor aggregator, both are chosen by rehearsed quantification loss.
     scheme : CrossFit or HoldOut, optional
         How labelled scores for the aggregator arise. Default: out-of-fold scores of five
         folds, then the classifier is fitted again on all items.
@@ -55,8 +58,13 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         that have none of their own. Without it, ``quantify(X, interval=0.9)`` knows only the
         noise of the batch's items, which is too little under shift.
 
+    time_budget : float
+        Seconds that the automatic choice may plan with.
+
     Attributes
     ----------
+    choice_ : Choice
+        Of the automatic choice: all candidates with their losses.
     classifier_ : fitted classifier, or None
     aggregator_ : fitted aggregator
     labels_ : tuple of str
@@ -89,11 +97,13 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         *,
         scheme: Any = None,
         uncertainty: Any = None,
+        time_budget: float = 600.0,
     ):
         self.classifier = classifier
         self.aggregator = aggregator
         self.scheme = scheme
         self.uncertainty = uncertainty
+        self.time_budget = time_budget
 
     def fit(self, X: Any, Y: Any, *, labels: Any = None) -> Self:
         """Learn from labelled items.
@@ -105,6 +115,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         labels : sequence of str, optional
             Names of the labels; taken from Y if left out.
         """
+        automatic = self.is_automatic
         classifier, aggregator = self.halves()
         X = check_items(X)
         Y, self.labels_ = label_matrix(Y, labels)
@@ -112,12 +123,28 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
         self.n_labels_ = len(self.labels_)
         self.uncertainty_: Any = None
-        if classifier is None:
+        if automatic:
+            self._fit_automatically(X, Y)
+        elif classifier is None:
             self.classifier_: Any = None
             self._fit_second(clone(aggregator), Scores(X, "features"), Y)
         else:
             self._fit_pair(classifier, clone(aggregator), X, Y)
         return self
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether classifier and aggregator are left to the quantifier itself."""
+        return self.classifier is None and self.aggregator is None
+
+    def _fit_automatically(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+        seed = getattr(self.scheme, "seed", 0)
+        self.choice_ = choose(X, Y, time_budget=self.time_budget, seed=seed)
+        self.classifier_ = self.choice_.classifier
+        self.aggregator_ = self.choice_.aggregator
+        if self._prepares(self.aggregator_):
+            found = clone(self.uncertainty).fit(self.aggregator_, self.choice_.scores, Y)
+            self.uncertainty_ = found
 
     def _fit_pair(
         self, classifier: Any, aggregator: Aggregator, X: Any, Y: npt.NDArray[np.int8]
@@ -149,7 +176,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
     def halves(self) -> tuple[Any, Aggregator]:
         """Classifier (None if not needed) and aggregator with defaults filled in, and checked."""
-        aggregator = RQ(PCC()) if self.aggregator is None else self.aggregator
+        aggregator = ScenarioMixture() if self.aggregator is None else self.aggregator
         if not isinstance(aggregator, Aggregator):
             raise InputError(
                 f"The aggregator must be an Aggregator such as PCC(); got {aggregator!r}. "
@@ -165,7 +192,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     @property
     def expression(self) -> Method:
         """The method as a tree: which classifier, which aggregator, which scheme."""
-        aggregator = RQ(PCC()) if self.aggregator is None else self.aggregator
+        if self.is_automatic:
+            return _automatic(self.time_budget)
+        aggregator = ScenarioMixture() if self.aggregator is None else self.aggregator
         classifier = self.classifier
         if classifier is None and aggregator.consumes != "features":
             classifier = PerLabel()
@@ -184,9 +213,12 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     def group(self) -> str:
         """BC or MLC (does the classifier see labels together?) + BA or MLA (the aggregator?).
 
-        A quantifier that needs no classifier has only the second half.
+        A quantifier that needs no classifier has only the second half. The automatic one may
+        turn out to be any, and counts as the widest.
         """
-        aggregator = RQ(PCC()) if self.aggregator is None else self.aggregator
+        if self.is_automatic:
+            return "MLC+MLA"
+        aggregator = ScenarioMixture() if self.aggregator is None else self.aggregator
         second = "MLA" if aggregator.joint else "BA"
         classifier = self.classifier
         if classifier is None and aggregator.consumes == "features":
@@ -202,7 +234,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return Scores(X, "features")
         return response(self.classifier_, X, self.aggregator_.consumes, self.n_labels_)
 
-    def quantify(self, X: Any, *, interval: float | None = None) -> PrevalenceEstimate:
+    def quantify(
+        self, X: Any, *, interval: float | None = None, labelled: Any = None
+    ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in one batch.
 
         Parameters
@@ -211,18 +245,28 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         interval : float, optional
             A level such as 0.9 adds intervals per label, bands over all labels and, where the
             aggregator has one, a goodness of fit.
+        labelled : pair of (rows, Y_rows), optional
+            Row numbers of some items of the batch, drawn uniformly at random, and their labels;
+            the estimate then combines both (see `prevalens.uncertainty.with_labels`), with
+            intervals of level `interval` or 0.9.
 
         Returns
         -------
         PrevalenceEstimate, shape (n_labels,)
         """
+        interval = 0.9 if labelled is not None and interval is None else interval
         scores = self.score(X)
         samples = Samples.whole(scores.n_items)
         point = self.aggregator_.aggregate(scores, samples)
         fields = self._interval_fields(scores, samples, interval, None)
-        return PrevalenceEstimate(
+        estimate = PrevalenceEstimate(
             point[0], self.labels_, level=interval, **{name: f[0] for name, f in fields.items()}
         )
+        if labelled is None:
+            return estimate
+        per_label = scores.kind != "features" and scores.states is None
+        values = scores.values if per_label else np.zeros((scores.n_items, self.n_labels_))
+        return with_labels(estimate, values, labelled)
 
     def quantify_many(
         self, X: Any, groups: Any, *, interval: float | None = None
@@ -269,6 +313,12 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if found.p_value is not None:
             warn_of_misfit(found.p_value, names)
         return {name: value for name, value in vars(found).items() if value is not None}
+
+
+def _automatic(time_budget: float) -> Method:
+    default = inspect.signature(Quantifier.__init__).parameters["time_budget"].default
+    given = {} if time_budget == default else {"time_budget": time_budget}
+    return Method(aggregator=Call("auto", (), given))
 
 
 def _values(groups: Any) -> Any:
