@@ -6,13 +6,16 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from prevalens import PrevalenceEstimate
+from prevalens.workflow.story import Story, tell
 
 README = Path(__file__).parents[1] / "README.md"
 
 
 def test_the_code_of_the_readme_runs() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
     blocks = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
     assert len(blocks) >= 4
     names: dict[str, object] = {"months": np.arange(2000) % 3}
@@ -28,3 +31,42 @@ def test_the_two_commands_are_targets() -> None:
     for target in ("demo", "test"):
         assert f"make {target}" in README.read_text("utf-8")
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def _row(name: str) -> list[str]:
+    """The cells of a row of the first table."""
+    lines = README.read_text("utf-8").splitlines()
+    line = next(line for line in lines if line.startswith(f"| {name} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def test_the_first_table_is_what_the_demo_finds() -> None:
+    story: Story = tell()
+    column = story.model.labels.index("login")
+    n_months = len(story.true)
+    answers = {
+        "truth": story.true[:, column],
+        "prevalens": story.result.estimate.point[:, column],
+        "classifier's answers counted": story.counted[:, column],
+        "training prevalence kept": [story.model.prevalence[column]] * n_months,
+    }
+    for name, shares in answers.items():
+        # Another processor may round the last digit otherwise.
+        np.testing.assert_allclose(
+            [float(cell) for cell in _row(name)[:n_months]], 100 * np.asarray(shares), atol=0.7
+        )
+    for (name, _), errors in zip(list(answers.items())[1:], story.errors().values(), strict=True):
+        said = float(_row(name)[-1].replace("*", "").removesuffix(" points"))
+        assert said == pytest.approx(100 * errors.mean(), abs=0.1)
+
+
+def test_the_commands_of_the_readme_have_their_files_and_options() -> None:
+    text = README.read_text("utf-8")
+    for verb in ("fit", "quantify", "evaluate", "compare"):
+        assert re.search(rf"^prevalens {verb} .*tickets/", text, re.MULTILINE)
+    shell = (README.parent / "examples" / "tickets.sh").read_text("utf-8")
+    for line in re.findall(
+        r"^prevalens (?:fit|quantify|evaluate|compare) [^#\n]*", text, re.MULTILINE
+    ):
+        # The example runs the README's commands, which a test runs in turn.
+        assert line.split(" --")[0].strip() in shell

@@ -1,0 +1,77 @@
+"""The examples run as they stand."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+#: The commands of the environment that the tests run in.
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "METHOD": "lr(C=10)+pacc",
+    "METHODS": "naive;lr+pacc",
+    "NO_COLOR": "1",
+}
+
+
+def _run(*words: str, folder: Path) -> str:
+    done = subprocess.run(
+        words, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("sh") is None, reason="there is no shell")
+def test_from_tickets_to_a_report(tmp_path: Path) -> None:
+    said = _run("sh", str(EXAMPLES / "tickets.sh"), str(tmp_path), folder=tmp_path)
+    assert "has the smallest error" in said
+    for name in ("trust.html", "report.html", "methods.html"):
+        assert "</html>" in (tmp_path / name).read_text("utf-8")
+    with (tmp_path / "months.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with (tmp_path / "tickets" / "truth.csv").open(newline="", encoding="utf-8") as file:
+        truth = {row["month"]: row for row in csv.DictReader(file)}
+    errors = [
+        abs(float(row["prevalence"]) - float(truth[row["group"]][row["label"]])) for row in rows
+    ]
+    kept = [abs(float(row["training"]) - float(truth[row["group"]][row["label"]])) for row in rows]
+    assert len(errors) == 72
+    assert sum(errors) < sum(kept) / 2
+
+
+@pytest.mark.slow
+def test_the_notebook(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("polars")
+    said = _run(sys.executable, str(EXAMPLES / "notebook.py"), str(tmp_path), folder=tmp_path)
+    assert "delivery" in said
+    for name in ("month.png", "months.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert "</html>" in (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_the_learning_curve(tmp_path: Path) -> None:
+    said = _run(sys.executable, str(EXAMPLES / "learning_curve.py"), "--quick", folder=tmp_path)
+    few, many = (line.split("|")[1:-1] for line in said.splitlines()[2:])
+    assert (few[0].strip(), many[0].strip()) == ("100", "400")
+    # More labels, smaller errors and narrower intervals.
+    assert float(many[4]) < float(few[4])
+    assert float(many[5]) < float(few[5])
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_reuters_is_exported(tmp_path: Path) -> None:
+    said = _run(sys.executable, str(EXAMPLES / "export_reuters.py"), str(tmp_path), folder=tmp_path)
+    assert "9603 and 3299 stories" in said
