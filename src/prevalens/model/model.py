@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -281,7 +280,7 @@ def quantifier_of(method: Any, time_budget: float | None = None) -> Any:
     """The quantifier that a method stands for; one that is named gets calibrated intervals."""
     if isinstance(method, str):
         found = _automatic(time_budget) if method == "auto" else parse(method)
-        if isinstance(found, Quantifier) and found.uncertainty is None:
+        if isinstance(found, Quantifier) and _reads_scores(found):
             found.set_params(uncertainty=Bootstrap())
         return found
     if not hasattr(method, "fit") or not hasattr(method, "quantify"):
@@ -291,9 +290,13 @@ def quantifier_of(method: Any, time_budget: float | None = None) -> Any:
     return method
 
 
+def _reads_scores(quantifier: Quantifier) -> bool:
+    """Whether intervals can be calibrated in reasonable time: not on the items themselves."""
+    return quantifier.is_automatic or quantifier.halves()[1].consumes != "features"
+
+
 def _automatic(time_budget: float | None) -> Quantifier:
-    accepted = inspect.signature(Quantifier.__init__).parameters
-    return Quantifier(**({"time_budget": time_budget} if "time_budget" in accepted else {}))
+    return Quantifier() if time_budget is None else Quantifier(time_budget=time_budget)
 
 
 def _preparation(given: Any, items: Any, names: Sequence[str] | None, is_text: bool) -> Preparation:

@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = ["TRUSTED"]
 
 TRUSTED: tuple[str, ...] = (
+    "prevalens.aggregators._scenarios.Moments",
     "prevalens.aggregators._sld_rule.Rule",
     "prevalens.aggregators.adjusted.ACC",
     "prevalens.aggregators.adjusted.PACC",
@@ -23,6 +24,7 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.aggregators.hdy.HDy",
     "prevalens.aggregators.lpq.LPQ",
     "prevalens.aggregators.lpq._Inner",
+    "prevalens.aggregators.mixture.ScenarioMixture",
     "prevalens.aggregators.multiclass.MulticlassPACC",
     "prevalens.aggregators.multiclass.MulticlassPCC",
     "prevalens.aggregators.regressors.NormalisedLasso",
@@ -34,6 +36,8 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.aggregators.svr_regressors.BatchedLinearSVR",
     "prevalens.aggregators.svr_regressors.ChainedSVR",
     "prevalens.aggregators.svr_regressors.StackedSVR",
+    "prevalens.auto.Candidate",
+    "prevalens.auto.Choice",
     "prevalens.classifiers.chain.Chain",
     "prevalens.classifiers.chain.ChainEnsemble",
     "prevalens.classifiers.clems.CLEMS",
@@ -43,6 +47,7 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.classifiers.labelled.HoldOut",
     "prevalens.classifiers.logistic.BatchedLogistic",
     "prevalens.classifiers.logistic.MultinomialLogistic",
+    "prevalens.classifiers.panel.Panel",
     "prevalens.classifiers.per_label.PerLabel",
     "prevalens.classifiers.powerset.Powerset",
     "prevalens.classifiers.rakel.RAkEL",
@@ -59,6 +64,11 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.preparation.given.GivenPreparation",
     "prevalens.preparation.text.TextPreparation",
     "prevalens.quantifier.Quantifier",
+    "prevalens.scores.Scores",
+    "prevalens.uncertainty.bootstrap.Bootstrap",
+    "prevalens.uncertainty.errors.ErrorModel",
+    "prevalens.uncertainty.misfit.Misfit",
+    "prevalens.uncertainty.misfit._Frame",
     # The nodes of a decision tree; `prevalens.model.trees` checks them after loading.
     "sklearn.tree._tree.Tree",
 )
