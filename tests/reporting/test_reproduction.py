@@ -47,6 +47,15 @@ def test_figures_in_sentences_are_those_of_the_records(paper_like: Make) -> None
     assert "the same classifier has .1684" in first
 
 
+def test_what_was_not_run_is_said(paper_like: Make) -> None:
+    parts = sections_of(paper_like)["Where the figures come from, and what is missing"].parts
+    said = [part for part in parts if isinstance(part, str)]
+    assert "Classifiers: not run on any dataset." in said
+    (own,) = [one for one in said if one.startswith("PCC:")]
+    assert "Delicious" in own
+    assert "Scene" not in own
+
+
 def test_sentences_without_figures_are_left_out(paper_like: Make) -> None:
     few = paper_like(datasets=("emotions",), variant="as printed")
     both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in few]

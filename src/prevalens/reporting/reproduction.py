@@ -177,4 +177,22 @@ def _relative_section(known: Mapping[str, TableDigest]) -> Section:
 
 def _provenance(known: Mapping[str, TableDigest]) -> Section:
     runs = {_title(name): found.runs for name, found in known.items()}
-    return Section("Where the figures come from", (runs_grid(runs), *NOT_RUN))
+    return Section(
+        "Where the figures come from, and what is missing",
+        (runs_grid(runs), *NOT_RUN, *_missing(known)),
+    )
+
+
+def _missing(known: Mapping[str, TableDigest]) -> list[str]:
+    """For each printed table, its datasets that were not run."""
+    sentences = []
+    for name in PRINTED_TABLES:
+        wanted = printed(name)
+        if wanted.metric != "ae":
+            continue
+        done = {run.dataset for run in known[name].runs} if name in known else set()
+        missing = [dataset_title(one) for one in wanted.datasets if one not in done]
+        if missing:
+            said = "any dataset" if not done else ", ".join(missing)
+            sentences.append(f"{_title(name)}: not run on {said}.")
+    return sentences
