@@ -201,6 +201,5 @@ def _command(name: str, asked: QuantifyBody, files: Sequence[str]) -> str | None
         parts += ["--by", asked.by]
     if asked.by_time is not None:
         parts += ["--by-time", asked.by_time, "--freq", asked.freq]
-    if asked.interval is not None:
-        parts += ["--interval", f"{asked.interval:g}"]
+    parts += ["--interval", f"{asked.interval or 0:g}"]
     return shlex.join([*parts, "-o", "prevalence.csv"])

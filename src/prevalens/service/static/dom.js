@@ -37,6 +37,8 @@ export function options(select, choices, chosen) {
 }
 
 export function complain(error) {
+  // The card that asks for the token says it already.
+  if (error.code === "unauthorised") return;
   find("alert-text").textContent = error.message || String(error);
   show(find("alert"), true);
   find("alert").scrollIntoView({ block: "nearest" });

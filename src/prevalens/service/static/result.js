@@ -6,7 +6,7 @@ import { complain, find, make, show } from "./dom.js";
 import { count, percent, plural, points } from "./format.js";
 import { movers, ranked, restless, viewOf } from "./view.js";
 
-const FEW = { labels: 25, movers: 8, panels: 9 };
+const FEW = { labels: 25, movers: 8, panels: 9, narrow: 4 };
 const FORMATS = [["csv", "CSV"], ["json", "JSON"], ["html", "HTML report"]];
 let redraw = null;
 
@@ -14,8 +14,9 @@ export function showResult(job, answer) {
   const state = { view: viewOf(answer), batch: answer.groups.length - 1, all: {} };
   const [over, charts] = [make("div", { className: "charts" }), make("div", { className: "charts" })];
   redraw = () => {
-    over.replaceChildren(...overTime(state, charts.clientWidth));
-    charts.replaceChildren(...sections(state, charts.clientWidth));
+    const width = find("result-body").clientWidth;
+    over.replaceChildren(...overTime(state, width));
+    charts.replaceChildren(...sections(state, width));
   };
   find("result-body").replaceChildren(...[
     facts(answer), warnings(answer.warnings), over, batchChoice(state), charts,
@@ -43,7 +44,7 @@ function facts(answer) {
 
 function warnings(found) {
   if (!found.length) return null;
-  const items = found.map((one) => make("li", {}, one.batch ? `${one.batch}: ${one.text}` : one.text));
+  const items = found.map((one) => make("li", {}, one.batch && !one.text.includes(one.batch) ? `${one.batch}: ${one.text}` : one.text));
   return make("div", { className: "warnings", role: "status" }, make("strong", {}, "Before you trust the numbers"), make("ul", {}, items));
 }
 
@@ -101,11 +102,12 @@ function trend(state, width, known) {
   const columns = Math.max(1, Math.floor((width + 22) / (248 + 22)));
   const panel = (width - 22 * (columns - 1)) / columns;
   const labels = restless(view);
-  const shown = state.all.panels ? labels : labels.slice(0, FEW.panels);
+  const few = columns === 1 ? FEW.narrow : FEW.panels;
+  const shown = state.all.panels ? labels : labels.slice(0, few);
   const legend = key([SYMBOLS.estimate(), "estimate"], ...(known ? [[SYMBOLS.span(), "interval"]] : []), [SYMBOLS.dashes(), "in training"]);
   const panels = make("div", { className: "panels" }, shown.map(({ label, index }) =>
     make("div", {}, make("h4", {}, label), trendPanel(view, index, panel))));
-  return chart("trend-chart", "Over time", legend, panels, more(state, "panels", labels.length, FEW.panels));
+  return chart("trend-chart", "Over time", legend, panels, more(state, "panels", labels.length, few));
 }
 
 function numbers(answer) {
