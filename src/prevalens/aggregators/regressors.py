@@ -1,6 +1,7 @@
 """Regressors for RQ: from the estimates of all labels to the prevalences of all labels.
 
-Any scikit-learn regressor of several outputs will do; these are the six of the paper.
+Any scikit-learn regressor of several outputs will do; these are the six of the paper
+and `MomentsRidge`, which needs no samples.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from sklearn.linear_model import MultiTaskLasso, Ridge
 from sklearn.preprocessing import StandardScaler
 
 from prevalens.aggregators._regressor import Floats, Regressor
+from prevalens.aggregators.moments import MomentsRidge
 from prevalens.aggregators.svr_regressors import BatchedLinearSVR, ChainedSVR, StackedSVR
 from prevalens.validation import InputError
 
@@ -20,6 +22,7 @@ __all__ = [
     "REGRESSORS",
     "BatchedLinearSVR",
     "ChainedSVR",
+    "MomentsRidge",
     "NormalisedLasso",
     "NormalisedRidge",
     "PrevalenceForest",
@@ -176,6 +179,7 @@ REGRESSORS: tuple[type[Regressor], ...] = (
     NormalisedRidge,
     NormalisedLasso,
     PrevalenceForest,
+    MomentsRidge,
 )
 
 

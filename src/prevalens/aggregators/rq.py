@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
 from prevalens import protocols
+from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.native import as_aggregator
 from prevalens.aggregators.regressors import check_regressor
 from prevalens.samples import Samples
@@ -79,7 +81,9 @@ class RQ(Aggregator):
         `prevalens.Quantifier`, or a quantifier of QuaPy, which is used per label.
     regressor : str or estimator, optional
         ``"svr"`` (the default), ``"stacked-svr"``, ``"chained-svr"``, ``"ridge"``, ``"lasso"``,
-        ``"rf"``, or any scikit-learn regressor of several outputs.
+        ``"rf"``, or any scikit-learn regressor of several outputs; or ``"moments"``, the ridge
+        regression that more and more samples tend to, in closed form and without samples (bases CC,
+        PCC, ACC and PACC, protocol ML-APP).
     protocol : Protocol, optional
         Draws the training samples of the regressor, in each part anew. Default: ML-APP with 101
         prevalences and samples of 100 items (half of a part that has fewer than 200), 5,000
@@ -99,7 +103,7 @@ class RQ(Aggregator):
     base_ : fitted Aggregator
     regressor_ : fitted regressor
     n_training_samples_ : int
-        Pairs of estimates and prevalences that the regressor has learnt from.
+        Pairs of estimates and prevalences that the regressor has learnt from; 0 for ``"moments"``.
 
     Notes
     -----
@@ -159,6 +163,9 @@ class RQ(Aggregator):
         base and the training samples.
         """
         copies: list[RQ] = [clone(self).set_params(**setting) for setting in settings]
+        if any(copy._is_exact for copy in copies):
+            yield from (copy.fit(scores, Y) for copy in copies)
+            return
         for members in _by_base(settings):
             leader = clone(copies[members[0]]).set_params(regressor=_Recorder())
             recorded = leader.fit(scores, Y).regressor_
@@ -185,23 +192,51 @@ class RQ(Aggregator):
         for copy in copies:
             yield _fit_regressor(copy.regressor, pairs.X_, pairs.y_)
 
+    @property
+    def _is_exact(self) -> bool:
+        """Whether the regressor wants the items and the protocol in place of samples."""
+        return hasattr(check_regressor(self.regressor), "fit_protocol")
+
     def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
         base = as_aggregator(self.base)
-        rng = check_rng(self.random_state)
-        estimated, true = [], []
-        parts = self._parts(base, Y)
-        for rest, held in parts:
-            self.base_ = clone(base).fit(scores.take(rest), Y[rest])
-            pool = scores.take(held)
-            samples = self._protocol(pool, len(parts)).draw(Y[held], rng)
-            estimated.append(self.base_.aggregate(pool, samples))
-            true.append(samples.mean(Y[held]))
+        if self._is_exact:
+            _check_linear(base)
+            self._fit_exactly(base, scores, Y)
+        else:
+            self._fit_on_samples(base, scores, Y)
         if base.learns and self._divider().refits:
             self.base_ = clone(base).fit(scores, Y)
+
+    def _fit_on_samples(self, base: Aggregator, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+        rng = check_rng(self.random_state)
+        estimated, true = [], []
+        for pool, labels, protocol in self._pools(base, scores, Y):
+            samples = protocol.draw(labels, rng)
+            estimated.append(self.base_.aggregate(pool, samples))
+            true.append(samples.mean(labels))
         self.n_training_samples_ = sum(map(len, true))
         self.regressor_ = _fit_regressor(
             self.regressor, np.concatenate(estimated), np.concatenate(true)
         )
+
+    def _fit_exactly(self, base: Aggregator, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+        parts = [
+            # Every item is a sample of its own, and samples are means of these.
+            (self.base_._aggregate(pool, _singletons(pool.n_items)), labels, protocol)
+            for pool, labels, protocol in self._pools(base, scores, Y)
+        ]
+        self.n_training_samples_ = 0
+        self.regressor_ = clone(check_regressor(self.regressor)).fit_protocol(parts)
+
+    def _pools(
+        self, base: Aggregator, scores: Scores, Y: npt.NDArray[np.int8]
+    ) -> Iterator[tuple[Scores, npt.NDArray[np.int8], protocols.Protocol]]:
+        """Items that `base_` has not learnt from, their labels and protocol, part by part."""
+        parts = self._parts(base, Y)
+        for rest, held in parts:
+            self.base_ = clone(base).fit(scores.take(rest), Y[rest])
+            pool = scores.take(held)
+            yield pool, Y[held], self._protocol(pool, len(parts))
 
     def _parts(self, base: Aggregator, Y: npt.NDArray[np.int8]) -> list[tuple[Any, Any]]:
         if not base.learns:
@@ -232,7 +267,9 @@ class RQ(Aggregator):
     def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
         if len(samples) == 0:
             return np.empty((0, self.n_labels_))
-        estimated = self.base_.aggregate(scores, samples)
+        # Exact moments are those of estimates that have not been clipped.
+        estimate = self.base_._aggregate if self._is_exact else self.base_.aggregate
+        estimated = estimate(scores, samples)
         return np.asarray(self.regressor_.predict(estimated)).reshape(estimated.shape)
 
 
@@ -245,6 +282,19 @@ class _Recorder(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         return X
+
+
+def _singletons(n_items: int) -> Samples:
+    return Samples(np.arange(n_items), np.arange(n_items + 1), n_items=n_items)
+
+
+def _check_linear(base: Aggregator) -> None:
+    if not isinstance(base, (CC, PCC, ACC, PACC)):
+        raise InputError(
+            f"Exact moments need a base whose estimates are means over items: CC, PCC, ACC or "
+            f"PACC; got {type(base).__name__}. Use the regressor 'ridge', which learns from "
+            "samples."
+        )
 
 
 def _fit_regressor(

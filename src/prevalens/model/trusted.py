@@ -25,6 +25,7 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.aggregators.lpq.LPQ",
     "prevalens.aggregators.lpq._Inner",
     "prevalens.aggregators.mixture.ScenarioMixture",
+    "prevalens.aggregators.moments.MomentsRidge",
     "prevalens.aggregators.multiclass.MulticlassPACC",
     "prevalens.aggregators.multiclass.MulticlassPCC",
     "prevalens.aggregators.regressors.NormalisedLasso",

@@ -170,7 +170,7 @@ def with_labels(
     >>> estimate = PrevalenceEstimate([0.5], ["a"], lower=[0.3], upper=[0.7], level=0.9)
     >>> rows, Y_rows = np.arange(20), np.zeros((20, 1))
     >>> with_labels(estimate, np.full((100, 1), 0.5), (rows, Y_rows)).point.round(2).tolist()
-    [0.14]
+    [0.03]
     """
     if estimate.ndim != 1 or estimate.lower is None or estimate.upper is None:
         raise InputError(
