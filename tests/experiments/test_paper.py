@@ -39,6 +39,7 @@ def test_grids_are_those_of_the_paper() -> None:
     assert sizes[f"ML-knn [{DESCRIBED}]"] == 15
     assert sizes[f"CLEMS [{DESCRIBED}]"] == 45
     assert sizes[f"LSC [{DESCRIBED}]"] == 75
+    assert sizes[f"LSC [{PRINTED}]"] == 5
     assert sizes[f"RakEL-LPQ [{DESCRIBED}]"] == 50
     assert sizes[f"Ridge-RQ [{DESCRIBED}]"] == 70
 

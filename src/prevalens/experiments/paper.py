@@ -202,8 +202,13 @@ def _classifiers() -> list[dict[str, Any]]:
                 "ML-knn", variant, f"mlknn{answer}+pcc", _prefixed("classifier__", _NEIGHBOURS)
             ),
             _method("CLEMS", variant, f"clems(mlknn{answer},rf)+pcc", trees | inside),
-            _method("LSC", variant, f"lsc(classifier=mlknn{answer})+pcc", clusters | inside),
         ]
+    # In the code of LSC the neighbours' settings stay at k = 5, whatever is tried.
+    fixed = "lsc(classifier=mlknn(5,output=joint,exclude_self=False))+pcc"
+    found += [
+        _method("LSC", DESCRIBED, "lsc(classifier=mlknn)+pcc", clusters | inside),
+        _method("LSC", PRINTED, fixed, clusters),
+    ]
     return found
 
 
