@@ -106,3 +106,16 @@ def test_other_labels_are_refused() -> None:
         evaluate(FITTED, fewer, Natural(size=20, n_samples=3))
     with pytest.raises(InputError, match="metric must be one of"):
         evaluate(FITTED, DATA.test, Natural(size=20, n_samples=3)).errors("f1")
+
+
+def test_an_evaluation_shows_itself_in_notebooks() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=5))
+    axes = found.plot(n_bins=4)
+    (line,) = axes.lines
+    assert line.get_label() == "lr+pcc"
+    assert len(line.get_xdata()) <= 4
+    assert found.shift.min() <= min(line.get_xdata()) <= max(line.get_xdata()) <= found.shift.max()
+    assert found.plot("altair").to_dict()["layer"]
+    page = found._repr_html_()
+    assert all(f"{error:.4f}" in page for error in found.by_label().values())

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens._version import __version__
+from prevalens.charts import Dots, Line, Lines, draw, table
 from prevalens.collection import Collection
 from prevalens.metrics import MEASURES, SHIFT_NAMES, shift, shift_bins
 from prevalens.quantifier import Quantifier
@@ -91,6 +92,32 @@ class Evaluation:
             low, high = float(edges[number]), float(edges[number + 1])
             rows.append({"low": low, "high": high, "value": value, "n_samples": count})
         return rows
+
+    def plot(
+        self, backend: str = "matplotlib", *, metric: str = "ae", n_bins: int = 12, ax: Any = None
+    ) -> Any:
+        """Draw the mean error by shift, with the middle 80 % of the samples as a band.
+
+        Parameters
+        ----------
+        backend : {"matplotlib", "altair"}
+        metric : str
+        n_bins : int
+            Intervals of shift.
+        ax : matplotlib Axes, optional
+        """
+        errors, bins = self.errors(metric), shift_bins(self.shift, n_bins)
+        groups = [errors[bins == number] for number in np.unique(bins)]
+        low, high = np.array([np.quantile(one, [0.1, 0.9]) for one in groups]).T
+        line = Line(self.method, np.array([one.mean() for one in groups]), low, high)
+        places = [float(self.shift[bins == number].mean()) for number in np.unique(bins)]
+        chart = Lines(places, [line], "shift since training", metric.upper(), self.protocol)
+        return draw(chart, backend, ax=ax)
+
+    def _repr_html_(self) -> str:
+        errors = np.array(list(self.by_label().values()))
+        title = f"{self.method}, {self.protocol}, {len(self)} samples"
+        return table(Dots(self.labels, errors, axis="mean absolute error", title=title))
 
     def records(
         self, dataset: str, *, metrics: Sequence[str] = ("ae", "rae"), data_sha: str = ""
