@@ -32,7 +32,8 @@ VARIANTS = (
     "(4) In MLC+MLA the regressor learns from, and is chosen on, items that the stack was trained "
     "on. (5) SLD in BC+BA runs EM on posteriors that EM has already corrected. (6) ML-kNN, and "
     "CLEMS and LSC that use it, answer a joint probability instead of a posterior, and count an "
-    "item among its own neighbours; in LSC, k stays 5. (7) Splits balance pairs of labels, not only labels.",
+    "item among its own neighbours; in LSC, k stays 5. (7) Splits balance pairs of "
+    "labels, not only labels.",
 )
 
 HOW = (
