@@ -63,7 +63,8 @@ def as_table(data: Any, *, name: str = "the data") -> Table:
     if isinstance(frame, nw.Series):
         return FrameTable({frame.name or "text": frame.to_list()}, name)
     if isinstance(frame, nw.DataFrame):
-        return FrameTable({str(one): frame[one].to_list() for one in frame.columns}, name)
+        cells = {str(one): frame.get_column(one).to_list() for one in frame.columns}
+        return FrameTable(cells, name)
     if isinstance(data, Mapping):
         return FrameTable({str(one): list(column) for one, column in data.items()}, name)
     return _from_list(data, name)

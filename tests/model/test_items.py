@@ -1,0 +1,46 @@
+"""Items in any form become what a preparation takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prevalens.errors import InputError
+from prevalens.inputs import as_table
+from prevalens.model.items import chunk_items, chunks_of, is_table, preparation_for
+from prevalens.preparation import ArrayPreparation, ColumnPreparation, TextPreparation
+
+TABLE = {"a": [1, 2], "b": ["x", "y"]}
+
+
+@pytest.mark.parametrize(
+    ("items", "answer"),
+    [
+        (TABLE, True),
+        (pd.DataFrame(TABLE), True),
+        ([{"a": 1}], True),
+        (as_table(TABLE), True),
+        (["text"], False),
+        (pd.Series(["text"]), False),
+        (np.eye(2), False),
+    ],
+)
+def test_which_items_have_columns(items: object, answer: bool) -> None:
+    assert is_table(items) is answer
+
+
+def test_which_preparation_suits() -> None:
+    assert isinstance(preparation_for(TABLE, None, True), TextPreparation)
+    assert isinstance(preparation_for(TABLE, None, False), ColumnPreparation)
+    assert isinstance(preparation_for(["text"], None, False), TextPreparation)
+    assert isinstance(preparation_for(np.eye(2), None, False), ArrayPreparation)
+
+
+def test_chunks() -> None:
+    columns = ColumnPreparation().fit(TABLE)
+    assert list(chunks_of(TABLE, columns, ["a", "b"])) == [TABLE]
+    text = TextPreparation()
+    assert [list(one) for one in chunks_of(TABLE, text, ["b"])] == [["x", "y"]]
+    with pytest.raises(InputError, match="The model reads one column; got 2"):
+        chunk_items(as_table(TABLE).read(), text, None)

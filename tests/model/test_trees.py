@@ -1,0 +1,40 @@
+"""Decision trees whose nodes lead out of the tree are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from prevalens.errors import FormatError
+from prevalens.model.trees import check_trees
+
+
+def fitted() -> DecisionTreeClassifier:
+    X = np.arange(20.0)[:, np.newaxis]
+    return DecisionTreeClassifier().fit(X, (X[:, 0] // 3).astype(int) % 2)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("left_child", 10_000),
+        ("left_child", 0),
+        ("right_child", -1),
+        ("feature", 7),
+        ("feature", -2),
+    ],
+)
+def test_nodes_that_lead_astray(field: str, value: int) -> None:
+    tree = fitted()
+    state = tree.tree_.__getstate__()
+    state["nodes"][field][0] = value
+    tree.tree_.__setstate__(state)
+    with pytest.raises(FormatError, match="a decision tree in it is damaged"):
+        check_trees({"deep": [(tree,)]}, "m.prevalens")
+
+
+def test_sound_trees_pass() -> None:
+    forest = RandomForestClassifier(5).fit(np.eye(4), [0, 1, 0, 1])
+    check_trees({"a": [fitted(), forest], "b": np.array([fitted()], dtype=object)}, "m")
