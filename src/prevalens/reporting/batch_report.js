@@ -116,6 +116,7 @@
   if (!box) { return; }
   box.hidden = false;
   var select = by("trend-label"), chart = by("trend-chart"), value = by("trend-value");
+  // One unit is one pixel, so that letters keep their size on a phone.
   var WIDE = 720, HIGH = 300, LEFT = 56, RIGHT = 16, UPPER = 14, LOWER = 40;
   var marker = null, at = data.batches.length - 1, last = data.batches.length - 1;
   function make(name, attributes, parent) {
@@ -142,6 +143,7 @@
     return Math.min(1, Math.max.apply(null, values) * 1.06 || 0.01);
   }
   function draw() {
+    WIDE = Math.max(280, chart.clientWidth);
     var label = Number(select.value), high = highest(label);
     function y(v) { return HIGH - LOWER - v / high * (HIGH - LOWER - UPPER); }
     function line(values, attributes) {
@@ -155,9 +157,9 @@
       make("line", { x1: LEFT, x2: WIDE - RIGHT, y1: y(v), y2: y(v), stroke: "var(--pv-line)" }, svg);
       make("text", { x: LEFT - 8, y: y(v) + 4, "text-anchor": "end" }, svg).textContent = parseFloat((100 * v).toPrecision(3)) + " %";
     });
-    var every = Math.ceil(data.batches.length / 8);
+    var every = Math.ceil(data.batches.length / Math.max(2, Math.floor(WIDE / 90)));
     data.batches.forEach(function (name, i) {
-      if (i % every) { return; }
+      if (i !== last && (i % every || last - i < every)) { return; }
       var anchor = i === 0 ? "start" : (i === last ? "end" : "middle");
       make("text", { x: x(i), y: HIGH - LOWER + 20, "text-anchor": anchor }, svg).textContent =
         name.length > 14 ? name.slice(0, 13) + "…" : name;
@@ -209,6 +211,7 @@
   select.addEventListener("input", draw);
   ["show-counted", "show-true"].forEach(function (id) { if (by(id)) { by(id).addEventListener("input", draw); } });
   draw();
+  window.addEventListener("resize", draw);
   window.addEventListener("beforeprint", function () {
     Array.prototype.forEach.call(document.querySelectorAll("details"), function (one) { one.open = true; });
   });

@@ -200,7 +200,7 @@ def scores_grid(report: BatchReport, batch: int, labels: Sequence[int]) -> Grid:
 
 def sizes_grid(report: BatchReport) -> Grid:
     """Batches, their sizes, how well they fit the training data, and how far they have moved."""
-    heads = ["items", "shift since training", "labels beyond interval"]
+    heads = ["items", "shift", "clearly moved"]
     fits = report.p_value is not None
     lines = []
     for batch, name in enumerate(report.batches):
@@ -212,7 +212,10 @@ def sizes_grid(report: BatchReport) -> Grid:
         if report.p_value is not None:
             texts.append(number(float(report.p_value[batch]), 3))
         lines.append((name, texts))
-    notes = ["Shift: mean absolute difference between estimate and training, in points."]
+    notes = [
+        "Shift: mean absolute difference between estimate and training, in points. Clearly moved: "
+        "labels whose training prevalence lies outside the interval."
+    ]
     if fits:
         heads.append("fit, p")
         notes.append(
