@@ -1,0 +1,31 @@
+"""The sentence about samples that nothing explains."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from prevalens.uncertainty import warn_of_misfit
+from prevalens.validation import PrevalensWarning
+
+
+@pytest.mark.parametrize(
+    ("p_value", "names", "sentence"),
+    [
+        ([0.001], None, r"The batch looks unlike anything the training data can explain .*0\.001"),
+        ([0.5, 0.001], ["may", "june"], "Sample 'june' looks unlike"),
+        ([1e-5] * 7, list(range(7)), "Samples 0, 1, 2, 3, 4 and 2 more look unlike"),
+    ],
+)
+def test_names_the_samples(p_value: list[float], names: list[object], sentence: str) -> None:
+    with pytest.warns(PrevalensWarning, match=sentence):
+        warn_of_misfit(np.array(p_value), names)
+
+
+def test_silent_when_explained() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_misfit(np.array([0.01, 0.8]), None)
+    assert caught == []
