@@ -76,4 +76,6 @@ def test_results_find_their_table_and_its_names() -> None:
     assert names["pcc_general"] == ["MLC+BA", "BC+MLA"]
     assert names["cc_general"] == ["BC+BA"]
     assert names["mlc"] == ["SG", "RF"]
-    assert names["mlq"] == ["SVR-RQ"]
+    assert names["mlq"] == [], "columns that are borrowed from PCC do not make a table"
+    ridge = Result("emotions", "ml-app", "Ridge-RQ", "x", 0, np.zeros(1), {}, DESCRIBED)
+    assert [r.method for r in table_results([*results, ridge], "mlq")] == ["SVR-RQ", "Ridge-RQ"]

@@ -94,6 +94,9 @@ def paper_plan(
 def table_results(results: Iterable[Result], table: str) -> list[Result]:
     """The results that belong to one of the paper's tables, with the methods' names in it.
 
+    Some tables repeat columns of the PCC table; a dataset on which nothing else was run is not
+    among the results of these.
+
     Parameters
     ----------
     results : iterable of Result
@@ -102,11 +105,18 @@ def table_results(results: Iterable[Result], table: str) -> list[Result]:
         One of `TABLES`.
     """
     wanted = {(method["label"], method["variant"]) for method in _table(table)}
+    found = [result for result in results if (result.method, result.variant) in wanted]
+    own = {result.dataset for result in found if _is_own(result.method, table)}
     return [
         replace(result, method=_printed_name(result.method, table))
-        for result in results
-        if (result.method, result.variant) in wanted
+        for result in found
+        if result.dataset in own
     ]
+
+
+def _is_own(label: str, table: str) -> bool:
+    """Whether a method was run for this table and not for that of PCC, which others borrow from."""
+    return label.startswith("pcc ") == (table == "pcc_general")
 
 
 def _printed_name(label: str, table: str) -> str:
