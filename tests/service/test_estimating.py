@@ -112,7 +112,8 @@ def test_what_is_no_json_is_a_sentence(model: Model, tmp_path: Path) -> None:
     ("fields", "words"),
     [
         ({"group": "x"}, "There is no field 'group'"),
-        ({"interval": "a lot"}, "Interval"),
+        ({"interval": "a lot"}, "'interval' is not a number"),
+        ({"interval": "1.5"}, "Interval"),
         ({"columns": "{"}, "'columns' is not JSON"),
         ({"columns": "[1]"}, "Columns"),
         ({"by": "a", "by_time": "b"}, "at most one"),

@@ -19,6 +19,7 @@ from prevalens.service.schemas import QuantifyBody, TrainBody, first_error
         ({"uploads": ["../etc"]}, "Uploads.0"),
         ({"texts": ["a"], "interval": 1.0}, "Interval"),
         ({"texts": ["a"], "intervall": 0.9}, "Intervall"),
+        ({"texts": ["a"], "interval": "0.9"}, "Interval"),
         ({"texts": ["a"], "freq": "H"}, "Freq"),
         ({"rows": [{"a": [1]}]}, "Rows.0.a"),
     ],

@@ -25,6 +25,7 @@ __all__ = ["create_app"]
 
 _log = logging.getLogger("prevalens.service")
 
+_PARTS: tuple[Any, ...] = (quantify, models, uploads, jobs, operations, page)
 _ABOUT = "Estimate how frequent each label is in batches of items, with models trained before."
 
 
@@ -49,7 +50,7 @@ def create_app(settings: Settings | None = None, *, state: State | None = None) 
         separate_input_output_schemas=False,
     )
     app.state.server = state
-    for part in (quantify, models, uploads, jobs, operations, page):
+    for part in _PARTS:
         app.include_router(part.router)
     app.add_exception_handler(Problem, _refuse)
     app.add_exception_handler(RequestValidationError, _refuse_parameters)
@@ -95,7 +96,17 @@ async def _refuse_http(request: Request, error: Any) -> JSONResponse:
         "method": "This address does not take that method.",
     }
     message = sentences.get(code, f"{error.detail}.")
-    return _answer(request, Problem(code, message, dict(error.headers or {})))
+    headers = dict(error.headers or {})
+    if code == "method":
+        headers = {"allow": ", ".join(_methods(request.url.path))}
+    return _answer(request, Problem(code, message, headers))
+
+
+def _methods(path: str) -> list[str]:
+    """What an address takes, over all routes to it; a route by itself knows only its own."""
+    routes = [route for part in _PARTS for route in part.router.routes]
+    fitting = [route for route in routes if route.path_regex.match(path)]
+    return sorted({method for route in fitting for method in route.methods})
 
 
 async def _fail(request: Request, error: Exception) -> JSONResponse:

@@ -85,11 +85,18 @@ def _from_form(fields: Mapping[str, str]) -> QuantifyBody:
         )
     values: dict[str, Any] = {name: value for name, value in fields.items() if value}
     if "interval" in fields:
-        values["interval"] = fields["interval"] or None
+        values["interval"] = _number(fields["interval"])
     if "columns" in values:
         values["columns"] = _parsed(values["columns"])
     # The files are at hand already; one text stands for them in the check.
     return QuantifyBody.model_validate({**values, "texts": [""]})
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise Problem("bad_input", "The field 'interval' is not a number.") from None
 
 
 def _parsed(text: str) -> Any:

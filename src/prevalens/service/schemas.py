@@ -31,8 +31,8 @@ Frequency = Literal["D", "W", "M", "Q", "Y"]
 
 
 class _Strict(BaseModel):
-    # A misspelt field must not be taken for one that was left out.
-    model_config = ConfigDict(extra="forbid")
+    # A misspelt field must not be taken for one that was left out, nor "0.9" for a number.
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class NoBody(_Strict):
@@ -83,7 +83,6 @@ class QuantifyForm(_Strict):
     columns: str = Field(
         "",
         description="As in JSON, written as text: a JSON object.",
-        max_length=100_000,
     )
     by: str = Field("", description="Column that names each item's batch.")
     by_time: str = Field("", description="Column with each item's date or time.")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import ValidationError
 
 from prevalens.service.jobs import Job
 from prevalens.service.problems import Problem
@@ -19,13 +20,20 @@ from prevalens.service.requests import (
     save_body,
 )
 from prevalens.service.routes.jobs import MEDIA, attachment
-from prevalens.service.schemas import JobAnswer, QuantifyAnswer, QuantifyBody, QuantifyForm
+from prevalens.service.schemas import (
+    JobAnswer,
+    QuantifyAnswer,
+    QuantifyBody,
+    QuantifyForm,
+    first_error,
+)
 from prevalens.service.state import State, state_of
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/v1/models", tags=["quantify"], responses=REFUSALS)
 
+_SMALL = 200_000
 _BODIES = body_of(
     ("application/json", QuantifyBody.model_json_schema()),
     ("multipart/form-data", QuantifyForm.model_json_schema()),
@@ -81,12 +89,23 @@ async def _received(request: Request, state: State, folder: Path) -> dict[str, A
     task: dict[str, Any] = {"folder": str(folder), "uploads": known}
     if kind == "application/json":
         await save_body(request, folder / "body.json")
+        _check_small(folder / "body.json")
         return task
     if kind == "multipart/form-data":
         form = await read_files(request, folder, state.limits)
         files = [[str(one.path), one.name] for one in form.files]
         return {**task, "files": files, "fields": form.fields}
     raise Problem("media_type", "Send application/json, or files as multipart/form-data.")
+
+
+def _check_small(path: Path) -> None:
+    """Refuse a bad body at once if that costs nothing; large ones are left to the worker."""
+    if path.stat().st_size > _SMALL:
+        return
+    try:
+        QuantifyBody.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise Problem("bad_input", first_error(error)) from error
 
 
 async def _work(state: State, job: Job, task: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,57 @@
+"""The interface against its own description: requests are made up from it, answers checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from prevalens.service.app import create_app
+from prevalens.service.settings import Settings
+
+schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
+
+
+# The demo takes no input; every call of it would train a model.
+@schema.exclude(path="/v1/demo").parametrize()
+@settings(max_examples=12, suppress_health_check=list(HealthCheck), database=None)
+def test_answers_are_as_described(case: Any, server: Any) -> None:
+    if case.path == "/v1/models/{name}/quantify":
+        case.path_parameters["name"] = "small"
+    # Files that are no tables, and fields that exclude each other, fit the description's types.
+    excluded = [positive_data_acceptance] if case.method == "POST" else []
+    case.call_and_validate(base_url=server.url, excluded_checks=excluded)
+
+
+def test_the_description_is_served_and_complete(client: httpx.Client) -> None:
+    found = client.get("/openapi.json").json()
+    assert found == create_app(Settings()).openapi()
+    operations = {
+        f"{verb.upper()} {path}" for path, verbs in found["paths"].items() for verb in verbs
+    }
+    assert operations == {
+        "DELETE /v1/jobs/{key}",
+        "DELETE /v1/models/{name}",
+        "DELETE /v1/uploads/{key}",
+        "GET /healthz",
+        "GET /metrics",
+        "GET /v1/jobs",
+        "GET /v1/jobs/{key}",
+        "GET /v1/jobs/{key}/answer",
+        "GET /v1/jobs/{key}/result.{ending}",
+        "GET /v1/models",
+        "GET /v1/models/{name}",
+        "GET /v1/models/{name}/file",
+        "GET /v1/uploads/{key}",
+        "POST /v1/demo",
+        "POST /v1/models",
+        "POST /v1/models/{name}/quantify",
+        "POST /v1/uploads",
+    }
+    for path, verbs in found["paths"].items():
+        for verb, about in verbs.items():
+            assert {"4XX", "5XX"} <= set(about["responses"]), (path, verb)
+            assert about["description"], (path, verb)
