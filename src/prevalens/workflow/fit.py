@@ -13,6 +13,7 @@ from prevalens.errors import FormatError, InputError, PrevalensWarning
 from prevalens.inputs import Reading
 from prevalens.inputs.table import damaged
 from prevalens.model import Model
+from prevalens.model.model import quantifier_of
 from prevalens.preparation import CellError
 from prevalens.workflow.labelled import Labelled, read_labelled
 from prevalens.workflow.progress import Cancelled, Progress, Watch
@@ -74,6 +75,7 @@ def fit_files(
         The work stops with a `CancelledError` when this returns True.
     """
     watch = Watch(progress, cancelled)
+    quantifier = quantifier_of(method, time_budget)
     leave_out = () if id is None else (id,)
     found = read_labelled(
         paths,
@@ -86,19 +88,18 @@ def fit_files(
         reading=reading,
         watch=watch,
     )
-    kept = _frequent(found, min_positives, from_tags=tags is not None)
     _check_size(found)
+    kept = _frequent(found, min_positives, from_tags=tags is not None)
     watch.step("fitting", n_items=len(found.items))
     try:
         return Model.fit(
             found.items,
             found.Y[:, kept],
             labels=[found.labels[j] for j in kept],
-            method=method,
+            method=quantifier,
             text=found.text,
             columns=found.columns,
             preparation=preparation,
-            time_budget=time_budget,
             source=found.source,
         )
     except CellError as error:

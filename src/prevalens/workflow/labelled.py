@@ -121,9 +121,7 @@ def _item_columns(
             raise InputError(f"The column {name!r} cannot be a feature and a label at once.")
     chosen = chosen or [name for name in table.columns if name not in others]
     if not chosen:
-        raise InputError(
-            f"{table.name} has no columns besides the labels, so there are no items."
-        )
+        raise InputError(f"{table.name} has no columns besides the labels, so there are no items.")
     return chosen
 
 
