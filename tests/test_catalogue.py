@@ -34,7 +34,8 @@ def test_name_and_back(classifier: str, aggregator: str) -> None:
 def test_every_part_has_a_summary_and_defaults(code: str) -> None:
     entry = ENTRIES[code]
     assert entry.summary.endswith((".", ")"))
-    assert entry.make().code == code
+    if entry.role != "quantifier":
+        assert entry.make().code == code
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,11 @@ def _entries(role: str, makers: Iterable[Any]) -> dict[str, Entry]:
     return {make.code: Entry(make.code, role, make) for make in makers}
 
 
+def _auto(time_budget: float = 600.0) -> Quantifier:
+    """The automatic choice of classifiers and aggregator, by rehearsed quantification loss."""
+    return Quantifier(time_budget=time_budget)
+
+
 #: Every part by its short name.
 ENTRIES: dict[str, Entry] = {
     **_entries(
@@ -94,6 +99,7 @@ ENTRIES: dict[str, Entry] = {
     **_entries("regressor", agg.REGRESSORS),
     **_entries("clusterer", [agg.RandomClusters, agg.KMeansClusters]),
     **_entries("scheme", [clf.CrossFit, clf.HoldOut]),
+    "auto": Entry("auto", "quantifier", _auto),
 }
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from prevalens.aggregators import PCC, ScenarioMixture
-from prevalens.aggregators.mixture import binomial_median
+from prevalens.aggregators.counting import binomial_median
 from prevalens.datasets import synthetic
 from prevalens.protocols import MLAPP, LabelTilt, Natural
 from prevalens.samples import Samples

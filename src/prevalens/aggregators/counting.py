@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv
 
 from prevalens.aggregators.base import Aggregator
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.validation import check_choice
 
-__all__ = ["CC", "PCC"]
+__all__ = ["CC", "PCC", "binomial_median", "medians"]
 
 
 class _Counting(Aggregator):
@@ -57,6 +59,12 @@ class CC(_Counting):
 class PCC(_Counting):
     """Probabilistic classify and count: the mean posterior of the sample.
 
+    Parameters
+    ----------
+    point : {"mean", "median"}
+        "median" answers the median count that the mean posterior leads one to expect in a sample
+        of that size, divided by the size: it has the lower absolute error for rare labels.
+
     Notes
     -----
     Unbiased without shift if the posteriors are calibrated; pulled towards the training prevalence
@@ -77,3 +85,41 @@ class PCC(_Counting):
 
     code = "pcc"
     consumes: Kind = "posteriors"
+
+    def __init__(self, point: str = "mean") -> None:
+        self.point = point
+
+    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:  # noqa: ARG002
+        check_choice(self.point, "point", ("mean", "median"))
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+        mean = samples.mean(scores.values)
+        return mean if self.point == "mean" else medians(mean, samples.sizes)
+
+
+def binomial_median(mean: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
+    """Median of a binomial count with these chances, divided by the size.
+
+    Examples
+    --------
+    >>> binomial_median(np.array([0.003, 0.0121, 0.5]), 100).tolist()
+    [0.0, 0.01, 0.5]
+    """
+    if size > 10_000:
+        # The median is within one item of the mean.
+        return mean
+    counts = np.arange(size)
+    # The chance at which one more positive becomes as likely as not.
+    thresholds = betaincinv(counts + 1, size - counts, 0.5)
+    return np.searchsorted(thresholds, mean) / size
+
+
+def medians(
+    means: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """`binomial_median` of each sample's row, for samples of several sizes."""
+    out = np.empty_like(means)
+    for size in np.unique(sizes):
+        rows = sizes == size
+        out[rows] = binomial_median(means[rows], int(size))
+    return out

@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
 from scipy.stats import norm
 
-from prevalens.aggregators._rehearsal import Act, losses, rehearse, total_loss
 from prevalens.aggregators._scenarios import Moments, Posterior, View
 from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.counting import binomial_median, medians
+from prevalens.aggregators.rehearsal import Act, losses, rehearse, total_loss
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.validation import InputError, check_choice
 
-__all__ = ["ScenarioMixture", "binomial_median"]
+__all__ = ["ScenarioMixture"]
 
 _Floats = npt.NDArray[np.float64]
 #: Tried in turn: first the shrinkage at a middling temper, then the temper, then finer.
@@ -29,6 +29,10 @@ _TEMPERS = (1.0, 0.5, 0.25, 0.1, 0.03)
 _DISTRUST = 0.01
 #: Expected numbers of positives at which intervals are calibrated apart.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
+#: With fewer items the rehearsal is too small to be trusted with extremes: of both grids, only
+#: the middle is tried.
+_FEW = 1000
+_MIDDLE = (0.03, 0.3), (0.5, 1.0)
 #: Samples, or pairs of sample and label, from which a quantile is taken.
 _ENOUGH = 60
 #: Levels at which the calibration is remembered.
@@ -168,12 +172,13 @@ class ScenarioMixture(Aggregator):
             return total_loss(tried[setting]) * (1 + _DISTRUST * halvings)
 
         best = start
+        shrinkages, tempers = _grids(folds.n_items)
         for step in (3, 2, 1):
             if self.shrinkage is None:
-                around = _neighbours(_SHRINKAGES, best.shrinkage, step)
+                around = _neighbours(shrinkages, best.shrinkage, step)
                 best = min((best._replace(shrinkage=s) for s in around), key=loss)
             if self.temper is None:
-                around = _neighbours(_TEMPERS, best.temper, step)
+                around = _neighbours(tempers, best.temper, step)
                 best = min((best._replace(temper=t) for t in around), key=loss)
         loss(best)
         return best, tried[best]
@@ -216,11 +221,7 @@ class ScenarioMixture(Aggregator):
 
     def _aggregate(self, scores: Scores, samples: Samples) -> _Floats:
         posterior, sizes = self._posterior(scores, samples, variance=False)
-        out = np.empty_like(posterior.mean)
-        for size in np.unique(sizes):
-            rows = sizes == size
-            out[rows] = self._answer(posterior.mean[rows], int(size))
-        return out
+        return medians(posterior.mean, sizes) if self.point == "median" else posterior.mean
 
     def _posterior(
         self, scores: Scores, samples: Samples, *, variance: bool
@@ -283,6 +284,7 @@ class _Folds:
         self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8], acts: Sequence[Act]
     ) -> None:
         self._values, self._Y = values, Y
+        self.n_items = len(Y)
         self._moments: dict[int, Moments] = {}
         self._means = {id(act): act.samples.mean(values[act.held]) for act in acts}
 
@@ -296,21 +298,12 @@ class _Folds:
         return self._means[id(act)]
 
 
-def binomial_median(mean: _Floats, size: int) -> _Floats:
-    """Median of a binomial count with these chances, divided by the size.
-
-    Examples
-    --------
-    >>> binomial_median(np.array([0.003, 0.0121, 0.5]), 100).tolist()
-    [0.0, 0.01, 0.5]
-    """
-    if size > 10_000:
-        # The median is within one item of the mean.
-        return mean
-    counts = np.arange(size)
-    # The chance at which one more positive becomes as likely as not.
-    thresholds = betaincinv(counts + 1, size - counts, 0.5)
-    return np.searchsorted(thresholds, mean) / size
+def _grids(n_items: int) -> list[list[float]]:
+    grids = [list(_SHRINKAGES), list(_TEMPERS)]
+    if n_items >= _FEW:
+        return grids
+    limits = zip(grids, _MIDDLE, strict=True)
+    return [[value for value in grid if low <= value <= high] for grid, (low, high) in limits]
 
 
 def _neighbours(grid: Sequence[float], value: float, step: int) -> list[float]:

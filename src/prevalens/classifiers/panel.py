@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,18 @@ class Panel(MultiLabelClassifier):
         self.first = first
         self.second = second
         self.more = more
+
+    @classmethod
+    def of_fitted(cls, members: Sequence[Any], n_labels: int) -> Panel:
+        """A fitted panel of two or more members that are fitted already."""
+        first, second, *more = members
+        panel = cls(first, second, more=more)
+        panel.members_ = list(members)
+        panel.n_labels_ = n_labels
+        panel.classes_ = np.arange(max(n_labels, 2))
+        if hasattr(first, "n_features_in_"):
+            panel.n_features_in_ = first.n_features_in_
+        return panel
 
     def members(self) -> list[Any]:
         """The members, unfitted, with defaults filled in."""
