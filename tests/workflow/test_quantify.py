@@ -121,7 +121,7 @@ def test_written_and_read_again(result: BatchResult, ending: str, tmp_path: Path
         ".csv": pd.read_csv,
         ".tsv": lambda p: pd.read_csv(p, sep="\t"),
         ".json": lambda p: pd.DataFrame(json.loads(p.read_text())["rows"]),
-        ".jsonl": lambda p: pd.DataFrame(map(json.loads, p.open())),
+        ".jsonl": lambda p: pd.DataFrame(map(json.loads, p.read_text().splitlines())),
         ".parquet": pd.read_parquet,
     }
     found = readers[ending](path)

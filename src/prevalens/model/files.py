@@ -18,7 +18,7 @@ from typing import Any
 from skops.io import dumps, get_untrusted_types, loads
 
 from prevalens.errors import FormatError, InputError
-from prevalens.model.trees import check_trees
+from prevalens.model.soundness import check_sound
 from prevalens.model.trusted import TRUSTED
 from prevalens.model.writing import writing
 
@@ -53,7 +53,7 @@ def from_bytes(name: str, content: bytes, trusted: Iterable[str] = ()) -> Any:
         unknown = sorted(set(get_untrusted_types(data=content)) - set(TRUSTED) - set(trusted))
         if not unknown:
             parts = loads(content, trusted=[*TRUSTED, *trusted])
-            check_trees(parts, name)
+            check_sound(parts, name)
             return parts
     except FormatError:
         raise

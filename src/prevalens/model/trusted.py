@@ -70,6 +70,6 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.uncertainty.errors.ErrorModel",
     "prevalens.uncertainty.misfit.Misfit",
     "prevalens.uncertainty.misfit._Frame",
-    # The nodes of a decision tree; `prevalens.model.trees` checks them after loading.
+    # The nodes of a decision tree; `prevalens.model.soundness` checks them after loading.
     "sklearn.tree._tree.Tree",
 )

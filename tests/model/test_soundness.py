@@ -1,14 +1,15 @@
-"""Decision trees whose nodes lead out of the tree are refused."""
+"""Trees and sparse matrices that lead out of themselves are refused."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from prevalens.errors import FormatError
-from prevalens.model.trees import check_trees
+from prevalens.model.soundness import check_sound
 
 
 def fitted() -> DecisionTreeClassifier:
@@ -32,9 +33,18 @@ def test_nodes_that_lead_astray(field: str, value: int) -> None:
     state["nodes"][field][0] = value
     tree.tree_.__setstate__(state)
     with pytest.raises(FormatError, match="a decision tree in it is damaged"):
-        check_trees({"deep": [(tree,)]}, "m.prevalens")
+        check_sound({"deep": [(tree,)]}, "m.prevalens")
 
 
 def test_sound_trees_pass() -> None:
     forest = RandomForestClassifier(5).fit(np.eye(4), [0, 1, 0, 1])
-    check_trees({"a": [fitted(), forest], "b": np.array([fitted()], dtype=object)}, "m")
+    check_sound({"a": [fitted(), forest], "b": np.array([fitted()], dtype=object)}, "m")
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.csc_matrix])
+def test_indices_that_lead_astray(form: type) -> None:
+    matrix = form(np.eye(4))
+    check_sound([matrix], "m.prevalens")
+    matrix.indices[1] = 1000
+    with pytest.raises(FormatError, match="a sparse matrix in it is damaged"):
+        check_sound([matrix], "m.prevalens")

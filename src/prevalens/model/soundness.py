@@ -1,7 +1,7 @@
-"""Decision trees from a file: their nodes must stay inside the tree.
+"""Objects from a file whose compiled code trusts them: decision trees and sparse matrices.
 
-The compiled code of scikit-learn follows the nodes without looking; a file that was made to harm
-could lead it out of the tree's memory.
+scikit-learn follows the nodes of a tree and scipy the indices of a matrix without looking; a file
+that was made to harm could lead them out of their memory.
 """
 
 from __future__ import annotations
@@ -10,25 +10,37 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.tree._tree import Tree
 
 from prevalens.errors import FormatError
 
-__all__ = ["check_trees"]
+__all__ = ["check_sound"]
 
 _LEAF = -1
 
 
-def check_trees(parts: Any, name: str) -> None:
-    """Refuse objects with a decision tree in them whose nodes lead anywhere else."""
-    for tree in _trees(parts, set()):
-        if not _is_sound(tree):
+def check_sound(parts: Any, name: str) -> None:
+    """Refuse objects that hold a tree or a sparse matrix which leads out of itself."""
+    for one in _delicate(parts, set()):
+        if isinstance(one, Tree) and not _is_sound(one):
             raise FormatError(f"{name}: a decision tree in it is damaged.")
+        if sp.issparse(one):
+            _check_sparse(one, name)
 
 
-def _trees(found: Any, seen: set[int]) -> Iterator[Any]:
-    """Every decision tree among objects, their attributes and what they hold."""
-    if isinstance(found, Tree):
+def _check_sparse(matrix: Any, name: str) -> None:
+    try:
+        if not hasattr(matrix, "check_format"):
+            matrix = matrix.tocsr()
+        matrix.check_format(full_check=True)
+    except ValueError:
+        raise FormatError(f"{name}: a sparse matrix in it is damaged.") from None
+
+
+def _delicate(found: Any, seen: set[int]) -> Iterator[Any]:
+    """Every tree and sparse matrix among objects, their attributes and what they hold."""
+    if isinstance(found, Tree) or sp.issparse(found):
         yield found
         return
     if id(found) in seen or isinstance(found, (str, bytes, int, float, type(None))):
@@ -44,7 +56,7 @@ def _trees(found: Any, seen: set[int]) -> Iterator[Any]:
     elif hasattr(found, "__dict__"):
         inside = vars(found).values()
     for one in list(inside):
-        yield from _trees(one, seen)
+        yield from _delicate(one, seen)
 
 
 def _is_sound(tree: Any) -> bool:
