@@ -21,6 +21,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -258,9 +259,8 @@ def reach(
     if X.shape[1] > 2000 and solver.name == "newton-cholesky":
         return Reach(solver, 0.0, np.inf, np.inf)
     for tol in TOLERANCES:
-        fitted, seconds, _ = timed(
-            lambda tol=tol: loop(X, Y, solver, tol, C, weight, budget=budget)
-        )
+        run = partial(loop, X, Y, solver, tol, C, weight, budget=budget)
+        fitted, seconds, _ = timed(run)
         if len(fitted) < Y.shape[1]:
             return Reach(solver, tol, budget, np.inf, stopped=True)
         gap = float(np.max(gaps(X, Y, fitted, least, C, weight)))
@@ -326,7 +326,7 @@ def test_one_setting(name: str, asked: int, benchmark: Any, report: Report) -> N
 def test_grid(name: str, asked: int, benchmark: Any, report: Report) -> None:
     train = train_part(name)
     X, Y = train.X, train.Y
-    grid = {"Cs": CS, "class_weights": WEIGHTS}
+    grid: dict[str, Any] = {"Cs": CS, "class_weights": WEIGHTS}
     path, cpu, wall = timed(
         lambda: benchmark.pedantic(
             lambda: alone(fit_logistic_path, X, Y, tol=TOL, **grid), rounds=1
