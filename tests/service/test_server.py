@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -28,6 +29,12 @@ def test_a_port_that_is_taken_is_a_sentence() -> None:
 def test_an_address_that_is_none_is_a_sentence(host: str) -> None:
     with pytest.raises(InputError, match="Cannot listen on"):
         serve(Settings(host=host, token="x" * 20), print)
+
+
+def test_a_system_without_fork_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(InputError, match="run it in WSL"):
+        serve(Settings(port=0), print)
 
 
 def test_a_damaged_model_is_a_sentence_before_anything_is_served(tmp_path: Path) -> None:

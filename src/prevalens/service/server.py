@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -106,6 +107,11 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     ready : callable
         Is given the address to open, as soon as the server answers.
     """
+    if not hasattr(os, "fork"):
+        raise InputError(
+            "The page needs a system that can fork processes, such as Linux or macOS; on Windows "
+            "run it in WSL."
+        )
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(State(settings), ready))
 
