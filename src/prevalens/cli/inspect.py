@@ -35,7 +35,9 @@ def command(model: Path, everything: bool, as_json: bool) -> None:
     for name, value in _facts(loaded).items():
         facts.add_row(Text(name, style="bold"), Text(value))
     console.print(facts)
-    console.print(_labels(loaded, len(loaded.labels) if everything else _MOST_LABELS))
+    most = len(loaded.labels) if everything else _MOST_LABELS
+    console.print(Text(_title(len(loaded.labels), most)))
+    console.print(_labels(loaded, most))
 
 
 def _facts(model: Model) -> dict[str, str]:
@@ -63,12 +65,14 @@ def _files(made: dict[str, Any]) -> str:
     return ", ".join(str(one.get("name", "")) for one in files if isinstance(one, dict))
 
 
+def _title(count: int, most: int) -> str:
+    shown = f" ({most} of {count}; --all shows all)" if count > most else ""
+    return f"Labels, most frequent first{shown}"
+
+
 def _labels(model: Model, most: int) -> Table:
     order = sorted(range(len(model.labels)), key=lambda j: -model.summary.positives[j])
-    title = "Labels, most frequent first"
-    if len(order) > most:
-        title += f" ({most} of {len(order)}; --all shows all)"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
     table.add_column("label")
     table.add_column("positive items", justify="right")
     table.add_column("prevalence", justify="right")

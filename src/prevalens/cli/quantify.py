@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -118,23 +119,28 @@ def _show(result: BatchResult, *, as_json: bool, written: list[Path]) -> None:
             f"{', '.join(map(str, written))}"
         )
     elif sys.stdout.isatty():
-        Console(highlight=False).print(_table(result))
+        console = Console(highlight=False)
+        rows, title = _moved_most(result.to_rows())
+        console.print(Text(title))
+        console.print(_table(rows, result.estimate.level))
     else:
         click.echo(result.to_bytes(".csv").decode(), nl=False)
 
 
-def _table(result: BatchResult) -> Table:
-    """The labels that moved most first, if not all fit."""
-    rows = result.to_rows()
-    shown = rows
+def _moved_most(rows: Sequence[dict[str, Any]]) -> tuple[Sequence[dict[str, Any]], str]:
+    """The rows that fit on a screen, and what they are."""
     title = "Prevalence in percent"
-    if len(rows) > _MOST_ROWS:
-        shown = sorted(rows, key=lambda row: -abs(row["prevalence"] - row["training"]))[:_MOST_ROWS]
-        title += f": the {_MOST_ROWS} of {len(rows)} that moved most (-o FILE writes all)"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    if len(rows) <= _MOST_ROWS:
+        return rows, title
+    moved = sorted(rows, key=lambda row: -abs(row["prevalence"] - row["training"]))
+    more = f": the {_MOST_ROWS} of {len(rows)} that moved most (-o FILE writes all)"
+    return moved[:_MOST_ROWS], title + more
+
+
+def _table(rows: Sequence[dict[str, Any]], level: float | None) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
     table.add_column("batch")
     table.add_column("label")
-    level = result.estimate.level
     for name in (
         "items",
         "prevalence",
@@ -143,7 +149,7 @@ def _table(result: BatchResult) -> Table:
     ):
         table.add_column(name, justify="right")
     before = None
-    for row in shown:
+    for row in rows:
         low, high = row["lower"], row["upper"]
         ends = "" if low is None else f"{100 * low:.1f} to {100 * high:.1f}"
         first = row["group"] if row["group"] != before else ""

@@ -1,0 +1,80 @@
+"""`prevalens fit`, `quantify` and `inspect` as a user types them, one after the other."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from prevalens import cli
+from prevalens.model import Model
+
+
+def run(*words: str | Path, **how: object) -> Result:
+    done = CliRunner().invoke(cli.cli, list(map(str, words)), catch_exceptions=False, **how)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("cli")
+    for name, count in (("train", 60), ("may", 30), ("june", 60)):
+        with (place / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["date", "text", "tags", "x", "y"])
+            for i in range(count):
+                x, y = i % 2, i // 2 % 2
+                words = ["hello"] + ["alpha"] * x + ["beta"] * y
+                tags = ";".join(["x"] * x + ["y"] * y)
+                writer.writerow([f"2024-0{5 + i % 2}-03", " ".join(words), tags, x, y])
+    run("fit", place / "train.csv", "-o", place / "m.prevalens", "--text", "text", "--tags", "tags",
+        "--sep", ";", "--method", "lr+pacc")  # fmt: skip
+    return place
+
+
+def test_what_fit_says(folder: Path, tmp_path: Path) -> None:
+    words = ["fit", folder / "train.csv", "--text", "text", "--labels", "x,y", "--method", "lr+pcc"]
+    said = run(*words, "-o", tmp_path / "m.prevalens").stdout
+    assert "Learnt 2 labels from 60 items" in said
+    assert f"prevalens quantify {tmp_path / 'm.prevalens'} BATCH..." in said
+    found = json.loads(run(*words, "-o", tmp_path / "m.prevalens", "--json").stdout)
+    assert found["prevalence"] == {"x": 0.5, "y": 0.5}
+    assert found["summary"]["method"] == "lr+pcc"
+    assert Model.load(found["model"]).labels == ("x", "y")
+
+
+def test_standard_input(folder: Path, tmp_path: Path) -> None:
+    content = (folder / "train.csv").read_bytes()
+    target = tmp_path / "m.prevalens"
+    run("fit", "-", "-o", target, "--text", "text", "--labels", "x", "--labels", "y",
+        "--method", "lr+pcc", input=content)  # fmt: skip
+    said = run("quantify", target, "-", "--interval", "0", input=content).stdout
+    assert "standard input,x,60," in said
+
+
+def test_time_budgets(folder: Path, tmp_path: Path) -> None:
+    run("fit", folder / "train.csv", "-o", tmp_path / "m.prevalens", "--text", "text", "--labels",
+        "x,y", "--method", "lr+pcc", "--time-budget", "1.5h")  # fmt: skip
+    assert (tmp_path / "m.prevalens").exists()
+
+
+def test_inspect(folder: Path) -> None:
+    said = run("inspect", folder / "m.prevalens").stdout
+    for words in ("lr+pacc", "60 items, 2 labels", "train.csv", "50.00 %"):
+        assert words in said
+    found = json.loads(run("inspect", folder / "m.prevalens", "--json").stdout)
+    assert found["columns"] == ["text"]
+    assert found["provenance"]["rows"] == 60
+
+
+def test_inspect_shows_some_labels_or_all(tmp_path: Path) -> None:
+    Y = [[int(i % 50 != j) for j in range(50)] for i in range(60)]
+    model = Model.fit([[float(i)] for i in range(60)], Y, method="lr+pcc")
+    model.save(tmp_path / "m.prevalens")
+    some = run("inspect", tmp_path / "m.prevalens").stdout
+    assert "(40 of 50; --all shows all)" in some
+    assert "label_49" in run("inspect", tmp_path / "m.prevalens", "--all").stdout

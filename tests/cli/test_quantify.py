@@ -1,0 +1,90 @@
+"""What `prevalens quantify` prints and writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from prevalens import cli
+from prevalens.cli import quantify as module
+from prevalens.model import Model
+
+
+def run(*words: str | Path) -> Result:
+    done = CliRunner().invoke(cli.cli, list(map(str, words)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("quantify")
+    rows = [
+        (f"2024-0{5 + i % 2}-03", " ".join(["hi"] + ["alpha"] * (i % 2) + ["beta"] * (i // 2 % 2)))
+        for i in range(120)
+    ]
+    Y = [[i % 2, i // 2 % 2] for i in range(120)]
+    table = {"date": [row[0] for row in rows], "text": [row[1] for row in rows]}
+    Model.fit(table, Y, labels=["x", "y"], text="text", method="lr+pacc").save(
+        place / "m.prevalens"
+    )
+    for name, part in (("may", rows[:60]), ("june", rows[60:])):
+        with (place / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("date", "text"), *part])
+    return place
+
+
+def test_csv_where_nobody_looks(folder: Path) -> None:
+    said = run("quantify", folder / "m.prevalens", folder / "may.csv", folder / "june.csv").stdout
+    rows = list(csv.DictReader(io.StringIO(said)))
+    assert [(row["group"], row["label"]) for row in rows] == [
+        ("may", "x"), ("may", "y"), ("june", "x"), ("june", "y")
+    ]  # fmt: skip
+    for row in rows:
+        assert float(row["lower"]) <= float(row["prevalence"]) <= float(row["upper"])
+        assert float(row["prevalence"]) == pytest.approx(0.5, abs=0.1)
+
+
+def test_json_files_and_report(folder: Path, tmp_path: Path) -> None:
+    words = ["quantify", folder / "m.prevalens", folder / "*.csv", "--by-time", "date"]
+    out, page = tmp_path / "out.csv", tmp_path / "report.html"
+    done = run(*words, "-o", out, "--html", page)
+    assert f"2 batches, 2 labels: {out}, {page}" in done.stdout
+    assert out.read_text().startswith("group,label,n_items")
+    assert page.read_text().lstrip().lower().startswith("<!doctype html")
+    found = json.loads(run(*words, "--json", "--freq", "y").stdout)
+    assert {row["group"] for row in found["rows"]} == {"2024"}
+    assert found["interval"] == 0.9
+
+
+def test_few_notes_are_printed(folder: Path) -> None:
+    done = run(
+        "quantify", folder / "m.prevalens", folder / "may.csv", "--by", "text", "--interval", 0
+    )
+    assert "prevalens: note: hi has 15 items only; its estimates are rough." in done.stderr
+    many = [f"sentence {i}" for i in range(12)]
+    runner = CliRunner()
+    with runner.isolation() as streams:
+        module._warn(many)
+        said = streams[1].getvalue().decode() if streams[1] else ""
+    assert "sentence 7" in said
+    assert "sentence 8" not in said
+    assert "4 more notes" in said
+
+
+def test_the_table_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = module.quantify_files(folder / "m.prevalens", folder / "may.csv")
+    rows, title = module._moved_most(result.to_rows())
+    table = module._table(rows, 0.9)
+    assert table.row_count == 2
+    assert title == "Prevalence in percent"
+    assert [column.header for column in table.columns] == [
+        "batch", "label", "items", "prevalence", "90% interval", "training"
+    ]  # fmt: skip
+    monkeypatch.setattr(module, "_MOST_ROWS", 1)
+    assert "the 1 of 2 that moved most" in module._moved_most(rows)[1]
