@@ -113,6 +113,21 @@ def test_another_batch_is_shown(opened: Opened) -> None:
     assert opened.page.inner_text("#shown-batch") == "2026-03"
 
 
+def test_the_scale_of_the_bars_can_be_changed(opened: Opened) -> None:
+    row = opened.page.locator('#prevalence-table tr[data-label="3"]')
+    before = [
+        float(row.locator(one).get_attribute(at))
+        for one, at in (("circle", "cx"), (".training", "x1"))
+    ]
+    opened.page.check("#root")
+    after = [
+        float(row.locator(one).get_attribute(at))
+        for one, at in (("circle", "cx"), (".training", "x1"))
+    ]
+    assert after[0] > before[0]
+    assert after[1] > before[1]
+
+
 def test_tables_are_sorted_by_keyboard(opened: Opened) -> None:
     head = opened.page.locator("#prevalence-table thead button", has_text="estimate")
     head.focus()

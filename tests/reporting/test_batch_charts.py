@@ -11,6 +11,7 @@ import pytest
 from prevalens.reporting.batch_charts import (
     change_map,
     interval_bar,
+    is_skewed,
     movers_chart,
     points_text,
     share_text,
@@ -91,3 +92,12 @@ def test_figures_in_words() -> None:
         "0.00 %",
     ]
     assert [points_text(x) for x in (0.123, -0.0003, 1e-6)] == ["+12.3", "-0.03", "0.0"]
+
+
+def test_rare_labels_are_seen_on_a_scale_of_roots(read_xml: Callable[[str], Any]) -> None:
+    point = np.array([[0.64, 0.01, 0.01]])
+    report = BatchReport(["often", "rare", "rarer"], ["May"], [99], point, [0.5, 0.01, 0.0])
+    assert is_skewed(report)
+    assert not is_skewed(BatchReport(["a", "b"], ["May"], [9], [[0.3, 0.2]], [0.3, 0.2]))
+    root = read_xml(interval_bar(report, 0, 1, 1.0, root=True))
+    assert float(root.find("circle").get("cx")) == pytest.approx(6 + 0.1 * 138, abs=0.06)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "BAR_WIDTH",
     "change_map",
     "interval_bar",
+    "is_skewed",
     "movers_chart",
     "points_text",
     "share_text",
@@ -67,9 +69,28 @@ def top_of(report: BatchReport) -> float:
     return min(1.0, math.ceil(high / step - 1e-9) * step) or step
 
 
-def interval_bar(report: BatchReport, batch: int, number: int, top: float) -> str:
+def is_skewed(report: BatchReport) -> bool:
+    """Whether half of the labels are so rare that a straight scale would hide them."""
+    return float(np.median(np.maximum(report.point.max(axis=0), report.training))) < 0.1 * top_of(
+        report
+    )
+
+
+@dataclass(frozen=True)
+class RootScale(Scale):
+    """A scale of square roots, on which rare labels can be seen beside frequent ones."""
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        share = math.sqrt(min(max(value / self.high, 0.0), 1.0))
+        return self.start + share * (self.end - self.start)
+
+
+def interval_bar(
+    report: BatchReport, batch: int, number: int, top: float, *, root: bool = False
+) -> str:
     """An estimate with its interval, and a mark where training was; for a cell of a table."""
-    x = Scale(0.0, top, _MARGIN, BAR_WIDTH - _MARGIN)
+    x = (RootScale if root else Scale)(0.0, top, _MARGIN, BAR_WIDTH - _MARGIN)
     middle = _BAR_HEIGHT / 2
     point, training = report.point[batch, number], report.training[number]
     ground = element("line", x1=x(0), x2=x(top), y1=middle, y2=middle, stroke=colour("line"))

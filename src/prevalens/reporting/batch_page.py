@@ -11,6 +11,7 @@ import numpy as np
 
 from prevalens.reporting.batch_charts import (
     change_map,
+    is_skewed,
     movers_chart,
     points_text,
     share_text,
@@ -160,6 +161,10 @@ def _rounded(values: np.ndarray) -> list[Any]:
     return found
 
 
+def _checked(chosen: bool) -> str:
+    return ' checked="checked"' if chosen else ""
+
+
 def _options(names: Sequence[str], chosen: int) -> str:
     return "".join(
         f'<option value="{number}"{" selected" * (number == chosen)}>{escape(name)}</option>'
@@ -168,12 +173,14 @@ def _options(names: Sequence[str], chosen: int) -> str:
 
 
 def _prevalence(report: BatchReport) -> Section:
-    batch = focus(report)
+    batch, skewed = focus(report), is_skewed(report)
     controls = (
         '<div class="controls" hidden="hidden">'
         '<label>Find a label <input id="filter" type="search" autocomplete="off"/></label>'
         f'<label>Batch <select id="batch">{_options(report.batches, batch)}</select></label>'
         '<label class="check"><input id="moved" type="checkbox"/> only clearly moved</label>'
+        f'<label class="check"><input id="root" type="checkbox"{_checked(skewed)}/> '
+        "square-root scale</label>"
         '<output id="found" aria-live="polite"></output></div>'
     )
     key = (
@@ -184,7 +191,9 @@ def _prevalence(report: BatchReport) -> Section:
             else ""
         )
         + ' <span class="mark" aria-hidden="true"></span> training prevalence. Change in '
-        "percentage points; bold where training lies outside the interval.</p>"
+        "percentage points; bold where training lies outside the interval."
+        + (" The bars have a square-root scale, on which rare labels can be seen." * skewed)
+        + "</p>"
     )
     meaning = (
         "Share of items that have each label. An interval says how far the true share may be, if "

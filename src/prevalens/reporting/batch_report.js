@@ -70,7 +70,11 @@
   var table = by("prevalence-table"), rows = Array.prototype.slice.call(table.tBodies[0].rows);
   var choice = by("batch"), filter = by("filter"), moved = by("moved"), found = by("found");
   var top = parseFloat(table.dataset.top), width = parseFloat(table.dataset.width), margin = 6;
-  function place(value) { return margin + Math.min(value / top, 1) * (width - 2 * margin); }
+  var root = by("root");
+  function place(value) {
+    var part = Math.max(0, Math.min(value / top, 1));
+    return margin + (root.checked ? Math.sqrt(part) : part) * (width - 2 * margin);
+  }
   function field(row, name, text) {
     var cell = row.querySelector('[data-field="' + name + '"]');
     if (cell) { cell.textContent = text; }
@@ -83,6 +87,9 @@
     cell.classList.toggle("clear", beyond(batch, label));
     var bar = row.querySelector("svg.bar"), words = data.labels[label] + ": " + share(value);
     bar.querySelector(".point").setAttribute("cx", place(value));
+    ["x1", "x2"].forEach(function (end) {
+      bar.querySelector(".training").setAttribute(end, place(data.training[label]));
+    });
     if (data.lower) {
       field(row, "interval", interval(batch, label));
       var low = place(data.lower[batch][label]), range = bar.querySelector(".interval");
@@ -108,7 +115,7 @@
   document.querySelector(".controls[hidden]").hidden = false;
   if (!data.lower) { moved.parentNode.hidden = true; }
   if (data.batches.length < 2) { choice.parentNode.hidden = true; }
-  [choice, filter, moved].forEach(function (one) { one.addEventListener("input", choose); });
+  [choice, filter, moved, root].forEach(function (one) { one.addEventListener("input", choose); });
   choose();
 
   // The trend of one label.

@@ -8,6 +8,7 @@ from html import escape
 from prevalens.reporting.batch_charts import (
     BAR_WIDTH,
     interval_bar,
+    is_skewed,
     points_text,
     share_text,
     top_of,
@@ -44,16 +45,16 @@ def interval_text(report: BatchReport, batch: int, label: int) -> str:
 
 def prevalence_table(report: BatchReport, batch: int) -> str:
     """The estimates of one batch as HTML: a row per label, with a bar; the script can change it."""
-    top = top_of(report)
+    top, root = top_of(report), is_skewed(report)
     heads = [f"0 to {100 * top:.3g} %", "estimate", *_interval_head(report), "training", "change"]
     cells = "".join(
         f'<th scope="col" data-column="{number}">{escape(text)}</th>'
         for number, text in enumerate(heads)
     )
-    rows = "".join(_row(report, batch, label, top) for label in range(len(report.labels)))
+    rows = "".join(_row(report, batch, label, top, root) for label in range(len(report.labels)))
     caption = "Prevalence per label beside training"
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}">'
+        f'<div class="scroll tall" role="region" tabindex="0" aria-label="{caption}">'
         f'<table id="prevalence-table" data-top="{top:g}" data-width="{BAR_WIDTH:g}">'
         f'<caption><span>{caption}, <span id="shown-batch">{escape(report.batches[batch])}'
         "</span></span></caption>"
@@ -68,7 +69,7 @@ def _interval_head(report: BatchReport) -> list[str]:
     return ["interval" if report.level is None else f"{100 * report.level:g} % interval"]
 
 
-def _row(report: BatchReport, batch: int, label: int, top: float) -> str:
+def _row(report: BatchReport, batch: int, label: int, top: float, root: bool) -> str:
     change = report.change[batch, label]
     clear = ' class="clear"' if report.beyond[batch, label] else ""
     interval = (
@@ -78,7 +79,7 @@ def _row(report: BatchReport, batch: int, label: int, top: float) -> str:
     )
     return (
         f'<tr data-label="{label}"><th scope="row">{escape(report.labels[label])}</th>'
-        f'<td class="chart">{interval_bar(report, batch, label, top)}</td>'
+        f'<td class="chart">{interval_bar(report, batch, label, top, root=root)}</td>'
         f'<td data-field="point">{share_text(report.point[batch, label])}</td>{interval}'
         f"<td>{share_text(report.training[label])}</td>"
         f'<td data-field="change"{clear}>{points_text(change)}</td></tr>'
