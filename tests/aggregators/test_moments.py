@@ -110,5 +110,7 @@ def test_refusals_are_sentences() -> None:
     scores, Y = labelled(200, 3)
     with pytest.raises(InputError, match="CC, PCC, ACC or PACC; got SLD"):
         RQ(SLD(), "moments").fit(scores, Y)
+    with pytest.raises(InputError, match=r"got PCC\(point='median'\)"):
+        RQ(PCC(point="median"), "moments").fit(scores, Y)
     with pytest.raises(InputError, match="known for MLAPP alone; got LabelTilt"):
         RQ(PCC(), "moments", protocol=LabelTilt(50, 100)).fit(scores, Y)

@@ -289,11 +289,12 @@ def _singletons(n_items: int) -> Samples:
 
 
 def _check_linear(base: Aggregator) -> None:
-    if not isinstance(base, (CC, PCC, ACC, PACC)):
+    medians = getattr(base, "point", "mean") != "mean"
+    if medians or not isinstance(base, (CC, PCC, ACC, PACC)):
+        name = f"{type(base).__name__}(point={base.point!r})" if medians else type(base).__name__
         raise InputError(
             f"Exact moments need a base whose estimates are means over items: CC, PCC, ACC or "
-            f"PACC; got {type(base).__name__}. Use the regressor 'ridge', which learns from "
-            "samples."
+            f"PACC; got {name}. Use the regressor 'ridge', which learns from samples."
         )
 
 
