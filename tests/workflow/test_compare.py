@@ -46,6 +46,15 @@ def test_a_method_against_itself_is_a_tie() -> None:
     assert second.tied
 
 
+def test_sharing_the_training_changes_nothing() -> None:
+    data = synthetic(n_train=300, n_test=10, n_labels=3)
+    names = ("lr+acc", "lr+pacc", "lr+rq(pcc,ridge)", "lr+pacc@holdout")
+    together = compare_methods(data.train.X, data.train.Y, names, folds=2, n_samples=30)
+    for number, name in enumerate(names):
+        alone = compare_methods(data.train.X, data.train.Y, name, folds=2, n_samples=30)
+        np.testing.assert_array_equal(together.errors[number], alone.errors[0])
+
+
 def test_the_same_seed_gives_the_same_errors() -> None:
     data = synthetic(n_train=300, n_test=10, n_labels=3)
     runs = [

@@ -14,14 +14,17 @@ import numpy.typing as npt
 from prevalens._version import __version__
 from prevalens.collection import label_matrix
 from prevalens.errors import InputError, PrevalensError, PrevalensWarning
+from prevalens.expression import expression_of, to_text
 from prevalens.inputs import Reading
 from prevalens.metrics import ae
 from prevalens.model.items import preparation_for, training_items
 from prevalens.model.model import quantifier_of
 from prevalens.preparation import GivenPreparation, Preparation
 from prevalens.protocols import Protocol
+from prevalens.quantifier import Quantifier
 from prevalens.reporting.trust_leaderboard import Leaderboard
 from prevalens.samples import Samples
+from prevalens.scores import Kind
 from prevalens.splits import stratified_folds
 from prevalens.validation import check_int, check_same_length, take_items
 from prevalens.workflow.evaluate import DEFAULT_PROTOCOLS
@@ -143,7 +146,8 @@ def compare_methods(
 
     Notes
     -----
-    Trains ``len(methods) * folds`` quantifiers. A method that cannot be trained is reported and
+    Methods that read the same scores of the same classifier share its training, so that only
+    the first of them pays for it in `seconds`. A method that cannot be trained is reported and
     left out; an error is raised only if none can.
 
     Examples
@@ -191,8 +195,14 @@ def _names(methods: str | Sequence[Any]) -> list[str]:
     if not names:
         raise InputError("Name at least one method, such as lr+pacc; several with ; between them.")
     for name in names:
-        quantifier_of(name)
+        _plain(name)
     return names
+
+
+def _plain(name: str) -> Any:
+    """The quantifier of a name, without the intervals that nobody asks for here."""
+    found = quantifier_of(name)
+    return found.set_params(uncertainty=None) if isinstance(found, Quantifier) else found
 
 
 def _prepared(items: Any, given: Any) -> Any:
@@ -210,6 +220,14 @@ class _Fold:
         self, X: Any, Y: npt.NDArray[np.int8], pool_X: Any, pool_Y: npt.NDArray[np.int8]
     ) -> None:
         self.X, self.Y, self.pool_X, self.pool_Y = X, Y, pool_X, pool_Y
+        self._labelled: dict[tuple[str, ...], Any] = {}
+
+    def sharing(self, quantifier: Any) -> Any:
+        """The quantifier with a scheme that knows what others have trained on this fold."""
+        if isinstance(quantifier, Quantifier) and not quantifier.is_automatic:
+            scheme = _Remembered(quantifier.scheme_or_default(), self._labelled)
+            quantifier.set_params(scheme=scheme)
+        return quantifier
 
     def samples(self, protocols: Mapping[str, Protocol], seed: int, fold: int) -> list[Samples]:
         return [
@@ -218,6 +236,21 @@ class _Fold:
             )
             for number, protocol in enumerate(protocols.values())
         ]
+
+
+class _Remembered:
+    """A scheme that trains each classifier once for all aggregators that read the same scores."""
+
+    def __init__(self, scheme: Any, known: dict[tuple[str, ...], Any]) -> None:
+        self.scheme, self.known = scheme, known
+
+    def fit(self, classifier: Any, X: Any, Y: npt.NDArray[np.int8], kind: Kind) -> Any:
+        """What the scheme gives for a classifier and a kind of scores."""
+        parts = (expression_of(classifier), expression_of(self.scheme))
+        key = (*map(to_text, parts), kind)
+        if key not in self.known:
+            self.known[key] = self.scheme.fit(classifier, X, Y, kind)
+        return self.known[key]
 
 
 class _Race:
@@ -239,7 +272,7 @@ class _Race:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrevalensWarning)
-                quantifier = quantifier_of(name).fit(pool.X, pool.Y)
+                quantifier = pool.sharing(_plain(name)).fit(pool.X, pool.Y)
                 scores = quantifier.score(pool.pool_X)
         except PrevalensError as error:
             self.failures[name] = str(error)
