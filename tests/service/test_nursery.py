@@ -70,11 +70,12 @@ def test_a_real_worker_answers_and_ends(tmp_path: Path) -> None:
     async def run() -> None:
         nursery = Nursery(tmp_path)
         nursery.open()
-        pid, line = await nursery.worker(None)
+        pid, line = await nursery.worker(3 * 10**9)
         reader, writer = await asyncio.open_unix_connection(sock=line)
         writer.write(b'{"task": "describe", "model": "/no/such.prevalens", "limits": {}}\n')
         answers = [await reader.readline() for _ in range(2)]
         assert b"There is no file" in answers[-1]
+        assert psutil.Process(pid).rlimit(psutil.RLIMIT_DATA) == (3 * 10**9, 3 * 10**9)
         # In the middle of nothing, in the middle of work: the process goes.
         await nursery.end(pid)
         assert _gone(pid)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,18 @@ def test_a_model_is_described(model_file: Path) -> None:
     assert about["kind"] == "text"
     assert about["n_items"] == 300
     assert sorted(about["training"]) == sorted(about["labels"])
+
+
+def test_a_model_file_that_was_written_anew_is_read_anew(model_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.prevalens"
+    shutil.copy(model_file, path)
+    assert _do("describe", model=str(path))[0]["n_items"] == 300
+    path.write_bytes(b"something else")
+    with pytest.raises(InputError, match="no model file"):
+        _do("describe", model=str(path))
+    path.unlink()
+    with pytest.raises(InputError, match="There is no file"):
+        _do("describe", model=str(path))
 
 
 def test_training_writes_the_model_the_workflow_would(tickets_folder: Path, tmp_path: Path) -> None:

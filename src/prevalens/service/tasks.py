@@ -48,8 +48,17 @@ class _ClientReading(Reading):
         return opened(Path(path), self.name, self.limits)
 
 
-@lru_cache(maxsize=_AT_HAND)
 def _loaded(path: str) -> Model:
+    """A model; a file that was written anew is another one."""
+    try:
+        written = Path(path).stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return _loaded_as(path, written)
+
+
+@lru_cache(maxsize=_AT_HAND)
+def _loaded_as(path: str, written: int) -> Model:  # noqa: ARG001
     return Model.load(path)
 
 

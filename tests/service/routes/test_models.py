@@ -2,14 +2,60 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
 from prevalens.model import Model
+from prevalens.service.models import Models
+from prevalens.service.problems import Problem
+from prevalens.service.routes.models import _check_room, _take_in
+from prevalens.service.settings import Limits, Settings
+from prevalens.service.storage import Storage
 
 HOW = {"text": "text", "tags": "tags", "sep": ";", "method": "lr+cc"}
+
+
+def _state(tmp_path: Path, keep: Path | None, kept: int = 20) -> Any:
+    return SimpleNamespace(
+        models=Models(),
+        limits=Limits(kept_models=kept),
+        settings=Settings(keep=keep),
+        storage=Storage(tmp_path),
+    )
+
+
+def _made(state: Any) -> Path:
+    folder = state.storage.folder()
+    (folder / "model.prevalens").write_bytes(b"new")
+    return Path(folder)
+
+
+def test_kept_models_never_write_over_a_file(tmp_path: Path) -> None:
+    keep = tmp_path / "keep"
+    keep.mkdir()
+    (keep / "a.prevalens").write_bytes(b"old")
+    state = _state(tmp_path, keep)
+    entry = _take_in(state, _made(state), "a", {})
+    assert entry.path == keep / "a-2.prevalens"
+    assert (keep / "a.prevalens").read_bytes() == b"old"
+    assert entry.path.read_bytes() == b"new"
+    state.storage.close()
+
+
+def test_models_that_are_not_kept_live_in_the_private_folder(tmp_path: Path) -> None:
+    state = _state(tmp_path, None, kept=2)
+    names = []
+    for _ in range(2):
+        _check_room(state)
+        names.append(_take_in(state, _made(state), "../a b", {}))
+    assert [entry.name for entry in names] == ["a-b", "a-b-2"]
+    assert all(entry.path.is_relative_to(state.storage.root) for entry in names)
+    with pytest.raises(Problem, match="keeps 2 models trained here"):
+        _check_room(state)
+    state.storage.close()
 
 
 def test_given_models_are_listed(client: httpx.Client, model_file: Path) -> None:
