@@ -23,6 +23,7 @@ from prevalens.experiments.store import Store
 from prevalens.experiments.tables import suggestion
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.records import Record, to_rows
+from prevalens.reporting.leaderboard import leaderboard, write_records
 
 __all__ = ["command"]
 
@@ -54,6 +55,18 @@ _REGIMES = (*SHIFT_NAMES, "all")
 )
 @click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option(
+    "--records",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the mean errors of all finished cells to this CSV file.",
+)
+@click.option(
+    "--leaderboard",
+    "board",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page (Markdown) that compares the methods.",
+)
+@click.option("--no-run", is_flag=True, help="Only report on what is finished.")
 @click.option("--no-cache", is_flag=True, help="Do not keep the scores of classifiers.")
 def command(
     plan: Path,
@@ -62,6 +75,9 @@ def command(
     only: Sequence[str],
     listing: bool,
     as_json: bool,
+    records: Path | None,
+    board: Path | None,
+    no_run: bool,
     no_cache: bool,
 ) -> None:
     """Run the experiments of PLAN, a TOML file.
@@ -75,14 +91,34 @@ def command(
     if listing:
         _list(cells, store, as_json=as_json)
         return
+    if no_run:
+        cells = _finished(cells, store)
     summary = _run(read, store, cells, jobs=jobs, remember=not no_cache)
-    records = plan_records(cells, store)
+    found = plan_records(cells, store)
     if as_json:
-        _print_json(_report(summary, records))
+        _print_json(_report(summary, found))
     else:
-        _print(summary, records, read.metrics[0], store)
+        _print(summary, found, read.metrics[0], store)
+    _write(found, records, board, plan)
     if summary.failed:
         sys.exit(FAILED)
+
+
+def _finished(cells: list[Cell], store: Store) -> list[Cell]:
+    keys = Keys(cells)
+    return [cell for cell in cells if keys[cell] in store]
+
+
+def _write(found: list[Record], records: Path | None, board: Path | None, plan: Path) -> None:
+    """The CSV file and the page, where asked for."""
+    if records is not None:
+        write_records(found, records)
+    if board is not None:
+        source = plan.name if records is None else f"{records.parent.name}/{records.name}"
+        text = leaderboard(found, command=f"prevalens bench {plan.name}", source=source)
+        part = board.with_name(board.name + ".part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(board)
 
 
 def _run(plan: Plan, store: Store, cells: list[Cell], *, jobs: int, remember: bool) -> Summary:

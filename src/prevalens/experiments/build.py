@@ -54,8 +54,16 @@ def _quantifiers(method: Any) -> list[Quantifier]:
 def _remember(method: Any, cache: ScoreCache) -> None:
     """Keep what classifiers say, wherever it is their scores that an aggregator reads."""
     for inner in _quantifiers(method):
-        if inner.classifier is not None and inner.aggregator.consumes != "features":
+        if _is_remembered(inner):
             inner.set_params(classifier=Remembered(inner.classifier, cache))
+
+
+def _is_remembered(quantifier: Quantifier) -> bool:
+    """Not without a classifier of its own, nor with a panel, whose views are more than scores."""
+    classifier, aggregator = quantifier.classifier, quantifier.aggregator
+    if classifier is None or hasattr(classifier, "views"):
+        return False
+    return aggregator is None or aggregator.consumes != "features"
 
 
 def _sow(quantifier: Any, seed: int) -> None:
