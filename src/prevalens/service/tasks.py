@@ -19,6 +19,7 @@ from prevalens.service.previewing import preview
 from prevalens.service.screening import opened
 from prevalens.workflow import Step, fit_files
 from prevalens.workflow.progress import Progress
+from prevalens.workflow.story import METHOD
 
 __all__ = ["TASKS", "Report"]
 
@@ -26,8 +27,8 @@ Task = Mapping[str, Any]
 
 #: Models a worker keeps at hand.
 _AT_HAND = 4
-#: A method that is quick and good enough for a first look.
-_DEMO = {"text": "text", "tags": "tags", "sep": SEPARATOR, "method": "lr+pacc"}
+#: As in `prevalens demo`.
+_DEMO = {"text": "text", "tags": "tags", "sep": SEPARATOR, "method": METHOD}
 
 
 class Report(Protocol):
