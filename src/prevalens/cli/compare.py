@@ -104,10 +104,10 @@ def _print(found: Leaderboard, html: Path | None) -> None:
         padding=(0, 1),
     )
     table.add_column("")
-    table.add_column("method", no_wrap=True)
+    table.add_column("method", overflow="fold")
     heads = ("error", "spread", *(protocol_words(name, short=True) for name in found.protocols))
-    for name in (*heads, "seconds"):
-        table.add_column(name, justify="right")
+    for name in (*heads, "s"):
+        table.add_column(name, justify="right", no_wrap=True)
     for one in found.places():
         cells = [one.error, one.spread, *one.by_protocol.values()]
         tied = "≈" if one.tied and one.rank > 1 else ""
