@@ -28,8 +28,10 @@ def records():
     for dataset in ("emotions", "scene"):
         for method, factor in METHODS.items():
             head = replace(one, dataset=dataset, method=method, protocol="ml-app")
-            for shift in ("low", "mid", "high"):
-                found.append(replace(head, shift=shift, value=factor * reference(dataset, shift)))
+            found += [
+                replace(head, shift=shift, value=factor * reference(dataset, shift))
+                for shift in ("low", "mid", "high")
+            ]
             for metric in ("ae", "rae"):
                 for protocol in ("ml-app", "natural"):
                     new = replace(head, protocol=protocol, metric=metric, value=0.1 * factor)
