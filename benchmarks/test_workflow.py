@@ -227,7 +227,7 @@ def test_reuters(tmp_path: Path) -> None:
                 [text, " ".join(names[row == 1])] for text, row in zip(part.X, part.Y, strict=True)
             )
     train, later, model = (str(tmp_path / one) for one in ("train.csv", "later.csv", "m.prevalens"))
-    budget = 600
+    budget = int(os.environ.get("PREVALENS_BENCH_BUDGET", "600"))
     fitted, _ = command(
         "fit", train, "-o", model, "--text", "text", "--tags", "topics", "--sep", " ",
         "--time-budget", f"{budget}s",

@@ -30,6 +30,9 @@ from prevalens.validation import FormatError, InputError, check_label_names, che
 
 __all__ = ["Model", "Parts", "quantifier_of"]
 
+#: Share of the time budget that the choice of a method may take, calibrated intervals aside.
+_FOR_CHOICE = 0.8
+
 
 class Parts(NamedTuple):
     """The fitted objects of a model.
@@ -153,7 +156,7 @@ class Model:
         preparation : transformer, optional
             Of scikit-learn; chosen by the items if left out.
         time_budget : float, optional
-            Seconds the choice of a method may take.
+            Seconds that all of it may take, with ``"auto"``.
         source : mapping, optional
             Where the items came from, for the record.
         """
@@ -161,11 +164,14 @@ class Model:
         names = (text,) if text is not None else None if columns is None else tuple(columns)
         chosen = _preparation(preparation, items, names, text is not None)
         Y, label_names = label_matrix(Y, labels)
-        quantifier = quantifier_of(method, time_budget)
+        # What cannot be understood is refused before the work begins.
+        quantifier_of(method)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             X = chosen.fit_transform(training_items(items, chosen, names))
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
+            spent = time.perf_counter() - start
+            quantifier = quantifier_of(method, _left(time_budget, spent))
             quantifier.fit(X, Y, labels=label_names)
         seconds = time.perf_counter() - start
         summary = _summary(chosen, quantifier, Y, seconds, [str(one.message) for one in caught])
@@ -288,6 +294,11 @@ def quantifier_of(method: Any, time_budget: float | None = None) -> Any:
             f"A method is 'auto', an expression such as 'lr+pacc', or a Quantifier; got {method!r}."
         )
     return method
+
+
+def _left(budget: float | None, spent: float) -> float | None:
+    """Seconds for the choice of a method; the rest is for what comes before and after."""
+    return None if budget is None else max(1.0, _FOR_CHOICE * budget - spent)
 
 
 def _reads_scores(quantifier: Quantifier) -> bool:

@@ -63,7 +63,7 @@ def fit_files(
     preparation : transformer, optional
         Of scikit-learn; chosen by the items if left out.
     time_budget : float, optional
-        Seconds the choice of a method may take.
+        Seconds that all of it may take, with ``"auto"``.
     min_positives : int, optional
         Labels with fewer positive items are left out, with a warning. Left out: with tags 5, or 2
         below 100 items; with label columns, a label that never occurs is refused.
@@ -75,7 +75,8 @@ def fit_files(
         The work stops with a `CancelledError` when this returns True.
     """
     watch = Watch(progress, cancelled)
-    quantifier = quantifier_of(method, time_budget)
+    # What cannot be understood is refused before anything is read.
+    quantifier_of(method)
     leave_out = () if id is None else (id,)
     found = read_labelled(
         paths,
@@ -96,7 +97,8 @@ def fit_files(
             found.items,
             found.Y[:, kept],
             labels=[found.labels[j] for j in kept],
-            method=quantifier,
+            method=method,
+            time_budget=time_budget,
             text=found.text,
             columns=found.columns,
             preparation=preparation,
