@@ -213,6 +213,22 @@ def test_columns_are_mapped_and_names_stay_text(visit: Callable[..., Any], tmp_p
     assert page.title() == "prevalens"
 
 
+def test_what_the_training_left_out_is_told(
+    visit: Callable[..., Any], tmp_path: Path, clean: None
+) -> None:
+    path = tmp_path / "few.csv"
+    rows = [f"text number {n} about {'cats' if n % 2 else 'dogs'},{'ab'[n % 2]}" for n in range(40)]
+    path.write_text("text,tags\n" + "\n".join([*rows, "one more,rare"]) + "\n")
+    page = visit()
+    page.get_by_role("button", name="Train from a labelled file").click()
+    page.locator("#train-file").set_input_files(path)
+    page.locator("#train-where").select_option("tags")
+    page.locator("#train-method").fill("lr+cc")
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(page.locator("[name=model][value=few]")).to_be_checked()
+    expect(page.locator(".note")).to_contain_text("'rare'")
+
+
 def test_an_error_is_shown_and_can_be_put_away(visit: Callable[..., Any], tmp_path: Path) -> None:
     page = visit(expected=422)
     _choose(page, "small")

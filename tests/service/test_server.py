@@ -54,14 +54,17 @@ def test_the_address_carries_the_token_where_servers_do_not_see_it() -> None:
 def test_connections_are_limited(start: Callable[[Settings], Any]) -> None:
     running = start(Settings(limits=Limits(connections=3)))
     lines = [running.raw() for _ in range(3)]
-    time.sleep(0.1)
+    while len(running.server.server_state.connections) < 3:
+        time.sleep(0.01)
     with running.raw() as one_more:
         answer = one_more.recv(4096)
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["error"]["code"] == "busy"
     for line in lines:
         line.close()
-    time.sleep(0.1)
+    until = time.monotonic() + 10
+    while running.server.server_state.connections and time.monotonic() < until:
+        time.sleep(0.01)
     with running.client() as client:
         assert client.get("/healthz").status_code == 200
 
