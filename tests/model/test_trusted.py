@@ -14,7 +14,7 @@ from prevalens.model.files import from_bytes, to_bytes
 from prevalens.model.trusted import TRUSTED
 from prevalens.quantifier import Quantifier
 
-DATA = synthetic(n_train=60, n_test=20, n_labels=3, seed=0)
+DATA = synthetic(n_train=40, n_test=20, n_labels=2, seed=0)
 
 
 def method_of(code: str) -> str:
@@ -27,7 +27,7 @@ def method_of(code: str) -> str:
         "regressor": f"lr+rq(pcc,{code})",
         "clusterer": f"lr+lpq(pcc,{code})",
         "scheme": f"lr+pacc@{code}",
-        "quantifier": code,
+        "quantifier": f"{code}(time_budget=1)",
     }
     return forms[entry.role]
 

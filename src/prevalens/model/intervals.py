@@ -13,8 +13,8 @@ from prevalens.scores import Scores
 
 __all__ = ["interval_fields"]
 
-#: Items of a batch that are resampled; of larger batches a part stands for all.
-_LARGEST = 20_000
+#: Items of a batch that intervals are computed from; of larger batches a part stands for all.
+_LARGEST = 10_000
 #: Items whose intervals are computed at a time.
 _AT_A_TIME = 100_000
 _ENDS = ("lower", "upper", "band_lower", "band_upper")
@@ -32,10 +32,10 @@ def interval_fields(
 ) -> Fields:
     """Intervals, bands and goodness of fit by their names; nothing without a level.
 
-    A batch larger than 20,000 items is resampled from as many of its items, drawn at random. The
-    ends of a plain bootstrap's intervals are then moved towards the estimate by the square root of
-    how many times larger the batch is (m out of n). Calibrated intervals keep their width: in
-    batches of that size it is that of the training, not of the batch.
+    Of a batch larger than 10,000 items as many are drawn at random, and stand for it. The ends of
+    a plain bootstrap's intervals are then moved towards the estimate by the square root of how many
+    times larger the batch is (m out of n). Other intervals keep their width: in batches of that
+    size it is that of the training more than that of the batch.
 
     References
     ----------
@@ -43,38 +43,28 @@ def interval_fields(
     """
     if level is None:
         return {}
-    own = hasattr(quantifier.aggregator_, "intervals")
+    # A plain bootstrap knows the noise of the items only, which is less in a larger batch.
+    plain = (
+        not hasattr(quantifier.aggregator_, "intervals")
+        and getattr(quantifier, "uncertainty_", None) is None
+    )
     parts: list[Fields] = []
     for where, block in samples.blocks(_AT_A_TIME):
-        named = list(names[where])
-        if own:
-            parts.append(quantifier._interval_fields(scores, block, level, named))
-            continue
         smaller, ratio = _thinned(block)
-        if getattr(quantifier, "uncertainty_", None) is not None:
-            ratio = np.ones(len(ratio))
-        parts.append(
-            _narrowed(
-                quantifier._interval_fields(scores, smaller, level, named),
-                point[where],
-                _estimate(quantifier, scores, smaller, block, point[where]),
-                ratio,
-            )
-        )
+        own, alone = _alone(scores, smaller)
+        fields = quantifier._interval_fields(own, alone, level, list(names[where]))
+        if smaller is not block:
+            around = quantifier.aggregator_.aggregate(own, alone)
+            factor = 1 / np.sqrt(ratio) if plain else np.ones(len(ratio))
+            fields = _moved(fields, point[where] - around, point[where], factor)
+        parts.append(fields)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _estimate(
-    quantifier: Any,
-    scores: Scores,
-    smaller: Samples,
-    block: Samples,
-    point: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
-    if smaller is block:
-        return point
-    estimate: npt.NDArray[np.float64] = quantifier.aggregator_.aggregate(scores, smaller)
-    return estimate
+def _alone(scores: Scores, samples: Samples) -> tuple[Scores, Samples]:
+    """The scores of the samples' items only, so that whoever looks at all of them is done soon."""
+    rows, places = np.unique(samples.flat, return_inverse=True)
+    return scores.take(rows), Samples(places, samples.offsets, n_items=len(rows))
 
 
 def _thinned(block: Samples) -> tuple[Samples, npt.NDArray[np.float64]]:
@@ -89,14 +79,14 @@ def _thinned(block: Samples) -> tuple[Samples, npt.NDArray[np.float64]]:
     return Samples.from_indices(bags, n_items=block.n_items), sizes / np.minimum(sizes, _LARGEST)
 
 
-def _narrowed(
+def _moved(
     fields: Fields,
+    move: npt.NDArray[np.float64],
     point: npt.NDArray[np.float64],
-    around: npt.NDArray[np.float64],
-    ratio: npt.NDArray[np.float64],
+    factor: npt.NDArray[np.float64],
 ) -> Fields:
-    """Ends of intervals around the estimate of all items instead of that of a part."""
-    factor = 1 / np.sqrt(ratio)[:, np.newaxis]
-    same = np.all(point == around, axis=1)[:, np.newaxis]
-    moved = {name: np.clip(point + (fields[name] - around) * factor, 0, 1) for name in _ENDS}
-    return {**fields, **{name: np.where(same, fields[name], moved[name]) for name in _ENDS}}
+    """Ends of intervals around the estimate of all items instead of that of a part of them."""
+    narrowed = {
+        name: point + (fields[name] + move - point) * factor[:, np.newaxis] for name in _ENDS
+    }
+    return {**fields, **{name: np.clip(end, 0, 1) for name, end in narrowed.items()}}
