@@ -14,6 +14,7 @@ from prevalens.workflow.story import Story, tell
 README = Path(__file__).parents[1] / "README.md"
 
 
+@pytest.mark.slow
 def test_the_code_of_the_readme_runs() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     blocks = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
