@@ -42,6 +42,7 @@ DEFAULT_METHODS = (
     "lr+pacc",
     "lr+sld",
     "lr+rq(pcc,ridge)",
+    "lr+mixture",
     "stack(lr)+rq(pcc,ridge)",
 )
 
