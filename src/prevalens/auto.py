@@ -75,8 +75,10 @@ class Choice:
     seconds : float
     notes : tuple of str
         What was left out for lack of time, one sentence each.
-    scores : Scores
-        Out-of-fold scores the aggregator was fitted on.
+    scores : Scores or None
+        Out-of-fold scores the aggregator was fitted on; a quantifier does not keep them.
+    folds : array of int, shape (n_items,), or None
+        Which items were scored by the same classifier.
     """
 
     classifier: Any
@@ -84,7 +86,8 @@ class Choice:
     candidates: tuple[Candidate, ...]
     seconds: float
     notes: tuple[str, ...]
-    scores: Scores
+    scores: Scores | None = None
+    folds: npt.NDArray[np.intp] | None = None
 
     @property
     def name(self) -> str:
@@ -168,6 +171,7 @@ class _Search:
         self.X = X
         self.acts = rehearse(Y, seed=seed)
         self.notes: list[str] = []
+        self.folds: npt.NDArray[np.intp] | None = None
 
     def run(self) -> Choice:
         scheme = CrossFit(min(5, max(2, len(self.Y))), seed=self.seed)
@@ -175,6 +179,9 @@ class _Search:
         if not divisions:
             raise InputError("One labelled item is too few to learn from; give at least two.")
         warn_of_constant_labels(self.Y, divisions)
+        self.folds = np.empty(len(self.Y), dtype=np.intp)
+        for number, (_, held) in enumerate(divisions):
+            self.folds[held] = number
         members = [self._linear(divisions)]
         forest = self._forest(divisions)
         if forest is not None:
@@ -292,7 +299,9 @@ class _Search:
         if self.preparation is not None and group:
             classifier = make_pipeline(self.preparation, classifier)
         seconds = time.perf_counter() - self.start
-        return Choice(classifier, aggregator, candidates, seconds, tuple(self.notes), scores)
+        return Choice(
+            classifier, aggregator, candidates, seconds, tuple(self.notes), scores, self.folds
+        )
 
     def _loss(self, aggregator: Aggregator, scores: Scores) -> tuple[float, dict[str, float]]:
         """Rehearsed loss; the mixture's own rehearsal is taken as it is."""

@@ -7,6 +7,7 @@ The only place that knows both halves. Named methods are pairs: ``Quantifier(Per
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any, Self
 
 import narwhals as nw
@@ -139,12 +140,13 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
     def _fit_automatically(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
         seed = getattr(self.scheme, "seed", 0)
-        self.choice_ = choose(X, Y, time_budget=self.time_budget, seed=seed)
-        self.classifier_ = self.choice_.classifier
-        self.aggregator_ = self.choice_.aggregator
+        choice = choose(X, Y, time_budget=self.time_budget, seed=seed)
+        self.classifier_, self.aggregator_ = choice.classifier, choice.aggregator
         if self._prepares(self.aggregator_):
-            found = clone(self.uncertainty).fit(self.aggregator_, self.choice_.scores, Y)
-            self.uncertainty_ = found
+            self.uncertainty_ = clone(self.uncertainty).fit(
+                self.aggregator_, choice.scores, Y, folds=choice.folds
+            )
+        self.choice_ = replace(choice, scores=None, folds=None)
 
     def _fit_pair(
         self, classifier: Any, aggregator: Aggregator, X: Any, Y: npt.NDArray[np.int8]
