@@ -173,6 +173,8 @@ class Model:
             spent = time.perf_counter() - start
             quantifier = quantifier_of(method, _left(time_budget, spent))
             quantifier.fit(X, Y, labels=label_names)
+            # A search is kept as what it found.
+            quantifier = getattr(quantifier, "best_quantifier_", quantifier)
         seconds = time.perf_counter() - start
         summary = _summary(chosen, quantifier, Y, seconds, [str(one.message) for one in caught])
         means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
