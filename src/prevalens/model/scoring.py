@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.errors import InputError
@@ -17,28 +18,52 @@ __all__ = ["joined"]
 
 def joined(parts: Iterable[Scores]) -> Scores:
     """One set of scores from those of consecutive items, in single precision."""
-    kind, states, blocks = None, None, []
+    kind, states = None, None
+    rows, features = _Rows(), []
     for part in parts:
         kind, states = part.kind, part.states
-        blocks.append(part.values if kind == "features" else part.values.astype(np.float32))
-    if kind is None or not sum(map(count_items, blocks)):
+        if kind == "features":
+            features.append(part.values)
+        else:
+            rows.add(part.values)
+    if kind is None or not (len(rows) or sum(map(count_items, features))):
         raise InputError("There are no items to quantify.")
-    return Scores(_stacked(blocks), kind, states)
+    return Scores(_stacked(features) if features else rows.values(), kind, states)
+
+
+class _Rows:
+    """Rows that are added block by block; their room grows by a fifth, where it lies."""
+
+    def __init__(self) -> None:
+        self._values: npt.NDArray[np.float32] | None = None
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, block: npt.NDArray[Any]) -> None:
+        """Put rows behind those that are there."""
+        if self._values is None:
+            self._values = np.empty((len(block), block.shape[1]), dtype=np.float32)
+        end = self._count + len(block)
+        if end > len(self._values):
+            self._resize(max(end, len(self._values) + len(self._values) // 5))
+        self._values[self._count : end] = block
+        self._count = end
+
+    def values(self) -> npt.NDArray[np.float32]:
+        """All rows."""
+        assert self._values is not None
+        self._resize(self._count)
+        return self._values
+
+    def _resize(self, rows: int) -> None:
+        assert self._values is not None
+        # Nobody else has seen the array, so it may move.
+        self._values.resize((rows, self._values.shape[1]), refcheck=False)
 
 
 def _stacked(blocks: list[Any]) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
     if sp.issparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
-    rows = sum(map(count_items, blocks))
-    values = np.empty((rows, blocks[0].shape[1]), dtype=blocks[0].dtype)
-    # Each block is let go as soon as it is copied; a new array takes memory only where it is
-    # written, so there is never more than one copy and a block.
-    blocks.reverse()
-    done = 0
-    while blocks:
-        block = blocks.pop()
-        values[done : done + len(block)] = block
-        done += len(block)
-    return values
+    return np.concatenate(blocks)
