@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from prevalens.reporting.leaderboard import leaderboard, read_records, write_rec
 from prevalens.reporting.printed import printed
 from prevalens.validation import FormatError
 
+DOCS = Path(__file__).parents[2] / "docs"
 METHODS = {"lr+pcc": 2.0, "lr+mixture": 0.5, "auto": 0.25}
 
 
@@ -82,3 +84,11 @@ def test_a_damaged_line_is_named(records, tmp_path):
     path.write_text("\n".join(lines))
     with pytest.raises(FormatError, match="line 3"):
         read_records(path)
+
+
+def test_the_page_that_is_checked_in_is_made_of_the_records():
+    records = read_records(DOCS / "records" / "leaderboard.csv")
+    page = leaderboard(
+        records, command="prevalens bench leaderboard.toml", source="records/leaderboard.csv"
+    )
+    assert (DOCS / "accuracy.md").read_text(encoding="utf-8") == page
