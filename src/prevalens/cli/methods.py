@@ -21,6 +21,7 @@ ROLES = {
     "regressor": "Regressors correct the estimates inside rq(...).",
     "clusterer": "Clusterers group labels inside lpq(...).",
     "scheme": "Schemes decide which items the aggregator learns from.",
+    "quantifier": "Whole methods, which need no other part.",
 }
 USAGE = "A method is classifier+aggregator, such as lr+pcc or stack(lr)+rq(pcc,svr)@holdout(0.4)."
 

@@ -155,9 +155,9 @@ def compare_methods(
     --------
     >>> from prevalens.datasets.tickets import tickets
     >>> data = tickets(400, 10, months=1)
-    >>> found = compare_methods(data.train.X, data.train.Y, "naive;lr+pacc", folds=2, n_samples=50)
+    >>> found = compare_methods(data.train.X, data.train.Y, "naive;lr+pcc", folds=2, n_samples=50)
     >>> found.best
-    'lr+pacc'
+    'lr+pcc'
     """
     names = _names(methods)
     Y, _ = label_matrix(Y, None)
