@@ -111,6 +111,7 @@ def test_the_automatic_choice(labelled: tuple, tmp_path: Path) -> None:
     model = Model.fit(*labelled, time_budget=1)
     model.save(tmp_path / "m.prevalens")
     again = Model.load(tmp_path / "m.prevalens")
+    assert model.summary.method == model.quantifier.choice_.name != "auto"
     found, same = model.quantify(labelled[0]), again.quantify(labelled[0])
     np.testing.assert_array_equal(found.point, same.point)
     np.testing.assert_array_equal(found.lower, same.lower)

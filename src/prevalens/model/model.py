@@ -178,7 +178,7 @@ class Model:
         seconds = time.perf_counter() - start
         summary = _summary(chosen, quantifier, Y, seconds, [str(one.message) for one in caught])
         means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        made = provenance(quantifier.name, source)
+        made = provenance(summary.method, source)
         parts = Parts(chosen, quantifier, means)
         return cls(lambda: parts, label_names, summary, provenance=made, columns=names)
 
@@ -330,13 +330,19 @@ def _summary(
         n_features=preparation.n_features_,
         positives=tuple(Y.sum(axis=0, dtype=np.int64).tolist()),
         cardinality=float(Y.sum(dtype=np.int64)) / len(Y),
-        method=quantifier.name,
+        method=_name(quantifier),
         group=quantifier.group,
         preparation=preparation.describe(),
         kind=preparation.kind,
         seconds=seconds,
         warnings=tuple(dict.fromkeys(warned)),
     )
+
+
+def _name(quantifier: Any) -> str:
+    """The method's name; of an automatic choice, that of what was chosen."""
+    choice = getattr(quantifier, "choice_", None)
+    return str(quantifier.name if choice is None else choice.name)
 
 
 def _only(found: PrevalenceEstimate) -> PrevalenceEstimate:
