@@ -250,7 +250,7 @@ class View:
         mean = self._steered(z, single, one)
         for column, guess in enumerate(guesses):
             mean += broad[:, column, np.newaxis] * guess
-        misfit = self._misfit(z, one, size)
+        misfit = self._misfit(z, one, self._explained(turned, count), size)
         spread = np.empty((len(z), 0))
         if variance:
             spread = self._variance(z, (single, broad), one, guesses, mean, size)
@@ -258,8 +258,14 @@ class View:
                 spread += broad[:, column, np.newaxis] * self._tilt_variance(scale, count)
         return Posterior(np.clip(mean, 0, 1), spread, misfit, weights)
 
-    def _misfit(self, z: _Floats, one: _OneLabel, size: float) -> _Floats:
-        """Distance to "none moved" or to the best "one moved", where the scores really vary.
+    def _explained(self, turned: _Floats, count: float) -> _Floats:
+        """The move of the mean score that the widest many-label scenario accounts for."""
+        squares, vectors = self._tilts
+        strength = self._all_scales[-1] ** 2 * count
+        return (turned * (strength / (1 + strength * squares))) @ (self._cross @ vectors).T
+
+    def _misfit(self, z: _Floats, one: _OneLabel, many: _Floats, size: float) -> _Floats:
+        """Distance to the best of "none", "one" and "many moved", where the scores really vary.
 
         Directions with little variance are left out: in them a classifier trained on a few items
         more is as far away as a new kind of item.
@@ -268,7 +274,8 @@ class View:
         best = np.argmin(one.distance, axis=1)
         at = np.take_along_axis(one.g, best[:, np.newaxis], axis=1)
         rest = z - self._low[best] - at * self._step[best]
-        nearest = np.minimum(np.square(z) @ firm, np.square(rest) @ firm)
+        distances = [np.square(far) @ firm for far in (z, rest, z - many)]
+        nearest = np.min(distances, axis=0)
         return nearest / ((1 / size + _DRIFT / self.moments.n_items) * max(firm.sum(), _TINY))
 
     @property

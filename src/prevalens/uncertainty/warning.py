@@ -34,7 +34,8 @@ def warn_of_misfit(p_value: npt.NDArray[np.float64], names: Sequence[Any] | None
     lowest = p_value[bad].min()
     warnings.warn(
         f"{_subject(bad, names)} unlike anything the training data can explain (goodness of fit "
-        f"p = {lowest:.2g}): the look of its labels may have changed, and no estimate holds then.",
+        f"p = {lowest:.2g}): labels may look different there than in training, or keep other "
+        "company; take the estimates with care.",
         PrevalensWarning,
         stacklevel=4,
     )
