@@ -47,6 +47,13 @@ def test_ratios_are_geometric_means_of_ratios_to_print(records):
     assert "| `auto` | **.25** | **.25** | **.25** |" in page
 
 
+def test_each_of_ours_is_averaged_over_all_its_datasets(records):
+    partly = [r for r in records if (r.dataset, r.method) != ("scene", "lr+mixture")]
+    page = leaderboard(partly)
+    assert "**.25** / **.25** / **.25** (2 datasets)" in page
+    assert "**.50** / **.50** / **.50** (1 datasets)" in page
+
+
 def test_without_shift_the_difference_to_counting_is_told(records):
     assert ".2000 | .0500 (-75 %) | .0250 (-88 %)" in leaderboard(records)
 

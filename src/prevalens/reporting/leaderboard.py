@@ -195,7 +195,18 @@ def _by_dataset(figures: _Figures) -> str:
             text = " / ".join(number(value) for value in values)
             row.append(f"{text} ({' / '.join(number(ratio, 2) for ratio in ratios)})")
         rows.append(row)
+    rows.append(["geometric mean of the ratios", "", *(_all_ratios(figures, m) for m in shown)])
     return "Dataset by dataset:\n\n" + _table(head, rows)
+
+
+def _all_ratios(figures: _Figures, method: str) -> str:
+    """Over every dataset the method was measured on, whatever the others were."""
+    means = []
+    for shift in SHIFT_NAMES:
+        ratios = [_ratio(figures, dataset, method, shift) for dataset in figures.datasets]
+        means.append(_geometric([ratio for ratio in ratios if not math.isnan(ratio)]))
+    measured = sum(not math.isnan(_ratio(figures, d, method, "low")) for d in figures.datasets)
+    return f"{' / '.join(f'**{number(mean, 2)}**' for mean in means)} ({measured} datasets)"
 
 
 def _by_protocol(figures: _Figures, metric: str) -> str:
