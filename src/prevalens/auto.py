@@ -24,6 +24,7 @@ from prevalens.classifiers.constant import train
 from prevalens.classifiers.labelled import Division, warn_of_constant_labels
 from prevalens.classifiers.response import response
 from prevalens.classifiers.settings import fit_settings
+from prevalens.expression import expression_of, to_text
 from prevalens.preparation import TextPreparation
 from prevalens.scores import Scores
 from prevalens.validation import InputError, is_texts, take_items
@@ -208,11 +209,9 @@ class _Search:
         tried = self._out_of_fold(settings, divisions)
         judged = [self._promise(Scores(scores)) for scores in tried]
         best = int(np.argmin(judged))
-        final = first
-        if STRENGTHS[best] != base.C:
-            final = train(PerLabel(C=STRENGTHS[best]), self.X, self.Y)
-        name = "lr" if STRENGTHS[best] == base.C else f"lr(C={STRENGTHS[best]:g})"
-        return _Member(name, final, tried[best])
+        chosen = PerLabel(C=STRENGTHS[best])
+        final = first if chosen.C == base.C else train(chosen, self.X, self.Y)
+        return _Member(to_text(expression_of(chosen)), final, tried[best])
 
     def _promise(self, scores: Scores) -> float:
         """What may be expected of these scores: the better of counting and a plain mixture."""
@@ -271,7 +270,7 @@ class _Search:
             scores = _joined(group)
             for aggregator in (PCC(point="median"), ScenarioMixture(random_state=self.seed)):
                 loss, by_family = self._loss(aggregator, scores)
-                label = f"{name}+{_code(aggregator)}"
+                label = f"{name}+{to_text(expression_of(aggregator))}"
                 tried.append((Candidate(label, loss, by_family), aggregator, scores, group))
         # Losses are ratios to that of the training prevalence, which has nothing to compute.
         constant = Candidate("naive", 1.0, dict.fromkeys(tried[0][0].by_family, 1.0))
@@ -330,7 +329,3 @@ def _joined(members: Sequence[_Member]) -> Scores:
     if len(values) == 1:
         return Scores(values[0])
     return Scores(np.mean(values, axis=0), views=np.hstack(values))
-
-
-def _code(aggregator: Aggregator) -> str:
-    return "mixture" if isinstance(aggregator, ScenarioMixture) else "pcc(point=median)"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from prevalens.aggregators._scenarios import Moments, View
+from prevalens.aggregators._scenarios import View
+from prevalens.aggregators._score_moments import Moments
 
 
 @pytest.fixture(scope="module")

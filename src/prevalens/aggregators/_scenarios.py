@@ -1,4 +1,4 @@
-"""What `ScenarioMixture` knows of the labelled scores, and what each scenario makes of a sample.
+"""What each scenario of `ScenarioMixture` makes of a sample.
 
 Everything is a Gaussian in coordinates in which the scores of an item have (nearly) unit
 covariance, so a sample enters through its mean score alone and all samples are a few
@@ -15,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Moments", "Posterior", "View"]
+from prevalens.aggregators._score_moments import Moments
+
+__all__ = ["Posterior", "View"]
 
 _Floats = npt.NDArray[np.float64]
 #: Keeps directions without any variance finite.
@@ -35,83 +37,6 @@ _DRIFT = 5.0
 _BLOCK = 2_000_000
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Means and covariances of labelled scores, in the eigenvectors of their covariance.
-
-    Attributes
-    ----------
-    mean : shape (n_scores,)
-    axes : shape (n_scores, n_scores)
-        Eigenvectors in columns.
-    spread : shape (n_scores,)
-        Variances along them.
-    low, step : shape (n_labels, n_scores)
-        Mean score of the items without each label, and what having it adds.
-    cross : shape (n_scores, n_labels)
-        Covariance of scores and labels.
-    prevalence : shape (n_labels,)
-    covariance : shape (n_labels, n_labels)
-        Of the labels.
-    others_low, others_step : shape (n_labels, n_labels)
-        Prevalences of all labels among the items without each label, and what having it adds.
-    positives, negatives : shape (n_labels,)
-        Numbers of items, as floats.
-    """
-
-    mean: _Floats
-    axes: _Floats
-    spread: _Floats
-    low: _Floats
-    step: _Floats
-    cross: _Floats
-    prevalence: _Floats
-    covariance: _Floats
-    others_low: _Floats
-    others_step: _Floats
-    positives: _Floats
-    negatives: _Floats
-
-    @classmethod
-    def of(cls, values: npt.NDArray[np.floating], Y: npt.NDArray[np.int8]) -> Moments:
-        """From scores (n_items, n_scores) and labels (n_items, n_labels): O(n d (d + L) + d^3)."""
-        n_items = len(Y)
-        labels = Y.astype(np.float64)
-        mean = values.mean(axis=0, dtype=np.float64)
-        centred = values - mean
-        spread, axes = np.linalg.eigh(centred.T @ centred / n_items)
-        turned = centred @ axes
-        prevalence = labels.mean(axis=0)
-        positives = labels.sum(axis=0)
-        negatives = n_items - positives
-        sums, pairs = labels.T @ turned, labels.T @ labels
-        at_least_one = np.maximum(positives, 1)[:, np.newaxis]
-        high = sums / at_least_one
-        # The scores are centred, so the sums of negatives are minus those of positives.
-        low = -sums / np.maximum(negatives, 1)[:, np.newaxis]
-        others_high = pairs / at_least_one
-        others_low = (positives - pairs) / np.maximum(negatives, 1)[:, np.newaxis]
-        return cls(
-            mean=mean,
-            axes=axes,
-            spread=np.maximum(spread, 0),
-            low=low,
-            step=high - low,
-            cross=sums.T / n_items,
-            prevalence=prevalence,
-            covariance=pairs / n_items - np.outer(prevalence, prevalence),
-            others_low=others_low,
-            others_step=others_high - others_low,
-            positives=positives,
-            negatives=negatives,
-        )
-
-    @property
-    def n_items(self) -> float:
-        """Number of labelled items."""
-        return float(self.positives[0] + self.negatives[0])
-
-
 class Posterior(NamedTuple):
     """What a sample's mean score says.
 
@@ -121,7 +46,7 @@ class Posterior(NamedTuple):
         Of the sample's own prevalences. The variance is empty unless asked for.
     misfit : shape (n_samples,)
         Squared distance of the mean score from the scenario that explains it best, in units of
-        its expected value.
+        its expected value. NaN unless the variance is asked for.
     weights : shape (n_samples, n_labels + 1 + n_scales)
         Posterior probability of each scenario: each label moved, none did, many did.
     """
@@ -222,7 +147,7 @@ class View:
         size : float
             Number of items in each sample.
         variance : bool
-            Whether the posterior variance is wanted too.
+            Whether the posterior variance and the misfit are wanted too.
 
         Notes
         -----
@@ -250,9 +175,9 @@ class View:
         mean = self._steered(z, single, one)
         for column, guess in enumerate(guesses):
             mean += broad[:, column, np.newaxis] * guess
-        misfit = self._misfit(z, one, self._explained(turned, count), size)
-        spread = np.empty((len(z), 0))
+        misfit, spread = np.full(len(z), np.nan), np.empty((len(z), 0))
         if variance:
+            misfit = self._misfit(z, one, self._explained(turned, count), size)
             spread = self._variance(z, (single, broad), one, guesses, mean, size)
             for column, scale in enumerate(self._all_scales[1:], start=1):
                 spread += broad[:, column, np.newaxis] * self._tilt_variance(scale, count)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from prevalens.aggregators._scenarios import Moments, Posterior, View
+from prevalens.aggregators._scenarios import Posterior, View
+from prevalens.aggregators._score_moments import Moments
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.counting import binomial_median, medians
 from prevalens.aggregators.rehearsal import Act, losses, rehearse, total_loss
@@ -184,11 +185,12 @@ class ScenarioMixture(Aggregator):
         return best, tried[best]
 
     def _estimate(self, folds: _Folds, act: Act, setting: _Setting) -> _Floats:
-        posterior = self._view(folds.moments(act), setting).posterior(folds.means(act), act.size)
-        return self._answer(posterior.mean, act.size)
+        view = folds.view(act, setting, self._view)
+        mean = view.posterior(folds.means(act), act.size).mean
+        return self._point(mean, np.full(len(mean), act.size))
 
-    def _answer(self, mean: _Floats, size: int) -> _Floats:
-        return binomial_median(mean, size) if self.point == "median" else mean
+    def _point(self, mean: _Floats, sizes: npt.NDArray[np.int64]) -> _Floats:
+        return medians(mean, sizes) if self.point == "median" else mean
 
     def _calibrate(self, folds: _Folds, acts: Sequence[Act], setting: _Setting) -> None:
         """Remember how far the truth lay from the posterior mean, in posterior deviations."""
@@ -201,7 +203,7 @@ class ScenarioMixture(Aggregator):
         found = [
             (
                 act,
-                self._view(folds.moments(act), setting).posterior(
+                folds.view(act, setting, self._view).posterior(
                     folds.means(act), act.size, variance=True
                 ),
             )
@@ -221,7 +223,7 @@ class ScenarioMixture(Aggregator):
 
     def _aggregate(self, scores: Scores, samples: Samples) -> _Floats:
         posterior, sizes = self._posterior(scores, samples, variance=False)
-        return medians(posterior.mean, sizes) if self.point == "median" else posterior.mean
+        return self._point(posterior.mean, sizes)
 
     def _posterior(
         self, scores: Scores, samples: Samples, *, variance: bool
@@ -265,7 +267,7 @@ class ScenarioMixture(Aggregator):
         deviation = np.sqrt(posterior.variance)
         half = self.deviations_[:, :, at][sort[:, np.newaxis], stratum] * deviation
         band = np.maximum(self.largest_[:, at][sort][:, np.newaxis] * deviation, half)
-        point = self._aggregate(scores, samples)
+        point = self._point(posterior.mean, sizes)
         lower, upper = _around(posterior.mean, half, point)
         band_lower, band_upper = _around(posterior.mean, band, point)
         return Intervals(lower, upper, band_lower, band_upper, self._p_value(posterior.misfit))
@@ -278,7 +280,7 @@ class ScenarioMixture(Aggregator):
 
 
 class _Folds:
-    """Moments and mean scores of each act, computed once."""
+    """What the acts share: their mean scores, and the moments and views of their folds."""
 
     def __init__(
         self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8], acts: Sequence[Act]
@@ -286,16 +288,24 @@ class _Folds:
         self._values, self._Y = values, Y
         self.n_items = len(Y)
         self._moments: dict[int, Moments] = {}
-        self._means = {id(act): act.samples.mean(values[act.held]) for act in acts}
+        self._view: tuple[tuple[int, _Setting], View] | None = None
+        self._means = {act: act.samples.mean(values[act.held]) for act in acts}
 
-    def moments(self, act: Act) -> Moments:
-        key = id(act.rest)
-        if key not in self._moments:
-            self._moments[key] = Moments.of(self._values[act.rest], self._Y[act.rest])
-        return self._moments[key]
+    def view(self, act: Act, setting: _Setting, make: Callable[[Moments, _Setting], View]) -> View:
+        """The view of an act's fold; the acts of a fold come one after the other and share it."""
+        key = act.fold, setting
+        if self._view is None or self._view[0] != key:
+            self._view = key, make(self._moments_of(act), setting)
+        return self._view[1]
+
+    def _moments_of(self, act: Act) -> Moments:
+        if act.fold not in self._moments:
+            self._moments[act.fold] = Moments.of(self._values[act.rest], self._Y[act.rest])
+        return self._moments[act.fold]
 
     def means(self, act: Act) -> _Floats:
-        return self._means[id(act)]
+        """Mean scores of an act's samples."""
+        return self._means[act]
 
 
 def _grids(n_items: int) -> list[list[float]]:

@@ -18,7 +18,7 @@ from prevalens.samples import Samples
 from prevalens.splits import stratified_folds
 from prevalens.validation import InputError, check_rng
 
-__all__ = ["FAMILIES", "Act", "losses", "rehearse", "total_loss"]
+__all__ = ["FAMILIES", "Act", "drawn", "losses", "rehearse", "total_loss"]
 
 _Floats = npt.NDArray[np.float64]
 SIZE = 100
@@ -30,12 +30,14 @@ FEWEST = 45
 FAMILIES = {"ml-app": 0.4, "natural": 0.2, "label-tilt": 0.2, "labelsets": 0.2}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Act:
     """Samples drawn from one part of the labelled items, for what was fitted on the rest.
 
     Attributes
     ----------
+    fold : int
+        Which division of the items; the acts of one fold share `rest` and `held`.
     rest, held : array of int
         Rows to fit on, rows the samples are drawn from.
     family : str
@@ -47,6 +49,7 @@ class Act:
         Prevalences of the rest.
     """
 
+    fold: int
     rest: npt.NDArray[np.int64]
     held: npt.NDArray[np.int64]
     family: str
@@ -62,17 +65,19 @@ def rehearse(Y: npt.NDArray[np.int8], *, seed: int = 0, n_samples: int = 150) ->
         return []
     rng = check_rng(seed)
     n_folds, n_divisions = (5, 2) if len(Y) < FEW else (3, 1)
+    each = max(1, 3 * n_samples // (n_folds * n_divisions))
     acts: list[Act] = []
-    for _ in range(n_divisions):
+    for division in range(n_divisions):
         fold_of = stratified_folds(Y, n_folds, seed=rng)
         for fold in range(n_folds):
             held, rest = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
-            acts.extend(_acts(Y, rest, held, rng, max(1, 3 * n_samples // (n_folds * n_divisions))))
+            acts.extend(_acts(Y, division * n_folds + fold, rest, held, rng, each))
     return acts
 
 
 def _acts(
     Y: npt.NDArray[np.int8],
+    fold: int,
     rest: npt.NDArray[np.int64],
     held: npt.NDArray[np.int64],
     rng: np.random.Generator,
@@ -81,13 +86,9 @@ def _acts(
     size = min(SIZE, len(held) // 3)
     naive = Y[rest].mean(axis=0, dtype=np.float64)
     for family, protocol in _protocols(size, n_samples).items():
-        try:
-            samples = protocol.draw(Y[held], rng)
-        except InputError:
-            # No label has both positives and negatives enough to be steered.
-            continue
-        if len(samples):
-            yield Act(rest, held, family, samples, size, samples.mean(Y[held]), naive)
+        samples = drawn(protocol, Y[held], rng)
+        if samples is not None and len(samples):
+            yield Act(fold, rest, held, family, samples, size, samples.mean(Y[held]), naive)
 
 
 def _protocols(size: int, n_samples: int) -> dict[str, protocols.Protocol]:
@@ -98,6 +99,16 @@ def _protocols(size: int, n_samples: int) -> dict[str, protocols.Protocol]:
         "label-tilt": protocols.LabelTilt(size, n_samples, scale=2.5),
         "labelsets": protocols.LabelsetWeights(size, n_samples),
     }
+
+
+def drawn(
+    protocol: protocols.Protocol, Y: npt.NDArray[np.int8], rng: np.random.Generator
+) -> Samples | None:
+    """Samples of a protocol; None if no label has items enough to be steered."""
+    try:
+        return protocol.draw(Y, rng)
+    except InputError:
+        return None
 
 
 def losses(acts: Sequence[Act], estimate: Callable[[Act], _Floats]) -> dict[str, float]:

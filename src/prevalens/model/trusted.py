@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ["TRUSTED"]
 
 TRUSTED: tuple[str, ...] = (
-    "prevalens.aggregators._scenarios.Moments",
+    "prevalens.aggregators._score_moments.Moments",
     "prevalens.aggregators._sld_rule.Rule",
     "prevalens.aggregators.adjusted.ACC",
     "prevalens.aggregators.adjusted.PACC",

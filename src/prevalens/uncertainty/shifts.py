@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.aggregators.rehearsal import drawn
 from prevalens.protocols import MLAPP, LabelsetWeights, LabelTilt, Natural, Protocol
 from prevalens.samples import Samples
-from prevalens.validation import InputError
 
 __all__ = ["draw_shifts"]
 
@@ -38,10 +38,10 @@ def draw_shifts(
     parts, families = [], []
     for size in (min(_LARGE, max(1, len(Y) // 2)), min(_SMALL, max(1, len(Y) // 5))):
         for number, protocol in enumerate(_protocols(size, n_each)):
-            drawn = _drawn(protocol, Y, rng)
-            if drawn is not None:
-                parts.append(drawn)
-                families.append(np.full(len(drawn), number, dtype=np.int64))
+            found = drawn(protocol, Y, rng)
+            if found is not None:
+                parts.append(found)
+                families.append(np.full(len(found), number, dtype=np.int64))
     return Samples.concat(parts), np.concatenate(families)
 
 
@@ -52,11 +52,3 @@ def _protocols(size: int, n_each: int) -> list[Protocol]:
         LabelTilt(size, n_each),
         LabelsetWeights(size, n_each),
     ]
-
-
-def _drawn(protocol: Protocol, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples | None:
-    """Samples of a protocol; None if the pool is too small to steer any label."""
-    try:
-        return protocol.draw(Y, rng)
-    except InputError:
-        return None
