@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from prevalens.solvers import _sparse_compiled as compiled
 from prevalens.validation import Matrix
 
 __all__ = ["Array", "DenseDesign", "Design", "SparseDesign", "make_design"]
@@ -31,8 +32,12 @@ _ROWS_PER_PARAMETER = 10
 _MOST_PAIRS = 2 * 10**7
 #: Gram matrices of more parameters than this are never made.
 _MOST_PARAMETERS = 1200
-#: How much slower an operation is in a sparse product than in a dense one.
-_SPARSE_PENALTY = 6.0
+#: What a pair costs in a Gram matrix, and a cubed parameter in its factorisation, in units of an
+#: entry in a wide sparse product: pairs are read from afar, entries are shared by all columns.
+_PAIR_COST = 14.0
+_FACTOR_COST = 0.07
+#: Multiplications in a sparse product from which it is worth compiling.
+_WORTH_COMPILING = 2 * 10**6
 #: Columns whose Gram matrices are made together from a sparse design.
 _GRAM_COLUMNS = 16
 
@@ -211,7 +216,11 @@ class SparseDesign:
         enough = int(16 * self.n_params * self.n_items / max(1, matrix.nnz))
         self.rows = _blocks(self.n_items, max(_BLOCK_SIZE // self._width, enough) + 1)
         self._blocks = [matrix[rows] for rows in self.rows]
-        self._transposed = [block.T for block in self._blocks]
+        # Compiled for wide products only: compiling takes longer than a small problem.
+        self._compiled = compiled.available() and matrix.nnz * self._width >= _WORTH_COMPILING
+        self._transposed = [
+            block.T.tocsr() if self._compiled else block.T for block in self._blocks
+        ]
         self._squared = None if np.all(matrix.data == 1) else matrix.multiply(matrix).T
         self.penalty = np.ones((self.n_params, 1), dtype=self.dtype)
         if self._intercept:
@@ -223,8 +232,8 @@ class SparseDesign:
         n_pairs = float(np.sum(entries * (entries + 1) / 2))
         if n_pairs > _MOST_PAIRS or self.n_params > _MOST_PARAMETERS:
             return np.inf
-        work = 2 * n_pairs * _SPARSE_PENALTY + self.n_params**3 / 3 + 20 * self.n_params**2
-        return work / (4 * self._matrix.nnz * _SPARSE_PENALTY)
+        work = _PAIR_COST * n_pairs + _FACTOR_COST * self.n_params**3
+        return work / (2 * self._matrix.nnz)
 
     def single(self) -> SparseDesign:
         """The same design in single precision."""
@@ -237,11 +246,18 @@ class SparseDesign:
 
     def forward(self, block: int, T: Array) -> Array:
         """The linear predictor of a block's items."""
-        return np.asarray(self._blocks[block] @ T)
+        if not self._compiled:
+            return np.asarray(self._blocks[block] @ T)
+        out = np.zeros((self._blocks[block].shape[0], T.shape[1]), dtype=self.dtype)
+        compiled.add_product(self._blocks[block], np.ascontiguousarray(T), out)
+        return out
 
     def adjoint(self, block: int, R: Array, out: Array) -> None:
         """Add the transposed product of a block to `out`."""
-        out += self._transposed[block] @ R
+        if self._compiled:
+            compiled.add_product(self._transposed[block], R, out)
+        else:
+            out += self._transposed[block] @ R
 
     def moments(self, D: Array) -> tuple[Array, Array]:
         """Weighted sums and sums of squares of the design."""

@@ -10,7 +10,7 @@ promises to lower its value by a small share only, values and gradients are take
 precision, with curvature still in single, which only directs the steps; a coarse ``tol`` is met
 without. It is finished when the decrease promised by its last Newton step is below ``tol`` times
 its value: a criterion that does not change with the scale of features, weights or labels. The step
-is still taken, so that what remains is far smaller.
+is still taken, so that what remains is far smaller; with a coarse ``tol`` it must keep its promise.
 
 Reference: Dembo and Steihaug, "Truncated-Newton algorithms for large-scale unconstrained
 optimization", Math. Programming 1983.
@@ -39,6 +39,8 @@ _SINGLE = 1e-5
 _WAITING = 0.2
 #: Share of the promised decrease that a step must bring (Armijo).
 _SUFFICIENT = 1e-4
+#: The same for the last step of a coarse `tol`: half of what the parabola says.
+_KEPT = 0.25
 #: How often a step is shortened.
 _MOST_CUTS = 30
 
@@ -184,9 +186,9 @@ class _Columns:
         The step it tries, the change of value per length of it, and the length.
     cuts, n_iter : array of int
         How often the step was shortened; Newton steps taken.
-    fine, trying, present : array of bool
-        Whether double precision is used; whether there is a step to try; False for columns that
-        have left.
+    fine, trying, last, present : array of bool
+        Whether double precision is used; whether there is a step to try; whether that step is the
+        last if it keeps its promise; False for columns that have left.
     """
 
     design: Design
@@ -205,6 +207,7 @@ class _Columns:
     n_iter: npt.NDArray[np.int64]
     fine: npt.NDArray[np.bool_]
     trying: npt.NDArray[np.bool_]
+    last: npt.NDArray[np.bool_]
     present: npt.NDArray[np.bool_]
 
     @classmethod
@@ -228,6 +231,7 @@ class _Columns:
             n_iter=np.zeros(n_columns, dtype=np.int64),
             fine=np.zeros(n_columns, dtype=bool),
             trying=np.zeros(n_columns, dtype=bool),
+            last=np.zeros(n_columns, dtype=bool),
             present=np.ones(n_columns, dtype=bool),
         )
         self._try_here(np.arange(n_columns), fine=model is design)
@@ -254,16 +258,28 @@ class _Columns:
 
         The others have a point to try, unless their systems are still open.
         """
-        closed = np.flatnonzero(self.present & ~self.trying & ~self.systems.open)
-        near = self._propose(closed)
-        self.T[:, near] += self.step[:, near]
-        self.value[near] += 0.5 * self.slope[near]
-        converged = np.zeros(len(self.places), dtype=bool)
-        converged[near] = self.fine[near] | (self.tol >= _SINGLE)
-        self._try_here(near[~converged[near]], fine=True)
-        given_up = (self.cuts > _MOST_CUTS) | (self.n_iter >= max_iter)
+        waits = self.present & ~self.trying
+        near = self._propose(np.flatnonzero(waits & ~self.last & ~self.systems.open))
+        converged = waits & self.last
+        if self._rough:
+            self.last[near] = True
+        else:
+            self._step_unseen(near)
+            converged[near] = self.fine[near]
+            self._try_here(near[~self.fine[near]], fine=True)
+        given_up = ((self.cuts > _MOST_CUTS) | (self.n_iter >= max_iter)) & ~self.last
         done = np.flatnonzero(self.present & (converged | given_up))
         return done, converged[done]
+
+    @property
+    def _rough(self) -> bool:
+        """Whether single precision will do; then a last step is far enough to need a check."""
+        return self.tol >= _SINGLE
+
+    def _step_unseen(self, columns: Array) -> None:
+        """Take steps and trust their promise."""
+        self.T[:, columns] += self.step[:, columns]
+        self.value[columns] += 0.5 * self.slope[columns]
 
     def _propose(self, columns: Array) -> Array:
         """Let some columns try their Newton steps; those that promise little are near the end."""
@@ -277,14 +293,13 @@ class _Columns:
 
     def _share(self, columns: Array) -> Array:
         """The promised decrease, as a share of the value, at which each column's stage ends."""
-        single = self.tol >= _SINGLE
-        return np.where(self.fine[columns] | single, self.tol, _COARSE)
+        return np.where(self.fine[columns] | self._rough, self.tol, _COARSE)
 
     def _try_here(self, columns: Array, *, fine: bool) -> None:
         """Evaluate some columns where they are, whatever their values were before."""
         self.value[columns], self.step[:, columns] = np.inf, 0.0
         self.slope[columns], self.length[columns], self.cuts[columns] = 0.0, 1.0, 0
-        self.fine[columns], self.trying[columns] = fine, True
+        self.fine[columns], self.trying[columns], self.last[columns] = fine, True, False
 
     def evaluate(self) -> None:
         """Evaluate all columns that have a point to try, each in its precision."""
@@ -303,19 +318,28 @@ class _Columns:
         refused = columns[~accepted]
         self.length[refused] *= _shortening(old, value, promised)[~accepted]
         self.cuts[refused] += 1
-        self._accept(columns, np.flatnonzero(accepted), trial, value, gradient, loss)
+        self.last[columns] &= value <= old + _KEPT * promised + rounding
+        self._accept(columns, accepted, trial, value, gradient, loss)
 
     def _accept(
-        self, columns: Array, chosen: Array, trial: Array, value: Array, gradient: Array, loss: Loss
+        self,
+        columns: Array,
+        accepted: npt.NDArray[np.bool_],
+        trial: Array,
+        value: Array,
+        gradient: Array,
+        loss: Loss,
     ) -> None:
-        """Move some of the evaluated columns to their points and set up their Newton systems."""
+        """Move the accepted columns to their points; begin the systems of those that go on."""
+        moved = columns[accepted]
+        self.T[:, moved], self.value[moved] = trial[:, accepted], value[accepted]
+        self.gradient[:, moved], self.trying[moved] = gradient[:, accepted], False
+        chosen = np.flatnonzero(accepted & ~self.last[columns])
         if not len(chosen):
             return
         if len(chosen) < len(columns):
             columns, loss = columns[chosen], loss.select(chosen)
-            trial, value, gradient = trial[:, chosen], value[chosen], gradient[:, chosen]
-        self.T[:, columns], self.value[columns], self.gradient[:, columns] = trial, value, gradient
-        self.trying[columns] = False
+            value, gradient = value[chosen], gradient[:, chosen]
         self.loss.update(columns, loss)
         self.systems.begin(columns, gradient, loss, self._share(columns) * value)
 

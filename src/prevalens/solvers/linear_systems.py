@@ -8,7 +8,8 @@ start.
 
 References: Hsia, Chiang and Lin, "Preconditioned conjugate gradient methods in truncated Newton
 frameworks for large-scale linear classification", ACML 2018; Roosta-Khorasani and Mahoney,
-"Sub-sampled Newton methods", Math. Programming 2019.
+"Sub-sampled Newton methods", Math. Programming 2019; Nash and Sofer, "Assessing a search direction
+within a truncated-Newton method", Oper. Res. Letters 1990.
 """
 
 from __future__ import annotations
@@ -25,11 +26,15 @@ from prevalens.solvers.logistic_loss import Loss
 
 __all__ = ["NewtonSystems"]
 
-#: A system is solved when its residual is this share of the gradient, or, where the step promises
-#: so little that the column is near its end, the smaller share: a system that is hardly solved
-#: promises too little.
+#: A system is solved when its residual is this share of the gradient.
 _FORCING = 0.4
+#: Where the step promises so little that the column is near its end, a system that is hardly solved
+#: promises too little. There the share is smaller, and an iteration must have added little to the
+#: promise: no more than this share, if all iterations had added the same (Nash and Sofer); or the
+#: residual is nothing.
 _LAST_FORCING = 0.1
+_LAST_GAIN = 0.5
+_NOTHING = 0.01
 #: Between no scaling, best for very many features, and full scaling, best for few.
 _POWER = 0.75
 #: A factorisation no dearer than this many products is made at once, and again after a solve that
@@ -116,7 +121,8 @@ class NewtonSystems:
         """
         self._precondition(columns, loss.diagonal())
         residual = -gradient.astype(self.model.dtype)
-        direction = loss.project(self._preconditioned(residual, columns))
+        everywhere = np.ones(len(columns), dtype=bool)
+        direction = loss.project(self._preconditioned(residual, columns, everywhere))
         energy = loss.pool(column_dots(residual, direction))
         self.step[:, columns] = 0.0
         self.residual[:, columns], self.direction[:, columns] = residual, direction
@@ -136,20 +142,24 @@ class NewtonSystems:
         self.step += length * self.direction
         image *= length
         self.residual -= image
-        ahead = loss.project(self._preconditioned(self.residual, np.arange(len(self.open))))
+        columns = np.arange(len(self.open))
+        ahead = loss.project(self._preconditioned(self.residual, columns, self.open))
         energy = loss.pool(column_dots(self.residual, ahead))
         growth = np.where(self.open, energy / np.maximum(self.energy, tiny), 0.0)
         self.direction *= growth.astype(self.model.dtype)
         self.direction += ahead
-        self.decrease += length * self.energy
+        gain = length * self.energy
+        self.decrease += gain
         self.energy = energy
         self.products += self.open
-        self._close()
+        self._close(self.products * gain <= _LAST_GAIN * self.decrease)
 
-    def _close(self) -> None:
+    def _close(self, settled: npt.NDArray[np.bool_]) -> None:
+        """Close what is solved or given up; `settled` where the promise hardly grows any more."""
         cost = self.model.gram_cost
-        most = _MOST_PRODUCTS if np.isinf(cost) else max(_LEAST_PRODUCTS, int(2 * cost))
-        forcing = np.where(self.decrease <= self.little, _LAST_FORCING, _FORCING)
+        most = int(min(_MOST_PRODUCTS, max(_LEAST_PRODUCTS, 2 * cost)))
+        last = np.where(settled, _LAST_FORCING, _NOTHING)
+        forcing = np.where(self.decrease <= self.little, last, _FORCING)
         # A NaN is not above its goal and closes the system; the line search will refuse its step.
         done = self.open & ~(self.energy > forcing**2 * self.start)
         given_up = self.open & ~done & (self.products >= most)
@@ -180,29 +190,35 @@ class NewtonSystems:
         centre[-1], scale[-1] = 0.0, total
         return centre, scale
 
-    def _preconditioned(self, residual: Array, columns: Array) -> Array:
+    def _preconditioned(
+        self, residual: Array, columns: Array, needed: npt.NDArray[np.bool_]
+    ) -> Array:
+        """Solve with the preconditioners of some columns, at least where it is needed."""
         factors = [self.factors[column] for column in columns]
         if all(factor is not None for factor in factors):
-            out = np.empty_like(residual)
+            out = np.zeros_like(residual)
         else:
             chosen = slice(None) if len(columns) == self.scale.shape[1] else columns
             centre = self.centre[:, chosen]
             out = (residual - centre * residual[-1]) / self.scale[:, chosen]
             out[-1] -= column_dots(centre, out)
         (potrs,) = get_lapack_funcs(("potrs",), (residual,))
-        for place, factor in enumerate(factors):
+        for place in np.flatnonzero(needed):
+            factor = factors[place]
             if factor is not None:
                 out[:, place] = potrs(factor, residual[:, place])[0]
         return out
 
 
-def _cholesky(gram: Array, penalty: Array) -> Array:
-    """The upper factor of Gram matrix plus penalty, in the order LAPACK wants."""
+def _cholesky(gram: Array, penalty: Array) -> Array | None:
+    """The upper factor of Gram matrix plus penalty; None if rounding leaves it without one."""
     diagonal = np.einsum("ii->i", gram)
     # Rounding may make a nearly singular matrix indefinite.
     rounding = 10 * len(gram) * np.finfo(gram.dtype).eps * diagonal.mean()
     diagonal += penalty[:, 0] + rounding
-    return np.asarray(np.linalg.cholesky(gram).T)
+    (potrf,) = get_lapack_funcs(("potrf",), (gram,))
+    factor, failed = potrf(gram.T, lower=False, clean=False, overwrite_a=True)
+    return None if failed else factor
 
 
 def _hessian_product(model: Design, loss: Loss, directions: Array) -> Array:

@@ -120,9 +120,14 @@ class BinaryLoss:
         np.exp(exponential, out=exponential)
         inverse = exponential + 1.0
         values = np.log(inverse)
+        # What the sum has rounded away is all there is of the losses far on the right side.
+        rounded = inverse - 1.0
+        np.subtract(exponential, rounded, out=rounded)
+        np.reciprocal(inverse, out=inverse)
+        rounded *= inverse
+        values += rounded
         values += np.maximum(Z, 0.0)
         values *= weights
-        np.reciprocal(inverse, out=inverse)
         exponential *= inverse
         exponential *= inverse
         np.multiply(exponential, weights, out=self._curvature[rows], casting="same_kind")
