@@ -14,10 +14,10 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from prevalens.classifiers.base import MultiLabelClassifier
+from prevalens.classifiers.logistic_targets import classes_of, weights_of_classes
 from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
 from prevalens.solvers.multinomial import fit_multinomial
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
@@ -184,7 +184,7 @@ class BatchedLogistic(MultiLabelClassifier):
             self.n_labels_ = columns.shape[1]
             self.classes_ = np.arange(max(self.n_labels_, 2))
             return columns
-        self.classes_, self.n_labels_ = _classes(Y), 1
+        self.classes_, self.n_labels_ = classes_of(Y), 1
         if len(self.classes_) > 2:
             raise InputError(
                 f"BatchedLogistic learns labels of two classes; y has {len(self.classes_)}. "
@@ -196,7 +196,7 @@ class BatchedLogistic(MultiLabelClassifier):
         """Class weights in terms of 0 and 1."""
         if not self._flat or not isinstance(self.class_weight, Mapping):
             return self.class_weight
-        weights = _weights_of_classes(self.class_weight, self.classes_)
+        weights = weights_of_classes(self.class_weight, self.classes_)
         return {0: weights[0], 1: weights[-1]}
 
     def _stopping(self) -> dict[str, Any]:
@@ -315,7 +315,7 @@ class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : array, shape (n_items,), optional
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        self.classes_ = _classes(y)
+        self.classes_ = classes_of(y)
         codes = np.searchsorted(self.classes_, y)[:, np.newaxis]
         if len(self.classes_) == 2:
             found = self._fit_two(X, codes, sample_weight)
@@ -360,13 +360,13 @@ class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
 
     def _fit_two(self, X: Any, codes: npt.NDArray[Any], sample_weight: Any) -> tuple[Any, ...]:
-        weights = _weights_of_classes(self.class_weight, self.classes_)
+        weights = weights_of_classes(self.class_weight, self.classes_)
         pair = weights if weights is None or isinstance(weights, str) else dict(enumerate(weights))
         found = fit_logistic(X, codes, class_weight=pair, **self._options(sample_weight))
         return found.coef, found.intercept, int(found.n_iter[0]), bool(found.converged[0])
 
     def _fit_many(self, X: Any, codes: npt.NDArray[Any], sample_weight: Any) -> tuple[Any, ...]:
-        weights = _weights_of_classes(self.class_weight, self.classes_)
+        weights = weights_of_classes(self.class_weight, self.classes_)
         (found,) = fit_multinomial(X, codes, class_weight=[weights], **self._options(sample_weight))
         return found.coef, found.intercept, found.n_iter, found.converged
 
@@ -376,27 +376,11 @@ class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _weights_of_classes(class_weight: Any, classes: npt.NDArray[Any]) -> Any:
-    """A dict of class weights as a list in the order of the classes."""
-    if not isinstance(class_weight, Mapping):
-        return class_weight
-    unknown = set(class_weight) - set(classes.tolist())
-    if unknown:
-        raise InputError(f"class_weight names {sorted(unknown)}, which y does not have.")
-    return [float(class_weight.get(name, 1.0)) for name in classes.tolist()]
-
-
 def _not_converged(what: str, max_iter: int) -> str:
     return (
         f"Logistic regression of {what} did not converge in {max_iter} Newton steps; raise "
         "max_iter, scale the features, or lower C."
     )
-
-
-def _classes(y: Any) -> npt.NDArray[Any]:
-    """The distinct classes of `y`, which must be classes and not measurements."""
-    check_classification_targets(y)
-    return np.unique(np.asarray(y))
 
 
 def _distinct(values: Sequence[Any]) -> list[Any]:

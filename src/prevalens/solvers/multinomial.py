@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from prevalens.solvers.linear_design import Array
 from prevalens.solvers.linear_path import PathSolution, Problems, solve_path
-from prevalens.solvers.logistic import check_sample_weight, check_stopping, check_strengths
+from prevalens.solvers.logistic_checks import check_sample_weight, check_stopping, check_strengths
 from prevalens.solvers.logistic_loss import SoftmaxLoss
 from prevalens.validation import InputError, Matrix, check_matrix, check_same_length
 

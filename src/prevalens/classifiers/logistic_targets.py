@@ -1,0 +1,30 @@
+"""Targets of one dimension, as the logistic regressions see them: classes and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+
+from prevalens.validation import InputError
+
+__all__ = ["classes_of", "weights_of_classes"]
+
+
+def classes_of(y: Any) -> npt.NDArray[Any]:
+    """The distinct classes of `y`, which must be classes and not measurements."""
+    check_classification_targets(y)
+    return np.unique(np.asarray(y))
+
+
+def weights_of_classes(class_weight: Any, classes: npt.NDArray[Any]) -> Any:
+    """A dict of class weights as a list in the order of the classes."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    unknown = set(class_weight) - set(classes.tolist())
+    if unknown:
+        raise InputError(f"class_weight names {sorted(unknown)}, which y does not have.")
+    return [float(class_weight.get(name, 1.0)) for name in classes.tolist()]
