@@ -60,6 +60,7 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.preparation.cells.NumberEncoder",
     "prevalens.preparation.cells.TextEncoder",
     "prevalens.preparation.cells.VectorEncoder",
+    "prevalens.preparation.column_guard.ColumnGuard",
     "prevalens.preparation.columns.ColumnPreparation",
     "prevalens.preparation.given.ArrayPreparation",
     "prevalens.preparation.given.GivenPreparation",
