@@ -192,14 +192,10 @@ def alone(fit: Callable[..., Any], X: Any, Y: np.ndarray, **arguments: Any) -> A
         return fit(X, Y, **arguments)
 
 
-def some_labels(n_labels: int, n_some: int) -> np.ndarray:
-    """Labels evenly chosen from a list."""
-    return np.unique(np.linspace(0, n_labels - 1, n_some).astype(int))
-
-
 def chosen(train: Collection, n_some: int) -> np.ndarray:
     """Labels evenly chosen from the rarest to the most frequent."""
-    return np.argsort(train.prevalence)[some_labels(train.n_labels, n_some)]
+    even = np.unique(np.linspace(0, train.n_labels - 1, n_some).astype(int))
+    return np.argsort(train.prevalence)[even]
 
 
 def objective(X: Any, y: np.ndarray, coef: np.ndarray, b: float, C: float, weight: Any) -> float:
@@ -231,14 +227,7 @@ def estimator(solver: Solver, tol: float, C: float, weight: Any) -> LogisticRegr
 
 
 def loop(
-    X: Any,
-    Y: np.ndarray,
-    solver: Solver,
-    tol: float,
-    C: float,
-    weight: Any,
-    *,
-    budget: float = np.inf,
+    X: Any, Y: np.ndarray, solver: Solver, tol: float, C: float, weight: Any, budget: float = np.inf
 ) -> list[Any]:
     """scikit-learn, label by label; fewer labels when `budget` CPU seconds have passed."""
     fitted: list[Any] = []
@@ -267,7 +256,7 @@ def reach(
     if X.shape[1] > 2000 and solver.name == "newton-cholesky":
         return Reach(solver, 0.0, np.inf, np.inf)
     for tol in TOLERANCES:
-        run = partial(loop, X, Y, solver, tol, C, weight, budget=budget)
+        run = partial(loop, X, Y, solver, tol, C, weight, budget)
         fitted, seconds, _ = timed(run)
         if len(fitted) < Y.shape[1]:
             return Reach(solver, tol, budget, np.inf, stopped=True)
