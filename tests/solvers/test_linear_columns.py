@@ -8,7 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.solvers.linear_columns import column_dots, join_columns, select_columns
+from prevalens.solvers.linear_columns import (
+    column_dots,
+    join_columns,
+    select_columns,
+    visible_only,
+)
 
 
 @dataclass
@@ -59,3 +64,11 @@ def test_selecting_leaves_the_state_as_it_was() -> None:
 def test_column_dots_are_the_diagonal_of_the_product() -> None:
     A, B = np.random.default_rng(0).normal(size=(2, 7, 4))
     np.testing.assert_allclose(column_dots(A, B), np.diag(A.T @ B))
+
+
+def test_what_is_not_visible_is_zero_even_where_it_is_infinite() -> None:
+    T = np.array([[np.inf, 2.0], [3.0, np.nan]], dtype=np.float32)
+    shown = visible_only(T, np.array([[False, True], [True, False]]))
+    np.testing.assert_array_equal(shown, [[0, 2], [3, 0]])
+    assert shown.dtype == np.float32
+    assert visible_only(T, None) is T

@@ -86,6 +86,33 @@ def test_a_weight_is_a_repeated_row() -> None:
     np.testing.assert_allclose(weighted.coef, repeated.coef, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("tol", [1e-5, 1e-8])
+def test_a_label_may_use_some_features_only(tol: float, sparse: bool, fit_intercept: bool) -> None:
+    X, Y = problem(3)
+    items = sp.csr_matrix(X) if sparse else X
+    visible = np.array([[1, 1, 0, 0, 1], [0, 0, 1, 1, 1], [0, 0, 0, 0, 0]], dtype=bool)
+    options: dict[str, Any] = {"tol": tol, "fit_intercept": fit_intercept}
+    found = fit_logistic(items, Y, visible=visible, **options)
+    assert not found.coef[~visible].any()
+    for label, seen in enumerate(visible[:2]):
+        alone = fit_logistic(items[:, seen], Y[:, [label]], **options)
+        np.testing.assert_allclose(found.coef[label, seen], alone.coef[0], atol=1e-2)
+        assert found.objective[label] == pytest.approx(alone.objective[0], rel=tol)
+    share = Y[:, 2].mean()
+    blind = np.log(share / (1 - share)) if fit_intercept else 0.0
+    assert found.intercept[2] == pytest.approx(blind)
+
+
+def test_a_start_does_not_make_features_visible() -> None:
+    X, Y = problem(4)
+    visible = np.array([[1, 0, 1, 0, 1]] * 3, dtype=bool)
+    found = fit_logistic(X, Y, visible=visible, warm_start=fit_logistic(X, Y))
+    assert not found.coef[~visible].any()
+    np.testing.assert_allclose(found.coef, fit_logistic(X, Y, visible=visible).coef, atol=1e-3)
+
+
 def test_constant_labels_are_certain() -> None:
     X, Y = problem(2)
     Y[:, 0], Y[:, 1] = 0, 1
@@ -102,6 +129,7 @@ def test_constant_labels_are_certain() -> None:
         ({"class_weight": "heavy"}, "class_weight must be None, 'balanced'"),
         ({"class_weight": [None]}, "class_weight has 1 entries but there are 3 labels"),
         ({"tol": 0.0}, "tol"),
+        ({"visible": np.ones((3, 2), dtype=bool)}, r"one column per feature, \(3, 5\)"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], sentence: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["column_dots", "join_columns", "select_columns"]
+__all__ = ["column_dots", "join_columns", "select_columns", "visible_only"]
 
 State = TypeVar("State")
 
@@ -46,6 +46,11 @@ def _both(left: Any, right: Any) -> Any:
     if isinstance(left, list):
         return left + right
     return left.join(right) if hasattr(left, "join") else left
+
+
+def visible_only(T: npt.NDArray[Any], visible: npt.NDArray[np.bool_] | None) -> npt.NDArray[Any]:
+    """Parameters with zeros where a column may not use them; None if it may use all."""
+    return T if visible is None else np.where(visible, T, T.dtype.type(0))
 
 
 def column_dots(A: npt.NDArray[Any], B: npt.NDArray[Any]) -> npt.NDArray[Any]:

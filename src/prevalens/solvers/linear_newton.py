@@ -24,7 +24,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.solvers.linear_columns import column_dots, join_columns, select_columns
+from prevalens.solvers.linear_columns import (
+    column_dots,
+    join_columns,
+    select_columns,
+    visible_only,
+)
 from prevalens.solvers.linear_design import Array, Design
 from prevalens.solvers.linear_systems import NewtonSystems
 from prevalens.solvers.logistic_loss import Loss
@@ -352,7 +357,7 @@ def _evaluate(design: Design, loss: Loss, T: Array) -> tuple[Array, Array]:
         Z = design.forward(block, T)
         value += loss.evaluate(rows, Z)
         design.adjoint(block, Z, gradient)
-    return loss.pool(value), gradient
+    return loss.pool(value), visible_only(gradient, loss.visible)
 
 
 def _shortening(old: Array, new: Array, promised: Array) -> Array:

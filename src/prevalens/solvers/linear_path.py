@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -184,8 +186,13 @@ def _n_threads() -> int:
 
     This honours OMP_NUM_THREADS and the like, and what joblib tells its workers.
     """
-    blas = ThreadpoolController().select(user_api="blas").info()
-    return max((int(library["num_threads"]) for library in blas), default=1)
+    return max((int(library["num_threads"]) for library in _blas().info()), default=1)
+
+
+@cache
+def _blas() -> Any:
+    """The linear algebra libraries; to look for them takes longer than a small problem."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _in_threads(work: Callable[[], None], threads: int) -> None:
@@ -193,7 +200,6 @@ def _in_threads(work: Callable[[], None], threads: int) -> None:
     if threads == 1:
         work()
         return
-    blas = ThreadpoolController().select(user_api="blas")
-    with blas.limit(limits=1), ThreadPoolExecutor(threads) as pool:
+    with _blas().limit(limits=1), ThreadPoolExecutor(threads) as pool:
         for future in [pool.submit(work) for _ in range(threads)]:
             future.result()

@@ -20,7 +20,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import get_lapack_funcs
 
-from prevalens.solvers.linear_columns import column_dots, join_columns, select_columns
+from prevalens.solvers.linear_columns import (
+    column_dots,
+    join_columns,
+    select_columns,
+    visible_only,
+)
 from prevalens.solvers.linear_design import Array, Design
 from prevalens.solvers.logistic_loss import Loss
 
@@ -119,7 +124,7 @@ class NewtonSystems:
         little : array, shape (len(columns),)
             A step that promises no more than this decrease must be solved for in earnest.
         """
-        self._precondition(columns, loss.diagonal())
+        self._precondition(columns, loss)
         residual = -gradient.astype(self.model.dtype)
         everywhere = np.ones(len(columns), dtype=bool)
         direction = loss.project(self._preconditioned(residual, columns, everywhere))
@@ -135,7 +140,7 @@ class NewtonSystems:
     def iterate(self, loss: Loss) -> None:
         """One iteration for all columns; closed systems stay as they are."""
         tiny = np.finfo(self.model.dtype).tiny
-        image = _hessian_product(self.model, loss, self.direction)
+        image = visible_only(_hessian_product(self.model, loss, self.direction), loss.visible)
         curvature = loss.pool(column_dots(self.direction, image))
         length = np.where(self.open, self.energy / np.maximum(curvature, tiny), 0.0)
         length = length.astype(self.model.dtype)
@@ -168,14 +173,17 @@ class NewtonSystems:
         self.open &= ~closed
         self.wanted[closed] = self.products[closed] > (_WORN if cost <= _CHEAP else cost)
 
-    def _precondition(self, columns: Array, curvature: Array) -> None:
-        penalty = self.model.penalty
+    def _precondition(self, columns: Array, loss: Loss) -> None:
+        curvature, visible = loss.diagonal(), loss.visible
         wanted = np.flatnonzero(self.wanted[columns])
         if len(wanted):
             for place, gram in self.model.grams(curvature, wanted):
-                self.factors[columns[place]] = _cholesky(gram, penalty)
+                if visible is not None:
+                    _hide(gram, ~visible[:, place])
+                self.factors[columns[place]] = _cholesky(gram, self.model.penalty)
         if any(self.factors[column] is None for column in columns):
-            self.centre[:, columns], self.scale[:, columns] = self._arrow(curvature)
+            centre, self.scale[:, columns] = self._arrow(curvature)
+            self.centre[:, columns] = visible_only(centre, visible)
 
     def _arrow(self, curvature: Array) -> tuple[Array, Array]:
         """Centres of the features where the curvature is, and scales of the centred features."""
@@ -208,6 +216,13 @@ class NewtonSystems:
             if factor is not None:
                 out[:, place] = potrs(factor, residual[:, place])[0]
         return out
+
+
+def _hide(gram: Array, hidden: npt.NDArray[np.bool_]) -> None:
+    """Make parameters play no part in a Gram matrix; it keeps a factor."""
+    gram[hidden] = 0.0
+    gram[:, hidden] = 0.0
+    gram[hidden, hidden] = 1.0
 
 
 def _cholesky(gram: Array, penalty: Array) -> Array | None:

@@ -104,6 +104,7 @@ def fit_logistic(
     max_iter: int = 100,
     fit_intercept: bool = True,
     warm_start: LogisticFit | None = None,
+    visible: Any = None,
 ) -> LogisticFit:
     """Fit one logistic regression per label.
 
@@ -123,6 +124,8 @@ def fit_logistic(
     fit_intercept : bool
     warm_start : LogisticFit, optional
         Where to start from.
+    visible : array of bool, shape (n_labels, n_features), optional
+        The features that each label may use; all by default. The coefficients of others are zero.
 
     Returns
     -------
@@ -148,6 +151,7 @@ def fit_logistic(
         class_weights=_one_per_label(class_weight, n_labels),
         Cs=check_strengths(C, n_labels)[np.newaxis],
         sample_weight=sample_weight,
+        visible=_check_visible(visible, (n_labels, X.shape[1]), intercept=fit_intercept),
     )
     starts = None if warm_start is None else (warm_start.coef, warm_start.intercept)
     found = _solve(X, problem, tol, max_iter, fit_intercept=fit_intercept, starts=starts)
@@ -226,6 +230,7 @@ class _Columns:
     class_weights : list, one entry per column
     Cs : array, shape (n_steps, n_columns)
     sample_weight : array, shape (n_items,), or None
+    visible : array of bool, shape (n_params, n_columns), or None
     """
 
     def __init__(
@@ -236,8 +241,10 @@ class _Columns:
         class_weights: Sequence[ClassWeight],
         Cs: Array,
         sample_weight: Array | None,
+        visible: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         self.Y, self.labels, self.Cs, self.sample_weight = Y, labels, Cs, sample_weight
+        self.visible = visible
         positives, total = _weighted_counts(Y, sample_weight)
         self.positives = positives[labels]
         self.negatives = total - self.positives
@@ -269,7 +276,8 @@ class _Columns:
     def loss(self, chosen: Array, C: Array, curvature_type: npt.DTypeLike) -> BinaryLoss:
         """The loss of some columns."""
         Y = self.Y[:, self.labels[chosen]]
-        return BinaryLoss(1 - 2 * Y, self._weights(chosen, Y) * C, curvature_type)
+        visible = None if self.visible is None else self.visible[:, chosen]
+        return BinaryLoss(1 - 2 * Y, self._weights(chosen, Y) * C, curvature_type, visible)
 
     def _weights(self, chosen: Array, Y: npt.NDArray[np.int8]) -> Array:
         """Weights without C, shape (n_items, n_chosen); one row if all items weigh the same."""
@@ -294,6 +302,8 @@ class _Columns:
                 f"warm_start has coefficients of shape {coef.shape}; this fit needs "
                 f"{(len(self), n_features)}."
             )
+        if self.visible is not None:
+            coef = np.where(self.visible[:n_features].T, coef, 0.0)
         return coef, np.where(np.isfinite(intercept), intercept, log_odds)
 
 
@@ -359,6 +369,21 @@ def _one_per_label(
             "one for all or one per label."
         )
     return class_weight
+
+
+def _check_visible(
+    visible: Any, shape: tuple[int, int], *, intercept: bool
+) -> npt.NDArray[np.bool_] | None:
+    """What labels may use, as a column per label; the intercept is for all."""
+    if visible is None:
+        return None
+    allowed = np.asarray(visible, dtype=bool)
+    if allowed.shape != shape:
+        raise InputError(
+            f"visible must have one row per label and one column per feature, {shape}; its shape "
+            f"is {allowed.shape}."
+        )
+    return np.vstack([allowed.T, np.ones((int(intercept), shape[0]), dtype=bool)])
 
 
 def _check_data(

@@ -13,13 +13,22 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.solvers.linear_columns import visible_only
 from prevalens.solvers.linear_design import Array
 
 __all__ = ["BinaryLoss", "Loss", "SoftmaxLoss"]
 
 
 class Loss(Protocol):
-    """What a solver needs of a loss. Columns are always those of whole problems."""
+    """What a solver needs of a loss. Columns are always those of whole problems.
+
+    Attributes
+    ----------
+    visible : array of bool, shape (n_params, n_columns), or None
+        The parameters that each column may use; None if all.
+    """
+
+    visible: npt.NDArray[np.bool_] | None
 
     def select(self, columns: Array) -> Self:
         """The loss of some columns, with their curvature."""
@@ -73,11 +82,18 @@ class BinaryLoss:
     weights : array, shape (1, n_columns) or (n_items, n_columns)
     curvature_type : dtype
         Precision in which the curvature is kept.
+    visible : array of bool, shape (n_params, n_columns), optional
+        The parameters that each column may use.
     """
 
     def __init__(
-        self, signs: npt.NDArray[np.int8], weights: Array, curvature_type: npt.DTypeLike
+        self,
+        signs: npt.NDArray[np.int8],
+        weights: Array,
+        curvature_type: npt.DTypeLike,
+        visible: npt.NDArray[np.bool_] | None = None,
     ) -> None:
+        self.visible = visible
         self._signs = signs
         self._weights = weights
         self._curvature = np.zeros(signs.shape, dtype=curvature_type)
@@ -91,11 +107,15 @@ class BinaryLoss:
     def fresh(self, columns: Array, value_type: npt.DTypeLike) -> BinaryLoss:
         """The loss of some columns, not evaluated yet."""
         weights = self._weights[:, columns].astype(value_type, copy=False)
-        return BinaryLoss(self._signs[:, columns], weights, self._curvature.dtype)
+        visible = None if self.visible is None else self.visible[:, columns]
+        return BinaryLoss(self._signs[:, columns], weights, self._curvature.dtype, visible)
 
     def join(self, other: BinaryLoss) -> BinaryLoss:
         """Both losses' columns."""
         joined: BinaryLoss = object.__new__(BinaryLoss)
+        joined.visible = None
+        if self.visible is not None and other.visible is not None:
+            joined.visible = np.hstack([self.visible, other.visible])
         joined._signs = np.hstack([self._signs, other._signs])
         joined._weights = _side_by_side(self._weights, other._weights)
         joined._curvature = np.hstack([self._curvature, other._curvature])
@@ -151,8 +171,8 @@ class BinaryLoss:
         return per_column
 
     def project(self, T: Array) -> Array:
-        """Nothing to take away."""
-        return T
+        """Take away what columns may not use."""
+        return visible_only(T, self.visible)
 
 
 class SoftmaxLoss:
@@ -168,6 +188,8 @@ class SoftmaxLoss:
     curvature_type : dtype
         Precision in which the probabilities are kept.
     """
+
+    visible: npt.NDArray[np.bool_] | None = None
 
     def __init__(
         self,
