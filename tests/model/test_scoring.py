@@ -24,6 +24,13 @@ def test_features_stay_as_they_are() -> None:
     assert found.values.toarray().tolist() == np.eye(3).tolist()
 
 
+def test_views_are_kept() -> None:
+    views = np.random.default_rng(0).random((10, 4))
+    values = views.reshape(10, 2, 2).mean(axis=1)
+    parts = (Scores(values[rows], views=views[rows]) for rows in (slice(0, 3), slice(3, 10)))
+    np.testing.assert_allclose(joined(parts).evidence, views, rtol=1e-6)
+
+
 def test_nothing() -> None:
     with pytest.raises(InputError, match="There are no items to quantify"):
         joined([])

@@ -118,6 +118,10 @@ def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
         raise InputError(_not_offered(classifier, kind))
     if kind == "votes":
         return Scores(_votes(classifier, X, n_labels), kind)
+    if isinstance(classifier, Pipeline) and hasattr(classifier[-1], "views"):
+        # A pipeline passes on what scikit-learn knows of; views are not among it.
+        X = classifier[:-1].transform(X) if len(classifier) > 1 else X
+        return response(classifier[-1], X, kind, n_labels)
     if hasattr(classifier, "views"):
         return _with_views(classifier.views(X), n_labels)
     return Scores(_within_range(_posteriors(classifier, X, n_labels)), kind)

@@ -19,16 +19,19 @@ __all__ = ["joined"]
 def joined(parts: Iterable[Scores]) -> Scores:
     """One set of scores from those of consecutive items, in single precision."""
     kind, states = None, None
-    rows, features = _Rows(), []
+    rows, views, features = _Rows(), _Rows(), []
     for part in parts:
         kind, states = part.kind, part.states
         if kind == "features":
             features.append(part.values)
         else:
             rows.add(part.values)
+        if part.views is not None:
+            views.add(part.views)
     if kind is None or not (len(rows) or sum(map(count_items, features))):
         raise InputError("There are no items to quantify.")
-    return Scores(_stacked(features) if features else rows.values(), kind, states)
+    values = _stacked(features) if features else rows.values()
+    return Scores(values, kind, states, views.values() if len(views) else None)
 
 
 class _Rows:
