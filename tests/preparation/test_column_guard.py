@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from prevalens import datasets
 from prevalens.classifiers import PerLabel
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.model.files import from_bytes, to_bytes
-from prevalens.preparation import ColumnGuard, DriftWarning, TextPreparation
+from prevalens.preparation import ColumnGuard, DriftWarning, TextPreparation, guard_of
 from prevalens.preparation import column_guard as module
 from prevalens.protocols import MLAPP
 
@@ -121,7 +122,8 @@ def test_entries_stored_in_parts_count_once() -> None:
 def test_a_column_that_grew_keeps_its_sparsity_and_gets_the_training_mean() -> None:
     batch = X[:200].copy()
     batch[:150, RARE], batch[150:, RARE] = 3.0, 0.0
-    found = GUARD.without(sp.csr_matrix(batch), GUARD.adrift(batch))
+    found, drift = GUARD.mend(sp.csr_matrix(batch))
+    assert drift == {RARE: 2.25}
     assert found.nnz == np.count_nonzero(batch)
     column = found.toarray()[:, RARE]
     assert column.mean() == pytest.approx(X[:, RARE].mean())
@@ -173,15 +175,30 @@ def test_the_sentence_names_columns_and_the_way_out() -> None:
     ):
         guard.transform(stuck(X))
     every = stuck(stuck(stuck(stuck(X, 3), 4), 5), 7, 99)
-    columns = guard.adrift(every)
-    text = guard.sentence(every, columns, list("abcdefghi"), where="May")
-    assert text.startswith("In May 4 feature columns moved further")
-    assert "'d' (mean" in text
-    assert "and 1 more; if they" in text
-    assert "tolerance=inf" in text
-    assert "3 (mean" in ColumnGuard().fit(X, Y).sentence(every, columns)
+    _, drift = guard.mend(every)
+    text = guard.sentence(drift, list("abcdefghi"), where="May")
+    assert text.startswith("In May, 4 feature columns moved further")
+    # The one that moved most comes first.
+    assert "training mean: 'h' (mean" in text
+    assert "and 1 more; if that is wrong, train anew" in text
+    assert ": 7 (mean" in ColumnGuard().fit(X, Y).sentence(drift)
     named = clone(ColumnGuard(names=list("abcdefghi"))).fit(X, Y)
     assert named.feature_names_in_.tolist() == list("abcdefghi")
+
+
+def test_parts_of_a_batch_are_warned_of_once() -> None:
+    parts = [X[:500], stuck(X[500:1000]), stuck(stuck(X[1000:]), 5)]
+    with pytest.warns(DriftWarning) as caught:
+        found = list(GUARD.transform_many(parts))
+    assert [one.message.columns for one in caught] == [(RARE, 5)]
+    assert found[0] is parts[0]
+    assert (found[2][:, [RARE, 5]] == X[:, [RARE, 5]].mean(axis=0)).all()
+
+
+def test_the_guard_of_a_pipeline() -> None:
+    assert guard_of(make_pipeline(GUARD, PerLabel())) is GUARD
+    assert guard_of(make_pipeline(StandardScaler(), GUARD, PerLabel())) is None
+    assert guard_of(PerLabel()) is None
 
 
 def test_switched_off() -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.speaking import said_warnings
 from prevalens.cli.steps import (
     labelled_options,
     listed,
@@ -74,7 +75,7 @@ def command(
     """
     for path in filter(None, (html, output)):
         check_writable(path)
-    with shown_steps() as progress:
+    with said_warnings(), shown_steps() as progress:
         found = evaluate_files(
             model,
             labelled,

@@ -21,7 +21,7 @@ from prevalens.model.items import chunks_of, preparation_for, training_items
 from prevalens.model.provenance import provenance
 from prevalens.model.scoring import joined
 from prevalens.model.summary import TrainingSummary
-from prevalens.preparation import GivenPreparation, Preparation
+from prevalens.preparation import GivenPreparation, Preparation, guard_of
 from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -194,6 +194,10 @@ class Model:
 
     def score_prepared(self, matrices: Iterable[Any]) -> Scores:
         """Scores of prepared chunks; nothing but the scores is kept, in single precision."""
+        guard = guard_of(getattr(self.quantifier, "classifier_", None))
+        if guard is not None:
+            # What it sees to here it does not warn of again, chunk by chunk.
+            matrices = guard.transform_many(matrices)
         return joined(self.quantifier.score(X) for X in matrices)
 
     def quantify(

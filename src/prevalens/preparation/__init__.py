@@ -4,7 +4,7 @@
 """
 
 from prevalens.preparation.base import CellError, Preparation, Unfamiliar
-from prevalens.preparation.column_guard import ColumnGuard, DriftWarning
+from prevalens.preparation.column_guard import ColumnGuard, DriftWarning, guard_of
 from prevalens.preparation.columns import ColumnPreparation
 from prevalens.preparation.given import ArrayPreparation, GivenPreparation
 from prevalens.preparation.text import TextPreparation
@@ -19,4 +19,5 @@ __all__ = [
     "Preparation",
     "TextPreparation",
     "Unfamiliar",
+    "guard_of",
 ]

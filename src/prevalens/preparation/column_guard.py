@@ -8,23 +8,26 @@ the mean of a column, too, but not far beyond its means with and without each la
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.validation import check_binary_matrix, check_matrix, check_same_length
 
-__all__ = ["ColumnGuard", "DriftWarning"]
+__all__ = ["FEWEST_ROWS", "ColumnGuard", "Drift", "DriftWarning", "guard_of"]
 
 _Means = npt.NDArray[np.float64]
+#: Columns adrift, and their means in the batch.
+Drift: TypeAlias = dict[int, float]
 #: Rows below which a mean says too little.
-_FEWEST_ROWS = 30
+FEWEST_ROWS = 30
 #: Items of the overall mean that are added to those with a label, and to those without it: two
 #: items must not span the whole column.
 _PSEUDO_ITEMS = 10
@@ -138,57 +141,68 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
     def transform(self, X: Any) -> Any:
         """The batch itself, or if columns are adrift a copy without their drift, and a warning."""
+        mended, drift = self.mend(X)
+        if drift:
+            warnings.warn(self._warning(drift), stacklevel=2)
+        return mended
+
+    def transform_many(self, parts: Iterable[Any]) -> Iterator[Any]:
+        """As `transform`, for parts of one batch one by one, with one warning after the last."""
+        drift: Drift = {}
+        for part in parts:
+            mended, found = self.mend(part)
+            drift = found | drift
+            yield mended
+        if drift:
+            warnings.warn(self._warning(drift), stacklevel=2)
+
+    def mend(self, X: Any) -> tuple[Any, Drift]:
+        """As `transform`, with the columns adrift and their means in place of the warning."""
         matrix = self._checked(X)
         columns = self._adrift(matrix)
         if not len(columns):
-            return X
-        warnings.warn(DriftWarning(self.sentence(matrix, columns), columns.tolist()), stacklevel=2)
-        return self.without(matrix, columns)
+            return X, {}
+        means = _sums(matrix[:, columns]) / matrix.shape[0]
+        drift = dict(zip(columns.tolist(), means.tolist(), strict=True))
+        return self._without(matrix, columns), drift
 
     def adrift(self, X: Any) -> npt.NDArray[np.intp]:
         """Positions of the columns that are adrift in a batch, ascending."""
         return self._adrift(self._checked(X))
 
-    def without(self, X: Any, columns: npt.NDArray[np.intp]) -> Any:
-        """A copy of a batch in which some columns have the mean of the training items."""
-        matrix = self._checked(X)
-        if sp.issparse(matrix):
-            return self._sparse_without(matrix, columns)
-        matrix = matrix.copy()
-        matrix[:, columns] = self.mean_[columns]
-        return matrix
-
-    def sentence(
-        self, X: Any, columns: npt.NDArray[np.intp], names: Any = None, *, where: str = "this batch"
-    ) -> str:
-        """What has happened to columns of a batch, and what is done about it.
+    def sentence(self, drift: Drift, names: Any = None, *, where: str = "this batch") -> str:
+        """What has happened to columns, and what was done about it.
 
         Parameters
         ----------
-        X : the batch
-        columns : array of int
+        drift : dict of int to float
+            Columns and their means, as `mend` gives them.
         names : sequence of str, optional
             Of all columns; those the guard knows if left out.
         where : str
             What to call the batch.
         """
         names = getattr(self, "feature_names_in_", None) if names is None else names
-        means = _sums(X[:, columns]) / X.shape[0]
         moved = [
             f"{j if names is None else repr(str(names[j]))} "
-            f"(mean {_short(self.mean_[j])} in training, {_short(mean)} now)"
-            for j, mean in zip(columns[:_NAMED].tolist(), means.tolist(), strict=False)
+            f"(mean {self.mean_[j]:.3g} in training, {mean:.3g} now)"
+            for j, mean in sorted(drift.items(), key=self._nearness)[:_NAMED]
         ]
-        more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
-        what, are, they = (
-            ("column", "is", "it") if len(columns) == 1 else ("columns", "are", "they")
-        )
+        more = f" and {len(drift) - _NAMED} more" if len(drift) > _NAMED else ""
+        what, are = ("column", "is") if len(drift) == 1 else ("columns", "are")
         return (
-            f"In {where} {len(columns)} feature {what} moved further than any change of the labels "
-            f"can explain and {are} held at the training mean: {', '.join(moved)}{more}; if {they} "
-            f"moved for a good reason, train anew with such items, or switch this off with "
-            "ColumnGuard(tolerance=inf)."
+            f"In {where}, {len(drift)} feature {what} moved further than any change of the labels "
+            f"can explain and {are} held at the training mean: {', '.join(moved)}{more}; if that "
+            "is wrong, train anew with such items or without ColumnGuard (named methods have none)."
         )
+
+    def _nearness(self, one: tuple[int, float]) -> float:
+        """The less, the more standard deviations a column has moved by."""
+        column, mean = one
+        return -abs(mean - self.mean_[column]) / max(self.deviation_[column], 1e-9)
+
+    def _warning(self, drift: Drift) -> DriftWarning:
+        return DriftWarning(self.sentence(drift), sorted(drift))
 
     def _learn_names(self, X: Any) -> None:
         names = self.names if self.names is not None else getattr(X, "columns", None)
@@ -210,7 +224,7 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
     def _adrift(self, matrix: Any) -> npt.NDArray[np.intp]:
         n_rows = matrix.shape[0]
-        if n_rows < _FEWEST_ROWS or np.isinf(self.tolerance):
+        if n_rows < FEWEST_ROWS or np.isinf(self.tolerance):
             return np.empty(0, dtype=np.intp)
         beyond = self._beyond(_sums(matrix) / n_rows)
         errors = self.deviation_ * np.sqrt(1 / n_rows + 1 / self.n_items_)
@@ -236,31 +250,44 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         found: _Means = np.maximum(self._beyond(low, columns), self._beyond(high, columns))
         return found
 
+    def _without(self, matrix: Any, columns: npt.NDArray[np.intp]) -> Any:
+        """A copy in which some columns have the mean of the training items."""
+        if sp.issparse(matrix):
+            return self._sparse_without(_canonical(matrix), columns)
+        matrix = matrix.copy()
+        matrix[:, columns] = self.mean_[columns]
+        return matrix
+
     def _sparse_without(self, matrix: Any, columns: npt.NDArray[np.intp]) -> Any:
-        matrix = _canonical(matrix)
-        n_rows = matrix.shape[0]
-        stored = np.bincount(matrix.indices, minlength=matrix.shape[1])
-        grown = abs(_sums(matrix)[columns]) >= abs(self.mean_[columns]) * n_rows
-        shares = np.ones(matrix.shape[1])
-        shares[columns] = 0
-        target = np.zeros(matrix.shape[1])
-        spread = columns[grown & (stored[columns] > 0)]
-        target[spread] = self.mean_[spread] * n_rows / stored[spread]
-        data = matrix.data * shares[matrix.indices] + target[matrix.indices]
-        found = type(matrix)(
-            (data.astype(matrix.dtype), matrix.indices, matrix.indptr), matrix.shape
-        )
-        filled = np.setdiff1d(columns, spread)
-        if not len(filled):
-            return found
-        rows = np.repeat(np.arange(n_rows), len(filled))
-        values = np.tile(self.mean_[filled], n_rows).astype(matrix.dtype)
-        added = sp.csr_array((values, (rows, np.tile(filled, n_rows))), shape=matrix.shape)
-        return type(matrix)(found + added)
+        n_rows, n_columns = matrix.shape
+        grown = np.abs(_sums(matrix)[columns]) >= np.abs(self.mean_[columns]) * n_rows
+        spread, filled = columns[grown], columns[~grown]
+        kept, shared = np.ones(n_columns), np.zeros(n_columns)
+        kept[columns] = 0
+        # What has grown has stored entries.
+        shared[spread] = self.mean_[spread] * n_rows / _stored(matrix)[spread]
+        data = matrix.data * kept[matrix.indices] + shared[matrix.indices]
+        found = matrix.copy()
+        found.data = data.astype(matrix.dtype)
+        return found if not len(filled) else type(matrix)(found + self._full(filled, found))
+
+    def _full(self, columns: npt.NDArray[np.intp], like: Any) -> Any:
+        """A sparse matrix of the training means in every row of some columns."""
+        n_rows = like.shape[0]
+        rows = np.repeat(np.arange(n_rows), len(columns))
+        values = np.tile(self.mean_[columns], n_rows).astype(like.dtype)
+        return type(like)((values, (rows, np.tile(columns, n_rows))), shape=like.shape)
 
 
-def _short(value: float) -> str:
-    return f"{value:.3g}"
+def guard_of(classifier: Any) -> ColumnGuard | None:
+    """The guard that a pipeline begins with, if it does."""
+    first = classifier[0] if isinstance(classifier, Pipeline) else None
+    return first if isinstance(first, ColumnGuard) else None
+
+
+def _stored(matrix: Any) -> npt.NDArray[np.intp]:
+    """Entries of each column that are stored."""
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
 def _canonical(matrix: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.model import Model
+from prevalens.preparation import guard_of
 from prevalens.reporting.batch_data import Driver, Drivers
 
 __all__ = ["drivers_of", "label_weights"]
@@ -30,7 +31,7 @@ def drivers_of(
     ----------
     model : Model
     means : array of float, shape (n_features,)
-        Means of the batch's prepared items.
+        Means of the batch's prepared items, as the classifier sees them.
     labels : sequence of int
     batch : str
     most : int
@@ -69,8 +70,14 @@ def drivers_of(
 def label_weights(model: Model) -> npt.NDArray[np.float64] | None:
     """Weights of the features for each label, shape (n_labels, n_features); None if not linear."""
     try:
-        weights = np.asarray(model.quantifier.classifier_.coef_, dtype=np.float64)
+        weights = np.asarray(_behind_guard(model.quantifier.classifier_).coef_, dtype=np.float64)
     except AttributeError:
         return None
     fits = weights.shape == (len(model.labels), len(model.feature_means))
     return weights if fits else None
+
+
+def _behind_guard(classifier: Any) -> Any:
+    """The classifier itself, where only a guard of its columns stands before it."""
+    is_pair = guard_of(classifier) is not None and len(classifier) == 2
+    return classifier[-1] if is_pair else classifier

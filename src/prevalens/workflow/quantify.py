@@ -16,6 +16,7 @@ from prevalens.model.provenance import provenance
 from prevalens.preparation import CellError
 from prevalens.scores import Scores
 from prevalens.workflow.groups import Grouping, grouping_of
+from prevalens.workflow.guarding import Guarding
 from prevalens.workflow.notices import Observed
 from prevalens.workflow.progress import Cancelled, Progress, Watch
 from prevalens.workflow.result import BatchResult
@@ -82,8 +83,8 @@ def quantify_tables(
     columns = _model_columns(model, tables)
     for table in tables:
         table.check_columns([*columns, *grouping.columns])
-    observed = Observed(model)
-    scores = _scores(model, tables, columns, grouping, observed, watch)
+    observed, guarding = Observed(model), Guarding(model)
+    scores = _scores(model, tables, columns, grouping, (observed, guarding), watch)
     watch.step("estimating", n_items=scores.n_items)
     samples, names = grouping.samples()
     with warnings.catch_warnings(record=True) as caught:
@@ -91,6 +92,7 @@ def quantify_tables(
         estimate = model.aggregate(scores, samples, interval=interval, index=names)
     counted = samples.mean(scores.values) if _is_plain(scores) else None
     order = [grouping.code(name) for name in names]
+    warned = [str(one.message) for one in caught]
     source = {
         "files": [{"name": table.name, "size": table.total} for table in tables],
         "rows": scores.n_items,
@@ -103,7 +105,10 @@ def quantify_tables(
         estimate=estimate,
         training=model.prevalence,
         counted=counted,
-        notices=observed.notices(names, samples.sizes, order, [str(w.message) for w in caught]),
+        notices=(
+            *guarding.notices(names, order),
+            *observed.notices(names, samples.sizes, order, warned),
+        ),
         provenance=provenance(model.summary.method, source),
         ordered=grouping.ordered,
         feature_means=observed.feature_means(order),
@@ -126,15 +131,17 @@ def _scores(
     tables: Sequence[Table],
     columns: Sequence[str],
     grouping: Grouping,
-    observed: Observed,
+    watchers: tuple[Observed, Guarding],
     watch: Watch,
 ) -> Scores:
+    observed, guarding = watchers
+
     def prepared() -> Iterator[Any]:
         wanted = [*columns, *grouping.columns]
         for table, chunk in watch.over("scoring", tables, wanted):
             codes = grouping.add(table, chunk)
             items = chunk_items(chunk, model.preparation, columns)
-            X = _prepared(model, items, chunk)
+            X = guarding.mend(_prepared(model, items, chunk), codes)
             observed.add(items, X, codes)
             yield X
 

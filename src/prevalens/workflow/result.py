@@ -49,7 +49,7 @@ class BatchResult:
     ordered : bool
         Whether the order of the groups is that of time.
     feature_means : array of float, shape (n_groups, n_features), or None
-        Means of the prepared items of each group.
+        Means of the prepared items of each group, as the classifier sees them.
     """
 
     groups: tuple[str, ...]
