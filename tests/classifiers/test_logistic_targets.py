@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prevalens.classifiers.logistic_targets import classes_of, weights_of_classes
+from prevalens.classifiers.logistic_targets import classes_of, for_all_labels, weights_of_classes
 from prevalens.validation import InputError
 
 
@@ -28,3 +28,10 @@ def test_weights_come_in_the_order_of_the_classes() -> None:
 def test_weights_of_unknown_classes() -> None:
     with pytest.raises(InputError, match=r"class_weight names \['z'\]"):
         weights_of_classes({"z": 1.0}, np.array(["a"]))
+
+
+def test_settings_for_all_labels() -> None:
+    assert for_all_labels(1.0, None)
+    assert for_all_labels(np.float64(1.0), {0: 1.0, 1: 2.0})
+    assert not for_all_labels([1.0, 2.0], None)
+    assert not for_all_labels(1.0, [None, "balanced"])

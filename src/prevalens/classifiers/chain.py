@@ -10,6 +10,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 
 from prevalens.classifiers.base import MultiLabelClassifier, beside
+from prevalens.classifiers.chain_logistic import solved_together, train_links
 from prevalens.classifiers.constant import train
 from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.response import offers, response
@@ -31,7 +32,7 @@ class Chain(MultiLabelClassifier):
     order : "random" or sequence of int, optional
         The chain as positions of labels; default their order in Y.
     n_jobs : int, optional
-        Labels trained at the same time.
+        Labels trained at the same time; the default estimator trains all in one solve anyway.
     random_state : int, optional
         Of a random order.
 
@@ -76,6 +77,9 @@ class Chain(MultiLabelClassifier):
         self.order_ = self._positions(Y.shape[1])
         estimator = BatchedLogistic() if self.estimator is None else self.estimator
         chained = Y[:, self.order_]
+        if solved_together(estimator):
+            self.classifiers_ = train_links(estimator, X, chained, self.order_)
+            return
         self.classifiers_ = Parallel(n_jobs=self.n_jobs)(
             delayed(train)(estimator, beside(X, chained[:, :link]), chained[:, [link]])
             for link in range(Y.shape[1])

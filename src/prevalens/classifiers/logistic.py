@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.classifiers.logistic_targets import classes_of, weights_of_classes
+from prevalens.classifiers.logistic_targets import classes_of, for_all_labels, weights_of_classes
 from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
 from prevalens.solvers.multinomial import fit_multinomial
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
@@ -205,10 +205,7 @@ class BatchedLogistic(MultiLabelClassifier):
     def _one_path(self, settings: Sequence[Mapping[str, Any]]) -> bool:
         """Whether settings are pairs of a number C and a class weight for all labels."""
         return all(set(setting) <= {"C", "class_weight"} for setting in settings) and all(
-            np.ndim(setting.get("C", self.C)) == 0
-            and isinstance(
-                setting.get("class_weight", self.class_weight), (str, Mapping, type(None))
-            )
+            for_all_labels(setting.get("C", self.C), setting.get("class_weight", self.class_weight))
             for setting in settings
         )
 
@@ -223,6 +220,15 @@ class BatchedLogistic(MultiLabelClassifier):
             one._adopt(path[path.settings.index((float(one.C), one.class_weight))])
             one._warn(names)
             yield one
+
+    def adopt(self, found: LogisticFit, names: Sequence[Any] | None = None) -> Self:
+        """Take over solutions of labels found elsewhere; a warning calls the labels by `names`."""
+        self._flat, self.n_labels_ = False, len(found.coef)
+        self.classes_ = np.arange(max(self.n_labels_, 2))
+        self.n_features_in_ = found.coef.shape[1]
+        self._adopt(found)
+        self._warn(names)
+        return self
 
     def _adopt(self, found: LogisticFit) -> None:
         self.coef_, self.intercept_ = found.coef, found.intercept

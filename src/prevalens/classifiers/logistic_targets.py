@@ -1,4 +1,4 @@
-"""Targets of one dimension, as the logistic regressions see them: classes and their weights."""
+"""Classes of targets of one dimension, and weights of classes, for the logistic regressions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from prevalens.validation import InputError
 
-__all__ = ["classes_of", "weights_of_classes"]
+__all__ = ["classes_of", "for_all_labels", "weights_of_classes"]
 
 
 def classes_of(y: Any) -> npt.NDArray[Any]:
@@ -28,3 +28,8 @@ def weights_of_classes(class_weight: Any, classes: npt.NDArray[Any]) -> Any:
     if unknown:
         raise InputError(f"class_weight names {sorted(unknown)}, which y does not have.")
     return [float(class_weight.get(name, 1.0)) for name in classes.tolist()]
+
+
+def for_all_labels(C: Any, class_weight: Any) -> bool:
+    """Whether a setting is the same for all labels: one number C and one class weight."""
+    return np.ndim(C) == 0 and isinstance(class_weight, (str, Mapping, type(None)))
