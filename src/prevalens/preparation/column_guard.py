@@ -38,7 +38,7 @@ _SHARE, _CARRIERS = 0.1, 10
 #: What counts as no move at all, as a share of the mean; for columns that were constant.
 _ROUNDING = 1e-3
 #: Numbers that are held at once beyond the items.
-_BLOCK = 4_000_000
+_BLOCK = 2_000_000
 _NAMED = 3
 
 
