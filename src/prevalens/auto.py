@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from prevalens.classifiers.labelled import Division, warn_of_constant_labels
 from prevalens.classifiers.response import response
 from prevalens.classifiers.settings import fit_settings
 from prevalens.expression import expression_of, to_text
-from prevalens.preparation import TextPreparation
+from prevalens.preparation import ColumnGuard, TextPreparation
 from prevalens.scores import Scores
 from prevalens.validation import InputError, is_texts, take_items
 
@@ -41,6 +41,12 @@ FEWEST_TREES = 40
 TIMED_TREES = 4
 #: The share of the budget that the logistic regressions may plan for, and the forest.
 LINEAR_SHARE, FOREST_SHARE = 0.4, 0.5
+#: The share of the budget that the search for a second strength may take, and how much longer than
+#: one strength two take to judge.
+PARTNER_SHARE, TWICE = 0.1, 3
+#: Panels whose losses differ by less than this share are as good; the one with more members is
+#: taken, as rehearsal samples are smaller and less shifted than real ones may be.
+CLOSE = 0.01
 #: By how much counting must be better than the mixture to be taken: it cannot follow shifts larger
 #: than those the labelled items let one rehearse.
 HANDICAP = 0.05
@@ -116,6 +122,15 @@ class _Member:
     scores: npt.NDArray[np.float64]
 
 
+class _Tried(NamedTuple):
+    """A candidate with what it is made of."""
+
+    candidate: Candidate
+    aggregator: Aggregator
+    scores: Scores
+    group: list[_Member]
+
+
 def choose(
     X: Any,
     Y: _Labels,
@@ -139,8 +154,9 @@ def choose(
 
     Notes
     -----
-    Tried are logistic regressions per label of four strengths, a forest, and both as a panel; each
-    with the mean posterior and with the scenario mixture; and the training prevalence.
+    Tried are logistic regressions per label of four strengths, the best of them with another, a
+    forest, and panels of these; each with the mean posterior and with the scenario mixture; and
+    the training prevalence.
 
     Examples
     --------
@@ -183,39 +199,49 @@ class _Search:
         self.folds = np.empty(len(self.Y), dtype=np.intp)
         for number, (_, held) in enumerate(divisions):
             self.folds[held] = number
-        members = [self._linear(divisions)]
+        linear = self._linear(divisions)
         forest = self._forest(divisions)
-        if forest is not None:
-            members.append(forest)
-        return self._decide(members)
+        return self._decide(linear, [] if forest is None else [forest])
 
     def _left(self) -> float:
         return self.budget - (time.perf_counter() - self.start)
 
-    def _linear(self, divisions: Sequence[Division]) -> _Member:
-        """The strength whose mean posteriors do best, with its out-of-fold scores."""
+    def _linear(self, divisions: Sequence[Division]) -> list[_Member]:
+        """The strength that promises most, and the one that adds most to it."""
         self.tell("training logistic regressions")
-        base = PerLabel()
         began = time.perf_counter()
-        first = train(clone(base), self.X, self.Y)
+        first = train(PerLabel(), self.X, self.Y)
         # All strengths are solved together, which saves about half.
         one_round = (time.perf_counter() - began) * len(divisions) * len(STRENGTHS) / 2
         if not self.acts or one_round > LINEAR_SHARE * self.budget:
             if self.acts:
                 self.notes.append("Only one strength of the logistic regression was tried.")
-            scores = self._out_of_fold([{}], divisions)[0]
-            return _Member("lr", first, scores)
-        settings = [{"C": strength} for strength in STRENGTHS]
-        tried = self._out_of_fold(settings, divisions)
-        judged = [self._promise(Scores(scores)) for scores in tried]
-        best = int(np.argmin(judged))
-        chosen = PerLabel(C=STRENGTHS[best])
-        final = first if chosen.C == base.C else train(chosen, self.X, self.Y)
-        return _Member(to_text(expression_of(chosen)), final, tried[best])
+            return [_Member("lr", first, self._out_of_fold([{}], divisions)[0])]
+        tried = self._out_of_fold([{"C": strength} for strength in STRENGTHS], divisions)
+        chosen = self._strengths(tried)
+        return [self._member(STRENGTHS[number], tried[number], first) for number in chosen]
+
+    def _member(self, strength: float, scores: npt.NDArray[np.float64], first: PerLabel) -> _Member:
+        one = PerLabel(C=strength)
+        fitted = first if strength == first.C else train(one, self.X, self.Y)
+        return _Member(to_text(expression_of(one)), fitted, scores)
+
+    def _strengths(self, tried: list[npt.NDArray[np.float64]]) -> list[int]:
+        self.tell("comparing logistic regressions")
+        began = time.perf_counter()
+        best = int(np.argmin([self._promise(Scores(scores)) for scores in tried]))
+        spent = time.perf_counter() - began
+        if spent * TWICE > PARTNER_SHARE * self.budget:
+            self.notes.append("Only one strength of the logistic regression is used.")
+            return [best]
+        plain = ScenarioMixture(0.1, random_state=self.seed)
+        others = [number for number in range(len(tried)) if number != best]
+        together = [self._loss(plain, _scores([tried[best], tried[other]]))[0] for other in others]
+        return [best, others[int(np.argmin(together))]]
 
     def _promise(self, scores: Scores) -> float:
         """What may be expected of these scores: the better of counting and a plain mixture."""
-        plain = ScenarioMixture(0.1, 0.5, random_state=self.seed)
+        plain = ScenarioMixture(0.1, random_state=self.seed)
         counted = PCC(point="median")
         return min(self._loss(one, scores)[0] for one in (plain, counted))
 
@@ -260,27 +286,23 @@ class _Search:
         name = f"forest({n_trees})" if n_trees != 100 else "forest"
         return _Member(name, train(forest, self.X, self.Y), scores)
 
-    def _decide(self, members: list[_Member]) -> Choice:
+    def _decide(self, linear: list[_Member], forest: list[_Member]) -> Choice:
         self.tell("choosing")
-        options = [(one.name, [one]) for one in members]
-        if len(members) > 1:
-            options.append((f"panel({','.join(one.name for one in members)})", members))
-        tried: list[tuple[Candidate, Aggregator, Scores, list[_Member]]] = []
-        for name, group in options:
-            scores = _joined(group)
+        tried: list[_Tried] = []
+        for group in _groups(linear, forest):
+            scores = _scores([one.scores for one in group])
             for aggregator in (PCC(point="median"), ScenarioMixture(random_state=self.seed)):
                 loss, by_family = self._loss(aggregator, scores)
-                label = f"{name}+{to_text(expression_of(aggregator))}"
-                tried.append((Candidate(label, loss, by_family), aggregator, scores, group))
+                label = f"{_name(group)}+{to_text(expression_of(aggregator))}"
+                tried.append(_Tried(Candidate(label, loss, by_family), aggregator, scores, group))
         # Losses are ratios to that of the training prevalence, which has nothing to compute.
-        constant = Candidate("naive", 1.0, dict.fromkeys(tried[0][0].by_family, 1.0))
-        tried.append((constant, TrainingPrevalence(), Scores(self.X, "features"), []))
+        constant = Candidate("naive", 1.0, dict.fromkeys(tried[0].candidate.by_family, 1.0))
+        tried.append(_Tried(constant, TrainingPrevalence(), Scores(self.X, "features"), []))
         # Without rehearsal there is nothing to compare; the mixture is the safest guess.
-        losses_ = [_handicapped(one.loss, aggregator) for one, aggregator, *_ in tried]
-        order = np.argsort(losses_, kind="stable")
-        best = tried[int(order[0]) if self.acts else 1]
-        candidates = (best[0], *(tried[i][0] for i in order if tried[i] is not best))
-        return self._choice(best[1], best[2], best[3], candidates)
+        best = _best(tried) if self.acts else tried[1]
+        rest = sorted((one for one in tried if one is not best), key=_handicapped)
+        candidates = (best.candidate, *(one.candidate for one in rest))
+        return self._choice(best.aggregator, best.scores, best.group, candidates)
 
     def _choice(
         self,
@@ -295,8 +317,9 @@ class _Search:
         classifier = group[0].classifier if group else None
         if len(group) > 1:
             classifier = Panel.of_fitted([one.classifier for one in group], self.Y.shape[1])
-        if self.preparation is not None and group:
-            classifier = make_pipeline(self.preparation, classifier)
+        if group:
+            steps = [] if self.preparation is None else [self.preparation]
+            classifier = make_pipeline(*steps, ColumnGuard().fit(self.X, self.Y), classifier)
         seconds = time.perf_counter() - self.start
         return Choice(
             classifier, aggregator, candidates, seconds, tuple(self.notes), scores, self.folds
@@ -318,14 +341,42 @@ class _Search:
         return total_loss(by_family), by_family
 
 
-def _handicapped(loss: float, aggregator: Aggregator) -> float:
+def _groups(linear: list[_Member], forest: list[_Member]) -> list[list[_Member]]:
+    """The panels that are compared, each member alone first."""
+    groups = [linear[:1], linear, forest, linear[:1] + forest, linear + forest]
+    different = {tuple(one.name for one in group): group for group in groups if group}
+    return sorted(different.values(), key=len)
+
+
+def _name(group: list[_Member]) -> str:
+    names = ",".join(one.name for one in group)
+    return names if len(group) == 1 else f"panel({names})"
+
+
+def _handicapped(one: _Tried) -> float:
+    loss = one.candidate.loss
     if np.isnan(loss):
         return float("inf")
-    return loss * (1 + HANDICAP) if isinstance(aggregator, PCC) else loss
+    return loss * (1 + HANDICAP) if isinstance(one.aggregator, PCC) else loss
 
 
-def _joined(members: Sequence[_Member]) -> Scores:
-    values = [np.clip(one.scores, 0, 1) for one in members]
+def _best(tried: list[_Tried]) -> _Tried:
+    """The least loss; of mixtures about as good, the one with most classifiers."""
+    best = min(tried, key=_handicapped)
+    if not isinstance(best.aggregator, ScenarioMixture):
+        return best
+    limit = best.candidate.loss * (1 + CLOSE)
+    close = [
+        one
+        for one in tried
+        if isinstance(one.aggregator, ScenarioMixture) and one.candidate.loss <= limit
+    ]
+    return max(close, key=lambda one: (len(one.group), -one.candidate.loss))
+
+
+def _scores(members: Sequence[npt.NDArray[np.float64]]) -> Scores:
+    """Scores of one member, or of several side by side with their mean."""
+    values = [np.clip(one, 0, 1) for one in members]
     if len(values) == 1:
         return Scores(values[0])
     return Scores(np.mean(values, axis=0), views=np.hstack(values))

@@ -116,7 +116,7 @@ def test_more_views_are_used(scored):
 def test_given_settings_are_kept(scored):
     data, train, _ = scored
     fitted = ScenarioMixture(0.2, 0.7).fit(train, data.train.Y)
-    assert (fitted.shrinkage_, fitted.temper_) == (0.2, 0.7)
+    assert (fitted.shrinkage_, fitted.tempers_) == (0.2, (0.7,))
 
 
 def test_the_loss_of_rehearsal_is_told_by_family(fitted):

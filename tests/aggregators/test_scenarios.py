@@ -21,7 +21,7 @@ def labelled():
 
 
 def view(labelled, **changes):
-    settings = {"shrinkage": 1e-9, "temper": 1.0, "scales": (1.0,), "prior": (1.0, 1.0, 1.0)}
+    settings = {"shrinkage": 1e-9, "tempers": (1.0,), "scales": (1.0,), "prior": (1.0, 1.0, 1.0)}
     return View(Moments.of(*labelled), **(settings | changes))
 
 

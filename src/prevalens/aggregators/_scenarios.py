@@ -7,7 +7,7 @@ matrix products.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.aggregators._one_label import Line, OneLabel
 from prevalens.aggregators._score_moments import Moments
 
 __all__ = ["Posterior", "View"]
@@ -22,17 +23,14 @@ __all__ = ["Posterior", "View"]
 _Floats = npt.NDArray[np.float64]
 #: Keeps directions without any variance finite.
 _TINY = 1e-12
-#: Nodes and weights of the integral over the prevalence of the label that moved, on [0, 1].
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(9)
-_NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
-#: The integral reaches this many posterior standard deviations to both sides.
-_REACH = 4.0
 #: Prior share of prevalences that ML-APP could not draw from the labelled items.
 _BEYOND = 0.05
 #: Standard error of an estimated move, as a share of it, that is due to the model itself.
 _BEND = 0.25
 #: The mean score of a new pool drifts as if this many training sets had been averaged wrongly.
 _DRIFT = 5.0
+#: A temper whose log-evidence is this far below the best is not looked at closely.
+_NEGLIGIBLE = 12.0
 #: Entries of one work array; bounds the memory of large problems.
 _BLOCK = 2_000_000
 
@@ -57,13 +55,38 @@ class Posterior(NamedTuple):
     weights: _Floats
 
 
-class _OneLabel(NamedTuple):
-    """Log-evidence of "this label moved", and moments of the prevalence it moved to."""
+class _Seen(NamedTuple):
+    """What samples look like from the training items, whatever the temper.
 
+    Attributes
+    ----------
+    z : shape (n_samples, n_scores)
+        Mean scores, whitened.
+    length : shape (n_samples,)
+        Squared lengths of z.
+    line : Line
+        Distances from each label's line.
+    turned : shape (n_samples, n_labels)
+        z along the directions in which tilts of the labels move it.
+    """
+
+    z: _Floats
+    length: _Floats
+    line: Line
+    turned: _Floats
+
+    def take(self, rows: npt.NDArray[np.intp]) -> _Seen:
+        return _Seen(self.z[rows], self.length[rows], self.line.take(rows), self.turned[rows])
+
+
+class _Part(NamedTuple):
+    """The answer at one temper, for some of the samples."""
+
+    rows: npt.NDArray[np.intp]
     evidence: _Floats
-    g: _Floats
-    g2: _Floats
-    distance: _Floats
+    mean: _Floats
+    variance: _Floats
+    weights: _Floats
 
 
 @dataclass(frozen=True)
@@ -76,8 +99,9 @@ class View:
     shrinkage : float
         Added to every variance, as a share of their mean: directions in which the scores hardly
         vary are trusted less.
-    temper : float
-        Factor on the number of items a sample counts for.
+    tempers : tuple of float
+        Factors on the number of items a sample counts for; several are weighed by how well each
+        explains the sample, equally likely beforehand.
     scales : tuple of float
         Standard deviations of the log-weights in the many-label scenarios.
     prior : tuple of three floats
@@ -88,7 +112,7 @@ class View:
 
     moments: Moments
     shrinkage: float
-    temper: float
+    tempers: tuple[float, ...]
     scales: tuple[float, ...]
     prior: tuple[float, float, float]
     size: int = 100
@@ -97,6 +121,15 @@ class View:
     def _factors(self) -> _Floats:
         spread = self.moments.spread
         return 1 / np.sqrt(spread + self.shrinkage * spread.mean() + _TINY)
+
+    @cached_property
+    def _firmness(self) -> float:
+        """Mean share of the whitened variance that is the scores' own, not the shrinkage's.
+
+        What few items leave uncertain varies as the scores do; the shrinkage's part does not.
+        """
+        spread = self.moments.spread
+        return float(np.mean(spread * self._factors**2))
 
     @cached_property
     def _low(self) -> _Floats:
@@ -162,26 +195,95 @@ class View:
         return Posterior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _block(self, means: _Floats, size: float, *, variance: bool) -> Posterior:
+        seen = self._see(means)
+        if len(self.tempers) == 1:
+            kept = np.ones((len(means), 1), dtype=np.bool_)
+        else:
+            rough = np.column_stack([self._rough(seen, size, temper) for temper in self.tempers])
+            kept = rough >= rough.max(axis=1, keepdims=True) - _NEGLIGIBLE
+        parts = []
+        for column, temper in enumerate(self.tempers):
+            rows = np.flatnonzero(kept[:, column])
+            parts.append(self._at(seen.take(rows), rows, size, temper, variance=variance))
+        whole = _blended(parts, len(means))
+        misfit = self._misfit(seen, size) if variance else np.full(len(means), np.nan)
+        return whole._replace(misfit=misfit)
+
+    def _see(self, means: _Floats) -> _Seen:
         z = (means - self.moments.mean) @ (self.moments.axes * self._factors)
         length = np.einsum("ij,ij->i", z, z)
-        one = self._one_label(z, length, size)
-        turned = z @ self._cross @ self._tilts[1]
-        count = self.temper / (1 / size + 1 / self.moments.n_items)
-        many = np.column_stack([self._evidence(length, turned, s, count) for s in self._all_scales])
-        weights = _softmax(np.column_stack([one.evidence, many]))
+        line = Line.of(z, length, self._low, self._step)
+        return _Seen(z, length, line, z @ self._cross @ self._tilts[1])
+
+    def _rough(self, seen: _Seen, size: float, temper: float) -> _Floats:
+        """Log-evidence of a temper to within a few units."""
+        one = seen.line.rough(self._precision(size, temper)) + self._log_prior
+        return _log_sum(np.column_stack([one, self._many(seen, self._count(size, temper))]))
+
+    def _at(
+        self,
+        seen: _Seen,
+        rows: npt.NDArray[np.intp],
+        size: float,
+        temper: float,
+        *,
+        variance: bool,
+    ) -> _Part:
+        """The answer at one temper."""
+        one = seen.line.integrate(self._precision(size, temper), self._density)
+        count = self._count(size, temper)
+        logs = np.column_stack([one.evidence + self._log_prior, self._many(seen, count)])
+        evidence = _log_sum(logs)
+        weights = np.exp(logs - evidence[:, np.newaxis])
         n_labels = len(self.moments.prevalence)
         single, broad = weights[:, :n_labels], weights[:, n_labels:]
-        guesses = [self._tilted(turned, s, count) for s in self._all_scales]
-        mean = self._steered(z, single, one)
+        guesses = [self._tilted(seen.turned, scale, count) for scale in self._all_scales]
+        mean = self._steered(seen.z, single, one)
         for column, guess in enumerate(guesses):
             mean += broad[:, column, np.newaxis] * guess
-        misfit, spread = np.full(len(z), np.nan), np.empty((len(z), 0))
+        spread = np.empty((len(rows), 0))
         if variance:
-            misfit = self._misfit(z, one, self._explained(turned, count), size)
-            spread = self._variance(z, (single, broad), one, guesses, mean, size)
+            spread = self._variance(seen.z, (single, broad), one, guesses, mean, size)
             for column, scale in enumerate(self._all_scales[1:], start=1):
                 spread += broad[:, column, np.newaxis] * self._tilt_variance(scale, count)
-        return Posterior(np.clip(mean, 0, 1), spread, misfit, weights)
+        return _Part(rows, evidence, mean, spread, weights)
+
+    def _count(self, size: float, temper: float) -> float:
+        """Items that the mean score of a sample is worth, if nothing or many labels moved."""
+        return temper / (1 / size + self._firmness / self.moments.n_items)
+
+    def _precision(self, size: float, temper: float) -> Callable[[_Floats], _Floats]:
+        """The same if each label moved to a prevalence g.
+
+        The variance of the mean score is that of `size` items, and that of the class means
+        themselves, which a rare label's few items leave uncertain.
+        """
+        moments = self.moments
+        high = self._firmness / np.maximum(moments.positives, 1)
+        low = self._firmness / np.maximum(moments.negatives, 1)
+
+        def precision(g: _Floats) -> _Floats:
+            return temper / (1 / size + g**2 * high + (1 - g) ** 2 * low)
+
+        return precision
+
+    def _misfit(self, seen: _Seen, size: float) -> _Floats:
+        """Distance to the best of "none", "one" and "many moved", where the scores really vary.
+
+        Directions with little variance are left out: in them a classifier trained on a few items
+        more is as far away as a new kind of item.
+        """
+        z = seen.z
+        firm = np.minimum(self.moments.spread * 3 / max(self.moments.spread.mean(), _TINY), 1)
+        g = seen.line.likeliest
+        distance = seen.line.distance(g) * self._precision(size, 1.0)(g)
+        best = np.argmin(np.where(np.isfinite(self._log_prior), distance, np.inf), axis=1)
+        at = np.take_along_axis(g, best[:, np.newaxis], axis=1)
+        rest = z - self._low[best] - at * self._step[best]
+        many = self._explained(seen.turned, self._count(size, 1.0))
+        distances = [np.square(far) @ firm for far in (z, rest, z - many)]
+        nearest = np.min(distances, axis=0)
+        return nearest / ((1 / size + _DRIFT / self.moments.n_items) * max(firm.sum(), _TINY))
 
     def _explained(self, turned: _Floats, count: float) -> _Floats:
         """The move of the mean score that the widest many-label scenario accounts for."""
@@ -189,82 +291,26 @@ class View:
         strength = self._all_scales[-1] ** 2 * count
         return (turned * (strength / (1 + strength * squares))) @ (self._cross @ vectors).T
 
-    def _misfit(self, z: _Floats, one: _OneLabel, many: _Floats, size: float) -> _Floats:
-        """Distance to the best of "none", "one" and "many moved", where the scores really vary.
-
-        Directions with little variance are left out: in them a classifier trained on a few items
-        more is as far away as a new kind of item.
-        """
-        firm = np.minimum(self.moments.spread * 3 / max(self.moments.spread.mean(), _TINY), 1)
-        best = np.argmin(one.distance, axis=1)
-        at = np.take_along_axis(one.g, best[:, np.newaxis], axis=1)
-        rest = z - self._low[best] - at * self._step[best]
-        distances = [np.square(far) @ firm for far in (z, rest, z - many)]
-        nearest = np.min(distances, axis=0)
-        return nearest / ((1 / size + _DRIFT / self.moments.n_items) * max(firm.sum(), _TINY))
-
     @property
     def _all_scales(self) -> tuple[float, ...]:
         return (0.0, *self.scales)
 
-    def _one_label(self, z: _Floats, length: _Floats, size: float) -> _OneLabel:
-        """Integrate over the prevalence g of each label, by quadrature around its likeliest value.
-
-        The mean score of a sample in which label c has prevalence g is ``low + g step``; its
-        variance is that of `size` items, and that of the class means themselves, which a rare
-        label's few items leave uncertain.
-        """
-        moments, low, step = self.moments, self._low, self._step
-        squared = np.square(step).sum(axis=1)
-        offset = length[:, np.newaxis] - 2 * z @ low.T + np.square(low).sum(axis=1)
-        along = z @ step.T - np.einsum("ij,ij->i", low, step)
-        few = 1 / np.maximum(moments.positives, 1), 1 / np.maximum(moments.negatives, 1)
-
-        def precision(g: _Floats) -> _Floats:
-            return self.temper / (1 / size + g**2 * few[0] + (1 - g) ** 2 * few[1])
-
-        likeliest = np.clip(along / np.maximum(squared, _TINY), 0, 1)
-        reach = _REACH / np.sqrt(np.maximum(precision(likeliest) * squared, _TINY))
-        start = np.maximum(likeliest - reach, 0)
-        width = np.minimum(likeliest + reach, 1) - start
-        top = self._log_likelihood(likeliest, offset, along, squared, precision, z.shape[1])
-        mass, first, second = (np.zeros_like(offset) for _ in range(3))
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            g = start + node * width
-            log = self._log_likelihood(g, offset, along, squared, precision, z.shape[1])
-            part = np.exp(np.minimum(log - top, 50.0)) * self._density(g) * (weight * width)
-            mass += part
-            first += part * g
-            second += part * g**2
-        mass = np.maximum(mass, np.finfo(float).tiny)
-        evidence = top + np.log(mass) + self._log_prior
-        distance = (offset - 2 * likeliest * along + likeliest**2 * squared) * precision(likeliest)
-        usable = np.isfinite(self._log_prior)
-        return _OneLabel(evidence, first / mass, second / mass, np.where(usable, distance, np.inf))
-
-    @staticmethod
-    def _log_likelihood(
-        g: _Floats,
-        offset: _Floats,
-        along: _Floats,
-        squared: _Floats,
-        precision: Callable[[_Floats], _Floats],
-        n_scores: int,
-    ) -> _Floats:
-        tau = precision(g)
-        return 0.5 * (n_scores * np.log(tau) - tau * (offset - 2 * g * along + g**2 * squared))
+    def _many(self, seen: _Seen, count: float) -> _Floats:
+        """Log-evidence, prior included, of no move and of many moves by each scale."""
+        columns = [self._evidence(seen, scale, count) for scale in self._all_scales]
+        return np.column_stack(columns)
 
     def _density(self, g: _Floats) -> _Floats:
         """Prior density of the prevalence a label moved to: mostly where ML-APP would go."""
         reachable = np.maximum(self._reachable, 1 / self.size)
         return _BEYOND + (1 - _BEYOND) * (g <= reachable) / reachable
 
-    def _evidence(self, length: _Floats, turned: _Floats, scale: float, count: float) -> _Floats:
+    def _evidence(self, seen: _Seen, scale: float, count: float) -> _Floats:
         """Log-evidence of many small moves (scale 0: of no move at all)."""
         gain = scale**2 * count * self._tilts[0]
-        inside = np.square(turned) @ (scale**2 * count**2 / (1 + gain))
+        inside = np.square(seen.turned) @ (scale**2 * count**2 / (1 + gain))
         weight = self.prior[0] if scale == 0 else self.prior[2] / len(self.scales)
-        quadratic = length * count - inside
+        quadratic = seen.length * count - inside
         log = len(self._factors) * np.log(count) - np.log1p(gain).sum() - quadratic
         return 0.5 * log + np.log(max(weight, _TINY))
 
@@ -277,7 +323,7 @@ class View:
             onto = onto + (scale**2 * count) * (vectors.T @ self.moments.covariance)
         return self.moments.prevalence + kept @ onto
 
-    def _steered(self, z: _Floats, single: _Floats, one: _OneLabel) -> _Floats:
+    def _steered(self, z: _Floats, single: _Floats, one: OneLabel) -> _Floats:
         """Expected prevalences under the one-label scenarios, times their weights."""
         low, step = self._others
         moved = single * one.g
@@ -299,7 +345,7 @@ class View:
         self,
         z: _Floats,
         weights: tuple[_Floats, _Floats],
-        one: _OneLabel,
+        one: OneLabel,
         guesses: list[_Floats],
         mean: _Floats,
         size: float,
@@ -352,7 +398,25 @@ class View:
         return np.maximum(prior + np.diag(self.moments.covariance) / count - explained, 0)
 
 
-def _softmax(logs: _Floats) -> _Floats:
-    top = logs.max(axis=1, keepdims=True)
-    weights = np.exp(logs - top)
-    return weights / weights.sum(axis=1, keepdims=True)
+def _blended(parts: Sequence[_Part], n_samples: int) -> Posterior:
+    """The answers at several tempers, weighed by their evidence; the misfit is left open."""
+    evidence = np.full((n_samples, len(parts)), -np.inf)
+    for column, part in enumerate(parts):
+        evidence[part.rows, column] = part.evidence
+    shares = np.exp(evidence - _log_sum(evidence)[:, np.newaxis])
+    mean, second, weights = (np.zeros((n_samples, one.shape[1])) for one in parts[0][2:])
+    for column, part in enumerate(parts):
+        share = shares[part.rows, column, np.newaxis]
+        mean[part.rows] += share * part.mean
+        weights[part.rows] += share * part.weights
+        if part.variance.shape[1]:
+            second[part.rows] += share * (part.variance + part.mean**2)
+    variance = np.maximum(second - mean**2, 0) if second.shape[1] else second
+    return Posterior(np.clip(mean, 0, 1), variance, np.full(n_samples, np.nan), weights)
+
+
+def _log_sum(logs: _Floats) -> _Floats:
+    """Logarithm of the sum of exponentials, row by row."""
+    top = logs.max(axis=1)
+    found: _Floats = top + np.log(np.exp(logs - top[:, np.newaxis]).sum(axis=1))
+    return found

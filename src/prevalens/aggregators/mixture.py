@@ -22,18 +22,20 @@ from prevalens.validation import InputError, check_choice
 __all__ = ["ScenarioMixture"]
 
 _Floats = npt.NDArray[np.float64]
-#: Tried in turn: first the shrinkage at a middling temper, then the temper, then finer.
+#: Shrinkages that are tried, around a middling one first.
 _SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-_TEMPERS = (1.0, 0.5, 0.25, 0.1, 0.03)
-#: A temper below one half must be better by this share for each time it is halved: in small
-#: rehearsals the tempers differ by less than the noise, and large samples would be mistrusted.
-_DISTRUST = 0.01
+#: Tempers that are weighed against each other for every sample.
+_TEMPERS = (1.0, 0.5, 0.25, 0.1)
+#: Prior weights of one label and of many; and of none, of which the first will do that costs no
+#: more than this share over counting where nothing has moved.
+_MOVED = (1.0, 0.2)
+_STILL = (1.0, 3.0, 10.0, 30.0)
+_TOLERATED = 0.03
 #: Expected numbers of positives at which intervals are calibrated apart.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
-#: With fewer items the rehearsal is too small to be trusted with extremes: of both grids, only
-#: the middle is tried.
+#: With fewer items the rehearsal is too small to choose a shrinkage; the middling one is taken.
 _FEW = 1000
-_MIDDLE = (0.03, 0.3), (0.5, 1.0)
+_MIDDLING = 0.1
 #: Samples, or pairs of sample and label, from which a quantile is taken.
 _ENOUGH = 60
 #: Levels at which the calibration is remembered.
@@ -42,7 +44,7 @@ _LEVELS = np.concatenate([np.arange(0.0, 0.99, 0.01), np.arange(0.99, 1.0005, 0.
 
 class _Setting(NamedTuple):
     shrinkage: float
-    temper: float
+    prior: tuple[float, float, float]
 
 
 class ScenarioMixture(Aggregator):
@@ -60,7 +62,8 @@ class ScenarioMixture(Aggregator):
         chosen by rehearsal.
     temper : float, optional
         Factor on the number of items that a sample counts for in the evidence, 1 for full trust in
-        the Gaussian model. Default: chosen by rehearsal.
+        the Gaussian model. Default: several are weighed, for each sample by how well it is
+        explained, so that a sample unlike the model is trusted less.
     point : {"median", "mean"}
         "median" answers the median count that the expected prevalence leads one to expect in a
         sample of that size, divided by the size: it has the lower absolute error, above all for
@@ -68,13 +71,16 @@ class ScenarioMixture(Aggregator):
         may be added up.
     scales : sequence of float
         Standard deviations of the labels' log-weights in the many-label scenarios.
-    prior : sequence of three floats
-        Prior weights of no move, one label, many labels.
+    prior : sequence of three floats, optional
+        Prior weights of no move, one label, many labels. Default: 1, 1, 0.2, and more for no move
+        where rehearsal shows that samples without shift would suffer.
     random_state : int
 
     Attributes
     ----------
-    shrinkage_, temper_ : float
+    shrinkage_ : float
+    tempers_ : tuple of float
+    prior_ : tuple of three floats
     loss_ : float
         Mean absolute error in rehearsal as a ratio to the training prevalence's; NaN without.
     losses_ : dict of str to float
@@ -88,7 +94,7 @@ class ScenarioMixture(Aggregator):
     four families of shift (ML-APP, none, exponential tilt, random weights on label sets) and
     estimated with what was learnt from the other two. The test data play no role.
 
-    Fitting costs O(n d (d + L) + d^3) for d scores and L labels, ten to fifteen times with
+    Fitting costs O(n d (d + L) + d^3) for d scores and L labels, five to ten times with
     rehearsal; aggregating O(d + L) products of (n_samples, L) matrices.
 
     It fails where the items of a label look different in the batch than in training, and trusts
@@ -117,7 +123,7 @@ class ScenarioMixture(Aggregator):
         *,
         point: str = "median",
         scales: Sequence[float] = (0.25, 0.5, 1.0, 2.0),
-        prior: Sequence[float] = (1.0, 1.0, 0.2),
+        prior: Sequence[float] | None = None,
         random_state: int = 0,
     ) -> None:
         self.shrinkage = shrinkage
@@ -132,8 +138,9 @@ class ScenarioMixture(Aggregator):
         values = scores.evidence
         acts = rehearse(Y, seed=self.random_state)
         folds = _Folds(values, Y, acts)
-        setting, by_family = self._choose(folds, acts)
-        self.shrinkage_, self.temper_ = setting
+        self.tempers_ = _TEMPERS if self.temper is None else (float(self.temper),)
+        setting, by_family = self._choose(folds, acts, self._counted(scores, acts))
+        self.shrinkage_, self.prior_ = setting
         self.losses_ = by_family
         self.loss_ = total_loss(by_family) if by_family else float("nan")
         self.moments_ = Moments.of(values, Y)
@@ -145,44 +152,62 @@ class ScenarioMixture(Aggregator):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError(f"{name} must be above 0, or None to have it chosen; got {value}.")
-        prior = tuple(self.prior)
-        if len(prior) != 3 or min(prior) < 0 or sum(prior) <= 0:
+        prior = self.prior
+        if prior is not None and (len(prior) != 3 or min(prior) < 0 or sum(prior) <= 0):
             raise InputError(
-                f"prior must be three weights of at least 0, for no move, one label and many; got "
-                f"{self.prior!r}."
+                f"prior must be three weights of at least 0, for no move, one label and many, or "
+                f"None to have them chosen; got {prior!r}."
             )
         if not self.scales or min(self.scales) <= 0:
             raise InputError(f"scales must be numbers above 0; got {self.scales!r}.")
 
     def _view(self, moments: Moments, setting: _Setting) -> View:
-        none, one, many = (float(weight) for weight in self.prior)
         scales = tuple(float(scale) for scale in self.scales)
-        return View(moments, setting.shrinkage, setting.temper, scales, (none, one, many))
+        return View(moments, setting.shrinkage, self.tempers_, scales, setting.prior)
 
-    def _choose(self, folds: _Folds, acts: Sequence[Act]) -> tuple[_Setting, dict[str, float]]:
-        """Descend over shrinkage, temper, shrinkage; every setting is tried once at most."""
-        start = _Setting(self.shrinkage or 0.1, self.temper or 0.5)
+    def _choose(
+        self, folds: _Folds, acts: Sequence[Act], counted: float
+    ) -> tuple[_Setting, dict[str, float]]:
+        """Descend over the shrinkage, then be as still as samples without shift need it."""
+        best = _Setting(self.shrinkage or _MIDDLING, self._first_prior())
         if not acts:
-            return start._replace(temper=self.temper or 1.0), {}
+            return best, {}
         tried: dict[_Setting, dict[str, float]] = {}
 
-        def loss(setting: _Setting) -> float:
+        def rehearsed(setting: _Setting) -> dict[str, float]:
             if setting not in tried:
                 tried[setting] = losses(acts, lambda act: self._estimate(folds, act, setting))
-            halvings = max(0.0, float(np.log2(0.5 / setting.temper)))
-            return total_loss(tried[setting]) * (1 + _DISTRUST * halvings)
+            return tried[setting]
 
-        best = start
-        shrinkages, tempers = _grids(folds.n_items)
-        for step in (3, 2, 1):
-            if self.shrinkage is None:
-                around = _neighbours(shrinkages, best.shrinkage, step)
-                best = min((best._replace(shrinkage=s) for s in around), key=loss)
-            if self.temper is None:
-                around = _neighbours(tempers, best.temper, step)
-                best = min((best._replace(temper=t) for t in around), key=loss)
-        loss(best)
-        return best, tried[best]
+        if self.shrinkage is None and folds.n_items >= _FEW:
+            for step in (2, 1):
+                around = _neighbours(_SHRINKAGES, best.shrinkage, step)
+                options = (best._replace(shrinkage=value) for value in around)
+                best = min(options, key=lambda one: total_loss(rehearsed(one)))
+        if self.prior is None:
+            options = (best._replace(prior=(still, *_MOVED)) for still in _STILL)
+            for best in options:
+                if rehearsed(best).get("natural", 0.0) <= counted * (1 + _TOLERATED):
+                    break
+        return best, rehearsed(best)
+
+    def _counted(self, scores: Scores, acts: Sequence[Act]) -> float:
+        """Loss of the mean posterior in rehearsed samples without shift; infinite without them."""
+        still = [act for act in acts if act.family == "natural"]
+        if not still:
+            return float("inf")
+
+        def count(act: Act) -> _Floats:
+            mean = act.samples.mean(scores.values[act.held])
+            return self._point(mean, np.full(len(mean), act.size))
+
+        return losses(still, count)["natural"]
+
+    def _first_prior(self) -> tuple[float, float, float]:
+        if self.prior is None:
+            return (_STILL[0], *_MOVED)
+        none, one, many = (float(weight) for weight in self.prior)
+        return none, one, many
 
     def _estimate(self, folds: _Folds, act: Act, setting: _Setting) -> _Floats:
         view = folds.view(act, setting, self._view)
@@ -229,7 +254,7 @@ class ScenarioMixture(Aggregator):
         self, scores: Scores, samples: Samples, *, variance: bool
     ) -> tuple[Posterior, npt.NDArray[np.int64]]:
         means, sizes = samples.mean(scores.evidence), samples.sizes
-        view = self._view(self.moments_, _Setting(self.shrinkage_, self.temper_))
+        view = self._view(self.moments_, _Setting(self.shrinkage_, self.prior_))
         n_labels = self.n_labels_
         whole = Posterior(
             np.empty((len(means), n_labels)),
@@ -306,14 +331,6 @@ class _Folds:
     def means(self, act: Act) -> _Floats:
         """Mean scores of an act's samples."""
         return self._means[act]
-
-
-def _grids(n_items: int) -> list[list[float]]:
-    grids = [list(_SHRINKAGES), list(_TEMPERS)]
-    if n_items >= _FEW:
-        return grids
-    limits = zip(grids, _MIDDLE, strict=True)
-    return [[value for value in grid if low <= value <= high] for grid, (low, high) in limits]
 
 
 def _neighbours(grid: Sequence[float], value: float, step: int) -> list[float]:
