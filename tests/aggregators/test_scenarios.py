@@ -107,3 +107,44 @@ def test_variance_shrinks_with_the_size_of_the_sample(labelled):
     small = view(labelled).posterior(mean, 20, variance=True).variance
     large = view(labelled).posterior(mean, 200, variance=True).variance
     assert np.all(large < small)
+
+
+def test_several_tempers_are_weighed_by_their_evidence(labelled):
+    values, Y = labelled
+    rng = np.random.default_rng(1)
+    means = np.array([values[rng.choice(len(Y), 40)].mean(axis=0) for _ in range(30)])
+    means[::3] += [0.3, -0.2, 0.1]
+    tempers = (1.0, 0.25, 0.05)
+    together = view(labelled, tempers=tempers).posterior(means, 40, variance=True)
+    shares, alone = [], []
+    for temper in tempers:
+        seen = view(labelled, tempers=(temper,))
+        part = seen._at(seen._see(means), np.arange(30), 40, temper, variance=True)
+        shares.append(part.evidence)
+        alone.append(part)
+    shares = np.exp(shares - np.max(shares, axis=0))
+    shares /= shares.sum(axis=0)
+    mean = sum(share[:, np.newaxis] * one.mean for share, one in zip(shares, alone, strict=True))
+    second = sum(
+        share[:, np.newaxis] * (one.variance + one.mean**2)
+        for share, one in zip(shares, alone, strict=True)
+    )
+    np.testing.assert_allclose(together.mean, np.clip(mean, 0, 1), atol=1e-5)
+    np.testing.assert_allclose(together.variance, second - mean**2, atol=1e-5)
+    # Samples that no move of a label explains count for less.
+    trust = np.array(tempers) @ shares
+    assert trust[::3].mean() < trust[1::3].mean()
+
+
+def test_the_rough_evidence_is_near_the_integral(labelled):
+    values, Y = labelled
+    seen = view(labelled)
+    means = np.array([values[Y[:, label] == 1][:50].mean(axis=0) for label in range(3)])
+    rows = np.arange(3)
+    exact = seen._at(seen._see(means), rows, 50, 1.0, variance=False).evidence
+    np.testing.assert_allclose(seen._rough(seen._see(means), 50, 1.0), exact, atol=3)
+
+
+def test_shrinkage_makes_few_items_count_less(labelled):
+    assert view(labelled)._firmness == pytest.approx(1)
+    assert view(labelled, shrinkage=1.0)._firmness < 0.7

@@ -7,7 +7,7 @@ matrix products.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.aggregators._one_label import Line, OneLabel
+from prevalens.aggregators._posterior import Part, Posterior, blend, log_sum
 from prevalens.aggregators._score_moments import Moments
 
-__all__ = ["Posterior", "View"]
+__all__ = ["View"]
 
 _Floats = npt.NDArray[np.float64]
 #: Keeps directions without any variance finite.
@@ -33,26 +34,6 @@ _DRIFT = 5.0
 _NEGLIGIBLE = 12.0
 #: Entries of one work array; bounds the memory of large problems.
 _BLOCK = 2_000_000
-
-
-class Posterior(NamedTuple):
-    """What a sample's mean score says.
-
-    Attributes
-    ----------
-    mean, variance : shape (n_samples, n_labels)
-        Of the sample's own prevalences. The variance is empty unless asked for.
-    misfit : shape (n_samples,)
-        Squared distance of the mean score from the scenario that explains it best, in units of
-        its expected value. NaN unless the variance is asked for.
-    weights : shape (n_samples, n_labels + 1 + n_scales)
-        Posterior probability of each scenario: each label moved, none did, many did.
-    """
-
-    mean: _Floats
-    variance: _Floats
-    misfit: _Floats
-    weights: _Floats
 
 
 class _Seen(NamedTuple):
@@ -77,16 +58,6 @@ class _Seen(NamedTuple):
 
     def take(self, rows: npt.NDArray[np.intp]) -> _Seen:
         return _Seen(self.z[rows], self.length[rows], self.line.take(rows), self.turned[rows])
-
-
-class _Part(NamedTuple):
-    """The answer at one temper, for some of the samples."""
-
-    rows: npt.NDArray[np.intp]
-    evidence: _Floats
-    mean: _Floats
-    variance: _Floats
-    weights: _Floats
 
 
 @dataclass(frozen=True)
@@ -205,7 +176,7 @@ class View:
         for column, temper in enumerate(self.tempers):
             rows = np.flatnonzero(kept[:, column])
             parts.append(self._at(seen.take(rows), rows, size, temper, variance=variance))
-        whole = _blended(parts, len(means))
+        whole = blend(parts, len(means))
         misfit = self._misfit(seen, size) if variance else np.full(len(means), np.nan)
         return whole._replace(misfit=misfit)
 
@@ -218,7 +189,7 @@ class View:
     def _rough(self, seen: _Seen, size: float, temper: float) -> _Floats:
         """Log-evidence of a temper to within a few units."""
         one = seen.line.rough(self._precision(size, temper)) + self._log_prior
-        return _log_sum(np.column_stack([one, self._many(seen, self._count(size, temper))]))
+        return log_sum(np.column_stack([one, self._many(seen, self._count(size, temper))]))
 
     def _at(
         self,
@@ -228,12 +199,12 @@ class View:
         temper: float,
         *,
         variance: bool,
-    ) -> _Part:
+    ) -> Part:
         """The answer at one temper."""
         one = seen.line.integrate(self._precision(size, temper), self._density)
         count = self._count(size, temper)
         logs = np.column_stack([one.evidence + self._log_prior, self._many(seen, count)])
-        evidence = _log_sum(logs)
+        evidence = log_sum(logs)
         weights = np.exp(logs - evidence[:, np.newaxis])
         n_labels = len(self.moments.prevalence)
         single, broad = weights[:, :n_labels], weights[:, n_labels:]
@@ -246,7 +217,7 @@ class View:
             spread = self._variance(seen.z, (single, broad), one, guesses, mean, size)
             for column, scale in enumerate(self._all_scales[1:], start=1):
                 spread += broad[:, column, np.newaxis] * self._tilt_variance(scale, count)
-        return _Part(rows, evidence, mean, spread, weights)
+        return Part(rows, evidence, mean, spread, weights)
 
     def _count(self, size: float, temper: float) -> float:
         """Items that the mean score of a sample is worth, if nothing or many labels moved."""
@@ -396,27 +367,3 @@ class View:
         explained = (squares / (1 + scale**2 * count * squares)) @ np.square(onto) / count
         prior = scale**2 * np.square(self.moments.covariance).sum(axis=0)
         return np.maximum(prior + np.diag(self.moments.covariance) / count - explained, 0)
-
-
-def _blended(parts: Sequence[_Part], n_samples: int) -> Posterior:
-    """The answers at several tempers, weighed by their evidence; the misfit is left open."""
-    evidence = np.full((n_samples, len(parts)), -np.inf)
-    for column, part in enumerate(parts):
-        evidence[part.rows, column] = part.evidence
-    shares = np.exp(evidence - _log_sum(evidence)[:, np.newaxis])
-    mean, second, weights = (np.zeros((n_samples, one.shape[1])) for one in parts[0][2:])
-    for column, part in enumerate(parts):
-        share = shares[part.rows, column, np.newaxis]
-        mean[part.rows] += share * part.mean
-        weights[part.rows] += share * part.weights
-        if part.variance.shape[1]:
-            second[part.rows] += share * (part.variance + part.mean**2)
-    variance = np.maximum(second - mean**2, 0) if second.shape[1] else second
-    return Posterior(np.clip(mean, 0, 1), variance, np.full(n_samples, np.nan), weights)
-
-
-def _log_sum(logs: _Floats) -> _Floats:
-    """Logarithm of the sum of exponentials, row by row."""
-    top = logs.max(axis=1)
-    found: _Floats = top + np.log(np.exp(logs - top[:, np.newaxis]).sum(axis=1))
-    return found

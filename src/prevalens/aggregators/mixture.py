@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from prevalens.aggregators._scenarios import Posterior, View
+from prevalens.aggregators._posterior import Posterior
+from prevalens.aggregators._scenarios import View
 from prevalens.aggregators._score_moments import Moments
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.counting import binomial_median, medians
