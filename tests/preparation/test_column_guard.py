@@ -159,6 +159,21 @@ def test_few_rows_and_few_carriers_are_no_drift() -> None:
     assert GUARD.adrift(odd).tolist() == []
 
 
+@pytest.mark.parametrize("form", [lambda matrix: matrix, lambda matrix: matrix.toarray()])
+def test_words_added_to_all_texts_give_their_weight_back(form: Any) -> None:
+    data = datasets.synthetic(n_train=600, n_test=200, n_labels=4, kind="text", seed=0)
+    # A footer that few training texts have.
+    known = [text + " newsletter" * (i % 100 == 0) for i, text in enumerate(data.train.X)]
+    prepared = TextPreparation(pairs=False)
+    guard = ColumnGuard().fit(form(prepared.fit_transform(known)), data.train.Y)
+    plain = prepared.transform(list(data.test.X))
+    footer = prepared.transform([f"{text} newsletter" for text in data.test.X])
+    with pytest.warns(DriftWarning):
+        found = guard.transform(form(footer))
+    np.testing.assert_allclose(dense(found), plain.toarray(), atol=0.01)
+    assert np.abs(footer - plain).max() > 0.2
+
+
 def test_a_recoded_column_is_adrift() -> None:
     recoded = X[:100].copy()
     recoded[:, 7] = recoded[:, 7] * 100 + 300

@@ -77,6 +77,8 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         labels, each with ten items more of the overall mean.
     n_items_ : int
         Training items.
+    unit_rows_ : bool
+        Whether all training items have length 1, as tf-idf gives them, or are empty.
 
     Notes
     -----
@@ -90,7 +92,9 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     A column adrift gets the mean of the training items in every row. In a sparse matrix that would
     store a number per row; where the column has grown, its stored entries share the training
     mean instead, which is the same if every row has one. Where it has shrunk, it is filled: to
-    shrink by that much, a fifth of the training items at least had it.
+    shrink by that much, a fifth of the training items at least had it. If all training items have
+    length 1, what remains of a row is brought to that length again: words that were added to all
+    texts have taken weight from the other words, and give it back.
 
     Fitting takes one product of labels and items, O(stored entries x labels per item), and holds
     a bounded block of labels x columns; a batch takes one pass. Does not see a drift that lies
@@ -100,20 +104,20 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     Examples
     --------
     >>> import warnings
-    >>> X, Y = np.eye(4)[np.arange(200) % 4], np.eye(2, dtype=int)[np.arange(200) % 2]
+    >>> X, Y = 2 * np.eye(4)[np.arange(200) % 4], np.eye(2, dtype=int)[np.arange(200) % 2]
     >>> X[4:, 3] = 0  # one item of 200 has the last column
     >>> guard = ColumnGuard().fit(X, Y)
     >>> guard.transform(X) is X
     True
     >>> stuck = X.copy()
-    >>> stuck[:, 3] = 1
+    >>> stuck[:, 3] = 2
     >>> guard.adrift(stuck).tolist()
     [3]
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", DriftWarning)
     ...     print(guard.transform(stuck)[:2])
-    [[1.    0.    0.    0.005]
-     [0.    1.    0.    0.005]]
+    [[2.   0.   0.   0.01]
+     [0.   2.   0.   0.01]]
     """
 
     def __init__(self, tolerance: float = 1.0, *, names: Sequence[str] | None = None) -> None:
@@ -137,6 +141,8 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         self.mean_ = _sums(matrix) / self.n_items_
         self.deviation_ = np.sqrt(_variances(matrix, self.mean_))
         self.lowest_, self.highest_ = _range(matrix, Y, self.mean_)
+        lengths = _lengths(matrix)
+        self.unit_rows_ = bool(np.all((np.abs(lengths - 1) < _ROUNDING) | (lengths == 0)))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -254,22 +260,37 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         """A copy in which some columns have the mean of the training items."""
         if sp.issparse(matrix):
             return self._sparse_without(_canonical(matrix), columns)
-        matrix = matrix.copy()
-        matrix[:, columns] = self.mean_[columns]
-        return matrix
+        found = matrix.copy()
+        found[:, columns] = 0
+        self._lengthen(found)
+        found[:, columns] = self.mean_[columns]
+        return found
 
     def _sparse_without(self, matrix: Any, columns: npt.NDArray[np.intp]) -> Any:
-        n_rows, n_columns = matrix.shape
+        n_rows = matrix.shape[0]
         grown = np.abs(_sums(matrix)[columns]) >= np.abs(self.mean_[columns]) * n_rows
         spread, filled = columns[grown], columns[~grown]
-        kept, shared = np.ones(n_columns), np.zeros(n_columns)
-        kept[columns] = 0
+        kept, shared = np.ones((2, matrix.shape[1]), dtype=matrix.dtype)
+        kept[columns], shared[:] = 0, 0
         # What has grown has stored entries.
         shared[spread] = self.mean_[spread] * n_rows / _stored(matrix)[spread]
-        data = matrix.data * kept[matrix.indices] + shared[matrix.indices]
         found = matrix.copy()
-        found.data = data.astype(matrix.dtype)
+        found.data *= kept[matrix.indices]
+        self._lengthen(found)
+        found.data += shared[matrix.indices]
         return found if not len(filled) else type(matrix)(found + self._full(filled, found))
+
+    def _lengthen(self, matrix: Any) -> None:
+        """Bring rows that are not empty to length 1 in place, if that is what they all have."""
+        if not self.unit_rows_:
+            return
+        lengths = _lengths(matrix)
+        factors = np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
+        factors = factors.astype(matrix.dtype)
+        if sp.issparse(matrix):
+            matrix.data *= np.repeat(factors, np.diff(matrix.indptr))
+        else:
+            matrix *= factors[:, np.newaxis]
 
     def _full(self, columns: npt.NDArray[np.intp], like: Any) -> Any:
         """A sparse matrix of the training means in every row of some columns."""
@@ -305,6 +326,15 @@ def _sums(matrix: Any) -> _Means:
             np.bincount(matrix.indices, matrix.data, minlength=matrix.shape[1]), dtype=np.float64
         )
     return np.asarray(matrix.sum(axis=0, dtype=np.float64))
+
+
+def _lengths(matrix: Any) -> _Means:
+    """Euclidean lengths of the rows."""
+    if not sp.issparse(matrix):
+        return np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    squares = np.square(matrix.data, dtype=np.float64)
+    return np.sqrt(np.bincount(rows, squares, minlength=matrix.shape[0]))
 
 
 def _variances(matrix: Any, mean: _Means) -> _Means:
