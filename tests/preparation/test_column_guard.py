@@ -151,6 +151,15 @@ def test_constant_columns() -> None:
         assert guard.adrift(form(stuck(constant[:100], -1, 7.0001))).tolist() == []
 
 
+def test_few_training_items_may_lack_a_value_by_chance() -> None:
+    few, many = np.ones((20, 1)), np.ones((100, 1))
+    Y = np.eye(2, dtype=np.int8)[np.arange(100) % 2]
+    batch = np.ones((200, 1))
+    batch[::5] = 0
+    assert ColumnGuard().fit(few, Y[:20]).adrift(batch).tolist() == []
+    assert ColumnGuard().fit(many, Y).adrift(batch).tolist() == [0]
+
+
 def test_few_rows_and_few_carriers_are_no_drift() -> None:
     assert GUARD.adrift(stuck(X[:29])).tolist() == []
     assert GUARD.adrift(stuck(X[:30])).tolist() == [RARE]

@@ -138,20 +138,34 @@ def test_a_guard_does_not_hide_the_weights(model: Model) -> None:
 def test_items_in_memory_are_warned_of_once(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     words, _ = texts(200, footer=1)
     monkeypatch.setattr("prevalens.model.items.CHUNK_ROWS", 50)
-    with pytest.warns(DriftWarning) as caught:
+    with pytest.warns(DriftWarning, match="'newsletter'") as caught:
         model.quantify(words, interval=None)
     assert len(caught) == 1
+
+
+def said(*words: str) -> list[str]:
+    """Lines on standard error that name the footer; a warning that nobody catches is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = CliRunner().invoke(cli.cli, list(words), catch_exceptions=False)
+    return [line for line in done.stderr.splitlines() if "'newsletter'" in line]
+
+
+def test_evaluating_says_it_once(model: Model, tmp_path: Path) -> None:
+    model.save(tmp_path / "m.prevalens")
+    words, Y = texts(120, footer=1)
+    rows = [f"{text},{a},{b}" for text, (a, b) in zip(words, Y, strict=True)]
+    (tmp_path / "labelled.csv").write_text("\n".join(["text,a,b", *rows]) + "\n")
+    paths = [str(tmp_path / name) for name in ("m.prevalens", "labelled.csv")]
+    (note,) = said("evaluate", *paths, "--samples", "5")
+    assert note.startswith("prevalens: note: In this batch, 3 feature columns moved")
 
 
 def test_on_the_command_line_it_is_a_note(model: Model, tmp_path: Path) -> None:
     model.save(tmp_path / "m.prevalens")
     batch = tmp_path / "may.csv"
     batch.write_text("text\n" + "\n".join(texts(100, footer=1)[0]) + "\n")
-    words = ["quantify", str(tmp_path / "m.prevalens"), str(batch)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        done = CliRunner().invoke(cli.cli, words, catch_exceptions=False)
-    notes = [line for line in done.stderr.splitlines() if "'newsletter'" in line]
+    notes = said("quantify", str(tmp_path / "m.prevalens"), str(batch))
     assert len(notes) == 1
     assert notes[0].startswith("prevalens: note: In may, 3 feature columns moved")
     assert "'beta newsletter'" in notes[0]

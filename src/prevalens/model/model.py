@@ -194,11 +194,17 @@ class Model:
 
     def score_prepared(self, matrices: Iterable[Any]) -> Scores:
         """Scores of prepared chunks; nothing but the scores is kept, in single precision."""
+        return joined(self.quantifier.score(X) for X in self.guarded(matrices))
+
+    def guarded(self, matrices: Iterable[Any]) -> Iterable[Any]:
+        """Prepared chunks without columns that are adrift, if the classifier has a guard.
+
+        Of what it sees to here, the guard warns once, and not again chunk by chunk.
+        """
         guard = guard_of(getattr(self.quantifier, "classifier_", None))
-        if guard is not None:
-            # What it sees to here it does not warn of again, chunk by chunk.
-            matrices = guard.transform_many(matrices)
-        return joined(self.quantifier.score(X) for X in matrices)
+        if guard is None:
+            return matrices
+        return guard.transform_many(matrices, self.preparation.get_feature_names_out())
 
     def quantify(
         self, items: Any, *, interval: float | None = 0.9, groups: Any = None

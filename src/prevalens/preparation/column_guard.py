@@ -152,15 +152,22 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             warnings.warn(self._warning(drift), stacklevel=2)
         return mended
 
-    def transform_many(self, parts: Iterable[Any]) -> Iterator[Any]:
-        """As `transform`, for parts of one batch one by one, with one warning after the last."""
+    def transform_many(self, parts: Iterable[Any], names: Any = None) -> Iterator[Any]:
+        """As `transform`, for parts of one batch one by one, with one warning after the last.
+
+        Parameters
+        ----------
+        parts : iterable of matrices
+        names : sequence of str, optional
+            Of the columns, for the warning.
+        """
         drift: Drift = {}
         for part in parts:
             mended, found = self.mend(part)
             drift = found | drift
             yield mended
         if drift:
-            warnings.warn(self._warning(drift), stacklevel=2)
+            warnings.warn(self._warning(drift, names), stacklevel=2)
 
     def mend(self, X: Any) -> tuple[Any, Drift]:
         """As `transform`, with the columns adrift and their means in place of the warning."""
@@ -207,8 +214,8 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         column, mean = one
         return -abs(mean - self.mean_[column]) / max(self.deviation_[column], 1e-9)
 
-    def _warning(self, drift: Drift) -> DriftWarning:
-        return DriftWarning(self.sentence(drift), sorted(drift))
+    def _warning(self, drift: Drift, names: Any = None) -> DriftWarning:
+        return DriftWarning(self.sentence(drift, names), sorted(drift))
 
     def _learn_names(self, X: Any) -> None:
         names = self.names if self.names is not None else getattr(X, "columns", None)
@@ -242,7 +249,9 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         if not len(suspects):
             return suspects
         farthest = self._farthest(matrix[:, suspects], suspects)
-        return suspects[beyond[suspects] > max(_SHARE, _CARRIERS / n_rows) * farthest]
+        # Of few training items, all may lack by chance what many others have.
+        share = max(_SHARE, _CARRIERS / min(n_rows, self.n_items_))
+        return suspects[beyond[suspects] > share * farthest]
 
     def _beyond(self, values: Any, columns: Any = slice(None)) -> Any:
         """How far values lie outside the explained range."""

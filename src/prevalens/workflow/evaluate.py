@@ -204,7 +204,8 @@ class _Pool:
     def __init__(self, model: Model, items: Any, Y: npt.NDArray[np.int8]) -> None:
         self.model, self.Y = model, Y
         chunks = chunks_of(items, model.preparation, model.columns)
-        self.X = _stacked([model.preparation.transform(chunk) for chunk in chunks])
+        prepared = (model.preparation.transform(chunk) for chunk in chunks)
+        self.X = _stacked(list(model.guarded(prepared)))
         check_same_length(self.X.shape[0], "The items", len(Y), "Y")
         self.scores: Scores = model.quantifier.score(self.X)
         self.votes = self._votes()
