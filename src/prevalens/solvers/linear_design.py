@@ -261,7 +261,9 @@ class SparseDesign:
 
     def moments(self, D: Array) -> tuple[Array, Array]:
         """Weighted sums and sums of squares of the design."""
-        sums = np.asarray(self._matrix.T @ D)
+        sums = np.zeros((self.n_params, D.shape[1]), dtype=self.dtype)
+        for block, rows in enumerate(self.rows):
+            self.adjoint(block, D[rows], sums)
         return sums, sums if self._squared is None else np.asarray(self._squared @ D)
 
     def grams(self, D: Array, columns: Array) -> Iterator[tuple[int, Array]]:
