@@ -36,8 +36,8 @@ _MOST_PARAMETERS = 1200
 #: entry in a wide sparse product: pairs are read from afar, entries are shared by all columns.
 _PAIR_COST = 14.0
 _FACTOR_COST = 0.07
-#: Multiplications in a sparse product from which it is worth compiling.
-_WORTH_COMPILING = 2 * 10**6
+#: Entries times problems from which compiled products are worth the second that loading them takes.
+_WORTH_COMPILING = 2 * 10**7
 #: Columns whose Gram matrices are made together from a sparse design.
 _GRAM_COLUMNS = 16
 
@@ -85,10 +85,19 @@ class Design(Protocol):
         """Parameters of this design as coefficients and intercepts of the features."""
 
 
-def make_design(X: Matrix, *, intercept: bool, width: int) -> tuple[Design, Design]:
-    """The design of `X` in single and in double precision, for up to `width` columns at a time."""
-    kind: Any = SparseDesign if sp.issparse(X) else DenseDesign
-    double = kind(X, intercept=intercept, width=width)
+def make_design(
+    X: Matrix, *, intercept: bool, width: int, n_problems: int = 1
+) -> tuple[Design, Design]:
+    """The design of `X` in single and in double precision.
+
+    It is for so many problems, of which up to `width` columns are in work at a time.
+    """
+    double: Any
+    if sp.issparse(X):
+        fast = compiled.available() and X.nnz * n_problems >= _WORTH_COMPILING
+        double = SparseDesign(X, intercept=intercept, width=width, fast=fast)
+    else:
+        double = DenseDesign(X, intercept=intercept, width=width)
     return double.single(), double
 
 
@@ -195,11 +204,11 @@ class DenseDesign:
 
 
 class SparseDesign:
-    """A sparse matrix; nothing of its size is ever dense."""
+    """A sparse matrix; nothing of its size is ever dense. `fast` takes compiled products."""
 
-    def __init__(self, X: Matrix, *, intercept: bool, width: int) -> None:
+    def __init__(self, X: Matrix, *, intercept: bool, width: int, fast: bool) -> None:
         self.n_features = X.shape[1]
-        self._intercept, self._width = intercept, width
+        self._intercept, self._width, self._fast = intercept, width, fast
         parts = [X, np.ones((X.shape[0], 1))] if intercept else [X]
         matrix = sp.csr_matrix(sp.hstack(parts, format="csr", dtype=np.float64))
         matrix.sum_duplicates()
@@ -216,11 +225,7 @@ class SparseDesign:
         enough = int(16 * self.n_params * self.n_items / max(1, matrix.nnz))
         self.rows = _blocks(self.n_items, max(_BLOCK_SIZE // self._width, enough) + 1)
         self._blocks = [matrix[rows] for rows in self.rows]
-        # Compiled for wide products only: compiling takes longer than a small problem.
-        self._compiled = compiled.available() and matrix.nnz * self._width >= _WORTH_COMPILING
-        self._transposed = [
-            block.T.tocsr() if self._compiled else block.T for block in self._blocks
-        ]
+        self._transposed = [block.T.tocsr() if self._fast else block.T for block in self._blocks]
         self._squared = None if np.all(matrix.data == 1) else matrix.multiply(matrix).T
         self.penalty = np.ones((self.n_params, 1), dtype=self.dtype)
         if self._intercept:
@@ -238,7 +243,7 @@ class SparseDesign:
     def single(self) -> SparseDesign:
         """The same design in single precision."""
         other: SparseDesign = object.__new__(SparseDesign)
-        other.n_features = self.n_features
+        other.n_features, other._fast = self.n_features, self._fast
         other._intercept, other._width = self._intercept, self._width
         other._pairs, other._lock = None, Lock()
         other._set_up(self._matrix.astype(np.float32))
@@ -246,7 +251,7 @@ class SparseDesign:
 
     def forward(self, block: int, T: Array) -> Array:
         """The linear predictor of a block's items."""
-        if not self._compiled:
+        if not self._fast:
             return np.asarray(self._blocks[block] @ T)
         out = np.zeros((self._blocks[block].shape[0], T.shape[1]), dtype=self.dtype)
         compiled.add_product(self._blocks[block], np.ascontiguousarray(T), out)
@@ -254,7 +259,7 @@ class SparseDesign:
 
     def adjoint(self, block: int, R: Array, out: Array) -> None:
         """Add the transposed product of a block to `out`."""
-        if self._compiled:
+        if self._fast:
             compiled.add_product(self._transposed[block], R, out)
         else:
             out += self._transposed[block] @ R

@@ -104,7 +104,8 @@ def solve_path(
     threads = min(_n_threads(), len(problems.groups))
     align = _ALIGN if n_columns == len(problems.groups) else 1
     width = _width(X.shape[0], X.shape[1] + fit_intercept, n_columns, threads)
-    single, double = make_design(X, intercept=fit_intercept, width=width)
+    n_problems = n_columns * len(problems.C)
+    single, double = make_design(X, intercept=fit_intercept, width=width, n_problems=n_problems)
     small = double.n_entries * n_columns < _SMALL
     model, patience = (double, max_iter) if small else (single, min(max_iter, _PATIENCE))
 
