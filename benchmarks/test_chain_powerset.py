@@ -29,7 +29,7 @@ from prevalens.classifiers.base import beside
 from prevalens.datasets import DataNotFoundError, load
 
 RESULTS = Path(__file__).parent / "results" / "chain_powerset.md"
-DATASETS = {"chain": ("yeast", "enron", "bibtex"), "powerset": ("yeast", "enron")}
+DATASETS = {"chain": ("enron", "bibtex"), "powerset": ("yeast", "enron")}
 TOL, REACHED = 1e-4, 1e-4
 TOLERANCES = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7)
 HEAD = """
@@ -41,10 +41,12 @@ HEAD = """
 
 @pytest.fixture(scope="module")
 def rows() -> Iterator[list[str]]:
+    """Rows measured now; they replace those of the same classifier and dataset in the file."""
     found: list[str] = []
     yield found
-    if len(found) == sum(map(len, DATASETS.values())):
-        RESULTS.write_text(heading() + HEAD + "\n".join(found) + "\n", encoding="utf-8")
+    old = RESULTS.read_text(encoding="utf-8").partition(HEAD)[2] if RESULTS.exists() else ""
+    kept = {tuple(row.split(" | ")[:2]): row for row in [*old.splitlines(), *found]}
+    RESULTS.write_text(heading() + HEAD + "\n".join(kept.values()) + "\n", encoding="utf-8")
 
 
 def heading() -> str:
