@@ -186,7 +186,7 @@ class _Search:
             self.preparation = TextPreparation().fit(X)
             X = self.preparation.transform(X)
         self.X = X
-        self.acts = rehearse(Y, seed=seed)
+        self.acts = rehearse(Y, seed=seed, stratified=False)
         self.notes: list[str] = []
         self.folds: npt.NDArray[np.intp] | None = None
 
@@ -319,7 +319,8 @@ class _Search:
             classifier = Panel.of_fitted([one.classifier for one in group], self.Y.shape[1])
         if group:
             steps = [] if self.preparation is None else [self.preparation]
-            classifier = make_pipeline(*steps, ColumnGuard().fit(self.X, self.Y), classifier)
+            guard = ColumnGuard(names=getattr(self.preparation, "terms_", None))
+            classifier = make_pipeline(*steps, guard.fit(self.X, self.Y), classifier)
         seconds = time.perf_counter() - self.start
         return Choice(
             classifier, aggregator, candidates, seconds, tuple(self.notes), scores, self.folds

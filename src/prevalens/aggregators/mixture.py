@@ -37,6 +37,10 @@ _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
 #: With fewer items the rehearsal is too small to choose a shrinkage; the middling one is taken.
 _FEW = 1000
 _MIDDLING = 0.1
+#: Intervals are calibrated apart for this many classes of samples, by how far they seem to have
+#: moved. Tilts count three times: they are the rarest among samples that moved far.
+_CLASSES = 6
+_AGAIN = {"label-tilt": 3}
 #: Samples, or pairs of sample and label, from which a quantile is taken.
 _ENOUGH = 60
 #: Levels at which the calibration is remembered.
@@ -91,7 +95,7 @@ class ScenarioMixture(Aggregator):
 
     Notes
     -----
-    Rehearsal: the labelled items are cut into three parts; samples are drawn from each part under
+    Rehearsal: the labelled items are cut into parts; samples are drawn from each part under
     four families of shift (ML-APP, none, exponential tilt, random weights on label sets) and
     estimated with what was learnt from the other two. The test data play no role.
 
@@ -137,15 +141,20 @@ class ScenarioMixture(Aggregator):
     def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
         self._check_parameters()
         values = scores.evidence
-        acts = rehearse(Y, seed=self.random_state)
-        folds = _Folds(values, Y, acts)
         self.tempers_ = _TEMPERS if self.temper is None else (float(self.temper),)
-        setting, by_family = self._choose(folds, acts, self._counted(scores, acts))
+        setting = _Setting(self.shrinkage or _MIDDLING, self._first_prior())
+        # A rehearsal of few items is too small to choose by.
+        if self.shrinkage is None and len(Y) >= _FEW:
+            setting = self._shrunk(_Stage(values, Y, rehearse(Y, seed=self.random_state)), setting)
+        acts = rehearse(Y, seed=self.random_state, stratified=False)
+        stage = _Stage(values, Y, acts)
+        if self.prior is None and len(Y) >= _FEW:
+            setting = self._stilled(stage, setting, self._counted(scores, acts))
         self.shrinkage_, self.prior_ = setting
-        self.losses_ = by_family
-        self.loss_ = total_loss(by_family) if by_family else float("nan")
+        self.losses_ = self._losses(stage, setting)
+        self.loss_ = total_loss(self.losses_) if acts else float("nan")
         self.moments_ = Moments.of(values, Y)
-        self._calibrate(folds, acts, setting)
+        self._calibrate(stage, setting)
 
     def _check_parameters(self) -> None:
         check_choice(self.point, "point", ("median", "mean"))
@@ -166,31 +175,32 @@ class ScenarioMixture(Aggregator):
         scales = tuple(float(scale) for scale in self.scales)
         return View(moments, setting.shrinkage, self.tempers_, scales, setting.prior)
 
-    def _choose(
-        self, folds: _Folds, acts: Sequence[Act], counted: float
-    ) -> tuple[_Setting, dict[str, float]]:
-        """Descend over the shrinkage, then be as still as samples without shift need it."""
-        best = _Setting(self.shrinkage or _MIDDLING, self._first_prior())
-        if not acts:
-            return best, {}
-        tried: dict[_Setting, dict[str, float]] = {}
+    def _shrunk(self, stage: _Stage, start: _Setting) -> _Setting:
+        """Descend over the shrinkage."""
+        tried: dict[float, float] = {}
 
-        def rehearsed(setting: _Setting) -> dict[str, float]:
-            if setting not in tried:
-                tried[setting] = losses(acts, lambda act: self._estimate(folds, act, setting))
-            return tried[setting]
+        def loss(setting: _Setting) -> float:
+            if setting.shrinkage not in tried:
+                tried[setting.shrinkage] = total_loss(self._losses(stage, setting))
+            return tried[setting.shrinkage]
 
-        if self.shrinkage is None and folds.n_items >= _FEW:
-            for step in (2, 1):
-                around = _neighbours(_SHRINKAGES, best.shrinkage, step)
-                options = (best._replace(shrinkage=value) for value in around)
-                best = min(options, key=lambda one: total_loss(rehearsed(one)))
-        if self.prior is None:
-            options = (best._replace(prior=(still, *_MOVED)) for still in _STILL)
-            for best in options:
-                if rehearsed(best).get("natural", 0.0) <= counted * (1 + _TOLERATED):
-                    break
-        return best, rehearsed(best)
+        best = start
+        for step in (2, 1):
+            around = _neighbours(_SHRINKAGES, best.shrinkage, step)
+            best = min((start._replace(shrinkage=value) for value in around), key=loss)
+        return best
+
+    def _stilled(self, stage: _Stage, start: _Setting, counted: float) -> _Setting:
+        """The least prior weight of no move with which samples without shift do not suffer."""
+        still = stage.only("natural")
+        for weight in _STILL:
+            setting = start._replace(prior=(weight, *_MOVED))
+            if total_loss(self._losses(still, setting)) <= counted * (1 + _TOLERATED):
+                break
+        return setting
+
+    def _losses(self, stage: _Stage, setting: _Setting) -> dict[str, float]:
+        return losses(stage.acts, lambda act: self._estimate(stage, act, setting))
 
     def _counted(self, scores: Scores, acts: Sequence[Act]) -> float:
         """Loss of the mean posterior in rehearsed samples without shift; infinite without them."""
@@ -210,37 +220,46 @@ class ScenarioMixture(Aggregator):
         none, one, many = (float(weight) for weight in self.prior)
         return none, one, many
 
-    def _estimate(self, folds: _Folds, act: Act, setting: _Setting) -> _Floats:
-        view = folds.view(act, setting, self._view)
-        mean = view.posterior(folds.means(act), act.size).mean
+    def _estimate(self, stage: _Stage, act: Act, setting: _Setting) -> _Floats:
+        view = stage.view(act, setting, self._view)
+        mean = view.posterior(stage.means(act), act.size).mean
         return self._point(mean, np.full(len(mean), act.size))
 
     def _point(self, mean: _Floats, sizes: npt.NDArray[np.int64]) -> _Floats:
         return medians(mean, sizes) if self.point == "median" else mean
 
-    def _calibrate(self, folds: _Folds, acts: Sequence[Act], setting: _Setting) -> None:
+    def _calibrate(self, stage: _Stage, setting: _Setting) -> None:
         """Remember how far the truth lay from the posterior mean, in posterior deviations."""
         self.misfits_ = np.zeros(0)
-        n_sorts = 2 + len(tuple(self.scales))
-        self.deviations_ = np.tile(_gaussian(), (n_sorts, len(_STRATA) + 1, 1))
-        self.largest_ = np.tile(_gaussian(self.n_labels_), (n_sorts, 1))
-        if not acts:
+        self.moves_ = np.zeros(0)
+        self.deviations_ = np.tile(_gaussian(), (1, len(_STRATA) + 1, 1))
+        self.largest_ = _gaussian(self.n_labels_)[np.newaxis]
+        if not stage.acts:
             return
-        found = [
-            (
-                act,
-                folds.view(act, setting, self._view).posterior(
-                    folds.means(act), act.size, variance=True
-                ),
-            )
-            for act in acts
-        ]
+        found = [(act, self._rehearsed(stage, act, setting)) for act in stage.acts]
         self.misfits_ = np.sort(np.concatenate([p.misfit for _, p in found]))
-        sort = np.concatenate([_sort(p) for _, p in found])
+        moved = np.concatenate([_moved(p, act.naive) for act, p in found])
+        self.moves_ = np.quantile(moved, np.arange(1, _CLASSES) / _CLASSES)
+        again = np.concatenate(
+            [np.full(len(act.true), _AGAIN.get(act.family, 1)) for act in stage.acts]
+        )
+        sort = np.repeat(np.searchsorted(self.moves_, moved), again)
         stratum = np.concatenate([_stratum(p.mean, act.size) for act, p in found])
         ratio = np.concatenate([_ratio(act.true, p, act.size) for act, p in found])
-        for number in range(n_sorts):
-            rows = _alike(sort, number)
+        self._remember(sort, np.repeat(stratum, again, axis=0), np.repeat(ratio, again, axis=0))
+
+    def _rehearsed(self, stage: _Stage, act: Act, setting: _Setting) -> Posterior:
+        view = stage.view(act, setting, self._view)
+        return view.posterior(stage.means(act), act.size, variance=True)
+
+    def _remember(
+        self, sort: npt.NDArray[np.intp], stratum: npt.NDArray[np.int64], ratio: _Floats
+    ) -> None:
+        """Quantiles of the ratios, by class of move and stratum of expected positives."""
+        self.deviations_ = np.tile(self.deviations_, (_CLASSES, 1, 1))
+        self.largest_ = np.tile(self.largest_, (_CLASSES, 1))
+        for number in np.unique(sort):
+            rows = sort == number
             self.largest_[number] = np.quantile(ratio[rows].max(axis=1), np.minimum(_LEVELS, 1))
             for cell in range(len(_STRATA) + 1):
                 inside = ratio[rows][stratum[rows] == cell]
@@ -283,12 +302,13 @@ class ScenarioMixture(Aggregator):
         Notes
         -----
         The half-width is a multiple of the posterior's standard deviation. The multiple is the
-        one that would have covered in rehearsal, for samples explained by the same sort of
-        scenario and labels of about the same expected number of positives. The p-value is the
+        one that would have covered in rehearsal, for samples that seem to have moved about as
+        far and labels of about the same expected number of positives. The p-value is the
         share of rehearsed samples whose mean score lay at least as far from its best scenario.
         """
         posterior, sizes = self._posterior(scores, samples, variance=True)
-        sort, stratum = _sort(posterior), _stratum(posterior.mean, sizes[:, np.newaxis])
+        sort = np.searchsorted(self.moves_, _moved(posterior, self.moments_.prevalence))
+        stratum = _stratum(posterior.mean, sizes[:, np.newaxis])
         at = int(np.argmin(np.abs(_LEVELS - level)))
         deviation = np.sqrt(posterior.variance)
         half = self.deviations_[:, :, at][sort[:, np.newaxis], stratum] * deviation
@@ -305,17 +325,21 @@ class ScenarioMixture(Aggregator):
         return (1 + as_far) / (1 + len(self.misfits_))
 
 
-class _Folds:
+class _Stage:
     """What the acts share: their mean scores, and the moments and views of their folds."""
 
     def __init__(
         self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8], acts: Sequence[Act]
     ) -> None:
         self._values, self._Y = values, Y
-        self.n_items = len(Y)
+        self.acts = acts
         self._moments: dict[int, Moments] = {}
         self._view: tuple[tuple[int, _Setting], View] | None = None
         self._means = {act: act.samples.mean(values[act.held]) for act in acts}
+
+    def only(self, family: str) -> _Stage:
+        """The acts of one family."""
+        return _Stage(self._values, self._Y, [act for act in self.acts if act.family == family])
 
     def view(self, act: Act, setting: _Setting, make: Callable[[Moments, _Setting], View]) -> View:
         """The view of an act's fold; the acts of a fold come one after the other and share it."""
@@ -339,20 +363,10 @@ def _neighbours(grid: Sequence[float], value: float, step: int) -> list[float]:
     return [grid[i] for i in (at - step, at, at + step) if 0 <= i < len(grid)]
 
 
-def _sort(posterior: Posterior) -> npt.NDArray[np.int64]:
-    """Which sort of scenario explains a sample best: one label, none, many by each scale."""
-    n_labels = posterior.mean.shape[1]
-    one = posterior.weights[:, :n_labels].sum(axis=1)
-    return np.argmax(np.column_stack([one, posterior.weights[:, n_labels:]]), axis=1)
-
-
-def _alike(sort: npt.NDArray[np.int64], number: int) -> npt.NDArray[np.bool_]:
-    """Rehearsed samples of one sort, with the next sorts if there are few of it."""
-    for width in range(sort.max() + number + 2):
-        rows: npt.NDArray[np.bool_] = np.abs(sort - number) <= width
-        if rows.sum() >= _ENOUGH:
-            return rows
-    return np.ones(len(sort), dtype=np.bool_)
+def _moved(posterior: Posterior, prevalence: _Floats) -> _Floats:
+    """How far a sample seems to have moved from the training items."""
+    found: _Floats = np.abs(posterior.mean - prevalence).mean(axis=1)
+    return found
 
 
 def _stratum(mean: _Floats, size: Any) -> npt.NDArray[np.int64]:
