@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
-from prevalens.aggregators.rehearsal import Act, losses, rehearse, total_loss
+from prevalens.aggregators.rehearsal import SIZE, Act, losses, rehearse, total_loss
 from prevalens.classifiers import CrossFit, Forest, Panel, PerLabel
 from prevalens.classifiers.constant import train
 from prevalens.classifiers.labelled import Division, warn_of_constant_labels
@@ -41,14 +41,15 @@ FEWEST_TREES = 40
 TIMED_TREES = 4
 #: The share of the budget that the logistic regressions may plan for, and the forest.
 LINEAR_SHARE, FOREST_SHARE = 0.4, 0.5
-#: The share of the budget that the search for a second strength may take, and how much longer than
-#: one strength two take to judge.
-PARTNER_SHARE, TWICE = 0.1, 3
+#: The share of the budget that panels of all strengths may take to judge, and how much longer that
+#: takes than judging each strength alone.
+PANEL_SHARE, WIDER = 0.15, 1.5
 #: Panels whose losses differ by less than this share are as good; the one with more members is
 #: taken, as rehearsal samples are smaller and less shifted than real ones may be.
 CLOSE = 0.01
-#: By how much counting must be better than the mixture to be taken: it cannot follow shifts larger
-#: than those the labelled items let one rehearse.
+#: By how much counting must be better than the mixture to be taken, in rehearsal samples of the
+#: usual size; the smaller they are, the more noise favours counting, which cannot follow shifts
+#: larger than those the labelled items let one rehearse.
 HANDICAP = 0.05
 
 
@@ -115,11 +116,12 @@ class Choice:
 
 @dataclass
 class _Member:
-    """A classifier with its out-of-fold scores."""
+    """A classifier with its out-of-fold scores; trained on all items only if it is chosen."""
 
     name: str
     classifier: Any
     scores: npt.NDArray[np.float64]
+    trained: bool = False
 
 
 class _Tried(NamedTuple):
@@ -154,9 +156,9 @@ def choose(
 
     Notes
     -----
-    Tried are logistic regressions per label of four strengths, the best of them with another, a
-    forest, and panels of these; each with the mean posterior and with the scenario mixture; and
-    the training prevalence.
+    Tried are logistic regressions per label of four strengths, all of them together, a forest, and
+    panels of these; each with the mean posterior and with the scenario mixture; and the training
+    prevalence.
 
     Examples
     --------
@@ -207,7 +209,7 @@ class _Search:
         return self.budget - (time.perf_counter() - self.start)
 
     def _linear(self, divisions: Sequence[Division]) -> list[_Member]:
-        """The strength that promises most, and the one that adds most to it."""
+        """Logistic regressions of all strengths, the most promising one first."""
         self.tell("training logistic regressions")
         began = time.perf_counter()
         first = train(PerLabel(), self.X, self.Y)
@@ -216,28 +218,22 @@ class _Search:
         if not self.acts or one_round > LINEAR_SHARE * self.budget:
             if self.acts:
                 self.notes.append("Only one strength of the logistic regression was tried.")
-            return [_Member("lr", first, self._out_of_fold([{}], divisions)[0])]
-        tried = self._out_of_fold([{"C": strength} for strength in STRENGTHS], divisions)
-        chosen = self._strengths(tried)
-        return [self._member(STRENGTHS[number], tried[number], first) for number in chosen]
-
-    def _member(self, strength: float, scores: npt.NDArray[np.float64], first: PerLabel) -> _Member:
-        one = PerLabel(C=strength)
-        fitted = first if strength == first.C else train(one, self.X, self.Y)
-        return _Member(to_text(expression_of(one)), fitted, scores)
-
-    def _strengths(self, tried: list[npt.NDArray[np.float64]]) -> list[int]:
+            return [_Member("lr", first, self._out_of_fold([{}], divisions)[0], trained=True)]
+        found = self._out_of_fold([{"C": strength} for strength in STRENGTHS], divisions)
+        members = []
+        for C, scores in zip(STRENGTHS, found, strict=True):
+            one = first if first.C == C else PerLabel(C=C)
+            name = to_text(expression_of(one))
+            members.append(_Member(name, one, scores, trained=one is first))
         self.tell("comparing logistic regressions")
         began = time.perf_counter()
-        best = int(np.argmin([self._promise(Scores(scores)) for scores in tried]))
+        promises = [self._promise(Scores(scores)) for scores in found]
         spent = time.perf_counter() - began
-        if spent * TWICE > PARTNER_SHARE * self.budget:
-            self.notes.append("Only one strength of the logistic regression is used.")
-            return [best]
-        plain = ScenarioMixture(0.1, random_state=self.seed)
-        others = [number for number in range(len(tried)) if number != best]
-        together = [self._loss(plain, _scores([tried[best], tried[other]]))[0] for other in others]
-        return [best, others[int(np.argmin(together))]]
+        members = [members[number] for number in np.argsort(promises, kind="stable")]
+        if spent * WIDER <= PANEL_SHARE * self.budget:
+            return members
+        self.notes.append("Logistic regressions of several strengths were not joined in a panel.")
+        return members[:1]
 
     def _promise(self, scores: Scores) -> float:
         """What may be expected of these scores: the better of counting and a plain mixture."""
@@ -282,9 +278,8 @@ class _Search:
             one = train(clone(forest), take_items(self.X, rest), self.Y[rest])
             X_held = take_items(self.X, held)
             scores[held] = response(one, X_held, "posteriors", self.Y.shape[1]).values
-        self.tell("forest, all items")
         name = f"forest({n_trees})" if n_trees != 100 else "forest"
-        return _Member(name, train(forest, self.X, self.Y), scores)
+        return _Member(name, forest, scores)
 
     def _decide(self, linear: list[_Member], forest: list[_Member]) -> Choice:
         self.tell("choosing")
@@ -299,8 +294,10 @@ class _Search:
         constant = Candidate("naive", 1.0, dict.fromkeys(tried[0].candidate.by_family, 1.0))
         tried.append(_Tried(constant, TrainingPrevalence(), Scores(self.X, "features"), []))
         # Without rehearsal there is nothing to compare; the mixture is the safest guess.
-        best = _best(tried) if self.acts else tried[1]
-        rest = sorted((one for one in tried if one is not best), key=_handicapped)
+        handicap = HANDICAP * max([1.0, *(SIZE / act.size for act in self.acts)])
+        best = _best(tried, handicap) if self.acts else tried[1]
+        rest = [one for one in tried if one is not best]
+        rest.sort(key=lambda one: _handicapped(one, handicap))
         candidates = (best.candidate, *(one.candidate for one in rest))
         return self._choice(best.aggregator, best.scores, best.group, candidates)
 
@@ -314,9 +311,10 @@ class _Search:
         self.tell("fitting the aggregator")
         if not hasattr(aggregator, "n_labels_"):
             aggregator.fit(scores, self.Y)
-        classifier = group[0].classifier if group else None
-        if len(group) > 1:
-            classifier = Panel.of_fitted([one.classifier for one in group], self.Y.shape[1])
+        fitted = [self._trained(one) for one in group]
+        classifier = fitted[0] if fitted else None
+        if len(fitted) > 1:
+            classifier = Panel.of_fitted(fitted, self.Y.shape[1])
         if group:
             steps = [] if self.preparation is None else [self.preparation]
             guard = ColumnGuard(names=getattr(self.preparation, "terms_", None))
@@ -325,6 +323,12 @@ class _Search:
         return Choice(
             classifier, aggregator, candidates, seconds, tuple(self.notes), scores, self.folds
         )
+
+    def _trained(self, member: _Member) -> Any:
+        if member.trained:
+            return member.classifier
+        self.tell(f"{member.name}, all items")
+        return train(member.classifier, self.X, self.Y)
 
     def _loss(self, aggregator: Aggregator, scores: Scores) -> tuple[float, dict[str, float]]:
         """Rehearsed loss; the mixture's own rehearsal is taken as it is."""
@@ -354,16 +358,16 @@ def _name(group: list[_Member]) -> str:
     return names if len(group) == 1 else f"panel({names})"
 
 
-def _handicapped(one: _Tried) -> float:
+def _handicapped(one: _Tried, handicap: float) -> float:
     loss = one.candidate.loss
     if np.isnan(loss):
         return float("inf")
-    return loss * (1 + HANDICAP) if isinstance(one.aggregator, PCC) else loss
+    return loss * (1 + handicap) if isinstance(one.aggregator, PCC) else loss
 
 
-def _best(tried: list[_Tried]) -> _Tried:
+def _best(tried: list[_Tried], handicap: float) -> _Tried:
     """The least loss; of mixtures about as good, the one with most classifiers."""
-    best = min(tried, key=_handicapped)
+    best = min(tried, key=lambda one: _handicapped(one, handicap))
     if not isinstance(best.aggregator, ScenarioMixture):
         return best
     limit = best.candidate.loss * (1 + CLOSE)
