@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -16,16 +17,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from prevalens import Quantifier, Samples
 from prevalens.aggregators import ACC, CC, LPQ, PACC, PCC, RQ, SLD, HDx, TrainingPrevalence
+from prevalens.auto import choose
 from prevalens.classifiers import CrossFit, HoldOut, PerLabel, Stacked
 from prevalens.datasets import synthetic
 from prevalens.estimate import Intervals
 from prevalens.scores import Scores
+from prevalens.uncertainty import Bootstrap
 from prevalens.validation import InputError, PrevalensWarning
 
 DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, seed=3)
@@ -236,3 +239,90 @@ def test_intervals_of_the_aggregator_and_the_warning_of_misfit() -> None:
     with pytest.warns(PrevalensWarning, match="Samples 1, 2 look unlike anything the training"):
         many = quantifier.quantify_many(TEST.X, groups, interval=0.5)
     assert many.p_value.tolist() == [0.5, 1e-4, 1e-4]
+
+
+class StopError(Exception):
+    """The work is no longer wanted."""
+
+
+def stop_at(words: str, told: list[str]) -> object:
+    """A progress that takes everything down and ends the work at these words."""
+
+    def progress(now: str) -> None:
+        told.append(now)
+        if now == words:
+            raise StopError
+
+    return progress
+
+
+@pytest.mark.parametrize(
+    ("quantifier", "stages"),
+    [
+        (Quantifier(PerLabel(), PCC()), ["training the classifier"]),
+        (Quantifier(PerLabel(), PACC()), ["training the classifier", "fitting the aggregator"]),
+        (
+            Quantifier(PerLabel(), PCC(), uncertainty=Bootstrap()),
+            ["training the classifier", "fitting the aggregator", "preparing intervals"],
+        ),
+        (Quantifier(None, HDx()), ["fitting the aggregator"]),
+    ],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_stages_are_told_in_order(quantifier: Quantifier, stages: list[str]) -> None:
+    told: list[str] = []
+    quantifier.fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=told.append)
+    assert told == stages
+
+
+def test_the_automatic_fit_tells_what_the_choice_tells() -> None:
+    stages: list[str] = []
+    told: list[str] = []
+    choose(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=stages.append)
+    Quantifier().fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=told.append)
+    assert told == stages
+    assert "logistic regressions, fold 2 of 5" in told
+
+
+@pytest.mark.parametrize("words", ["logistic regressions, fold 2 of 5", "choosing"])
+def test_what_progress_raises_ends_the_fit(words: str) -> None:
+    told: list[str] = []
+    quantifier = Quantifier()
+    with pytest.raises(StopError):
+        quantifier.fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=stop_at(words, told))
+    assert told[-1] == words
+    assert vars(quantifier) == quantifier.get_params(deep=False)
+
+
+def test_a_stopped_fit_leaves_the_one_before() -> None:
+    quantifier = fit(PerLabel(), PACC())
+    before = quantifier.quantify(TEST.X)
+    stop = stop_at("fitting the aggregator", [])
+    with pytest.raises(StopError):
+        quantifier.fit(TRAIN.X, TRAIN.Y[:, :2], progress=stop)
+    assert quantifier.labels_ == TRAIN.labels
+    np.testing.assert_array_equal(quantifier.quantify(TEST.X), before)
+
+
+def test_a_choice_is_gone_when_the_parts_are_given() -> None:
+    quantifier = Quantifier().fit(TRAIN.X[:40], TRAIN.Y[:40, :2])
+    assert quantifier.choice_.name.endswith("mixture")
+    quantifier.set_params(classifier=PerLabel(), aggregator=CC()).fit(TRAIN.X, TRAIN.Y)
+    assert not hasattr(quantifier, "choice_")
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_progress_through_a_pipeline(routed: bool) -> None:
+    told: list[str] = []
+    quantifier = Quantifier(PerLabel(), PCC())
+    with config_context(enable_metadata_routing=routed):
+        # Nobody has to ask for what nobody gives.
+        make_pipeline(StandardScaler(), clone(quantifier)).fit(TRAIN.X, TRAIN.Y)
+        if routed:
+            pipeline = make_pipeline(StandardScaler(), quantifier.set_fit_request(progress=True))
+            pipeline.fit(TRAIN.X, TRAIN.Y, progress=told.append)
+        else:
+            pipeline = make_pipeline(StandardScaler(), quantifier)
+            pipeline.fit(TRAIN.X, TRAIN.Y, quantifier__progress=told.append)
+    assert told == ["training the classifier"]
+    assert "progress" not in quantifier.get_params()

@@ -7,8 +7,9 @@ The only place that knows both halves. Named methods are pairs: ``Quantifier(Per
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.aggregators import Aggregator, ScenarioMixture
-from prevalens.auto import choose
+from prevalens.auto import Choice, choose
 from prevalens.classifiers import CrossFit, PerLabel
 from prevalens.classifiers.constant import train
 from prevalens.classifiers.response import is_joint, offers, response
@@ -37,6 +38,17 @@ from prevalens.validation import (
 )
 
 __all__ = ["Quantifier", "check_items"]
+
+_Tell = Callable[[str], None]
+
+
+class _Learnt(NamedTuple):
+    """What a fit finds."""
+
+    classifier: Any
+    aggregator: Aggregator
+    uncertainty: Any = None
+    choice: Choice | None = None
 
 
 class Quantifier(BaseEstimator):  # type: ignore[misc]
@@ -106,7 +118,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self.uncertainty = uncertainty
         self.time_budget = time_budget
 
-    def fit(self, X: Any, Y: Any, *, labels: Any = None) -> Self:
+    def fit(
+        self, X: Any, Y: Any, *, labels: Any = None, progress: Callable[[str], None] | None = None
+    ) -> Self:
         """Learn from labelled items.
 
         Parameters
@@ -115,22 +129,24 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         Y : 0/1 matrix, data frame or list of label sets, one row per item
         labels : sequence of str, optional
             Names of the labels; taken from Y if left out.
+        progress : callable, optional
+            Told in a few words what comes next. What it raises ends the fit and leaves the
+            quantifier as it was.
         """
-        automatic = self.is_automatic
-        classifier, aggregator = self.halves()
+        # Halves that do not fit are refused before the items are looked at.
+        self.halves()
         X = check_items(X)
-        Y, self.labels_ = label_matrix(Y, labels)
+        Y, names = label_matrix(Y, labels)
         check_same_length(count_items(X), "X", Y.shape[0], "Y")
+        found = self._learn(X, Y, progress or (lambda _: None))
+        # Remembered at the end and together: a fit that was stopped leaves no half of itself.
+        self.labels_, self.n_labels_ = names, len(names)
         self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
-        self.n_labels_ = len(self.labels_)
-        self.uncertainty_: Any = None
-        if automatic:
-            self._fit_automatically(X, Y)
-        elif classifier is None:
-            self.classifier_: Any = None
-            self._fit_second(clone(aggregator), Scores(X, "features"), Y)
-        else:
-            self._fit_pair(classifier, clone(aggregator), X, Y)
+        self.classifier_, self.aggregator_ = found.classifier, found.aggregator
+        self.uncertainty_ = found.uncertainty
+        self.__dict__.pop("choice_", None)
+        if found.choice is not None:
+            self.choice_ = found.choice
         return self
 
     @property
@@ -138,35 +154,51 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """Whether classifier and aggregator are left to the quantifier itself."""
         return self.classifier is None and self.aggregator is None
 
-    def _fit_automatically(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
-        seed = getattr(self.scheme, "seed", 0)
-        choice = choose(X, Y, time_budget=self.time_budget, seed=seed)
-        self.classifier_, self.aggregator_ = choice.classifier, choice.aggregator
-        if self._prepares(self.aggregator_):
-            self.uncertainty_ = clone(self.uncertainty).fit(
-                self.aggregator_, choice.scores, Y, folds=choice.folds
-            )
-        self.choice_ = replace(choice, scores=None, folds=None)
-
-    def _fit_pair(
-        self, classifier: Any, aggregator: Aggregator, X: Any, Y: npt.NDArray[np.int8]
-    ) -> None:
+    def _learn(self, X: Any, Y: npt.NDArray[np.int8], tell: _Tell) -> _Learnt:
+        if self.is_automatic:
+            return self._learn_automatically(X, Y, tell)
+        classifier, aggregator = self.halves()
+        aggregator = clone(aggregator)
+        if classifier is None:
+            return self._learn_second(None, aggregator, Scores(X, "features"), Y, tell)
+        tell("training the classifier")
         kind: Kind = aggregator.consumes
         if aggregator.learns or self._prepares(aggregator):
             labelled = self.scheme_or_default().fit(classifier, X, Y, kind)
-            self.classifier_ = labelled.classifier
-            self._fit_second(aggregator, labelled.scores, Y[labelled.rows], labelled.folds)
-        else:
-            self.classifier_ = train(classifier, X, Y)
-            # Counting looks only at the number of labels; Y itself has the right form.
-            self.aggregator_ = aggregator.fit(Scores(Y, kind), Y)
+            seen = labelled.scores, Y[labelled.rows], tell, labelled.folds
+            return self._learn_second(labelled.classifier, aggregator, *seen)
+        # Counting looks only at the number of labels; Y itself has the right form.
+        return _Learnt(train(classifier, X, Y), aggregator.fit(Scores(Y, kind), Y))
 
-    def _fit_second(
-        self, aggregator: Aggregator, scores: Scores, Y: npt.NDArray[np.int8], folds: Any = None
-    ) -> None:
-        self.aggregator_ = aggregator.fit(scores, Y)
-        if self._prepares(aggregator):
-            self.uncertainty_ = clone(self.uncertainty).fit(aggregator, scores, Y, folds=folds)
+    def _learn_automatically(self, X: Any, Y: npt.NDArray[np.int8], tell: _Tell) -> _Learnt:
+        seed = getattr(self.scheme, "seed", 0)
+        choice = choose(X, Y, time_budget=self.time_budget, seed=seed, progress=tell)
+        aggregator = choice.aggregator
+        prepared = self._prepared(aggregator, choice.scores, Y, choice.folds, tell)
+        kept = replace(choice, scores=None, folds=None)
+        return _Learnt(choice.classifier, aggregator, prepared, kept)
+
+    def _learn_second(
+        self,
+        classifier: Any,
+        aggregator: Aggregator,
+        scores: Scores,
+        Y: npt.NDArray[np.int8],
+        tell: _Tell,
+        folds: Any = None,
+    ) -> _Learnt:
+        tell("fitting the aggregator")
+        aggregator.fit(scores, Y)
+        return _Learnt(classifier, aggregator, self._prepared(aggregator, scores, Y, folds, tell))
+
+    def _prepared(
+        self, aggregator: Aggregator, scores: Any, Y: npt.NDArray[np.int8], folds: Any, tell: _Tell
+    ) -> Any:
+        """What calibrated intervals need; None where they are not prepared."""
+        if not self._prepares(aggregator):
+            return None
+        tell("preparing intervals")
+        return clone(self.uncertainty).fit(aggregator, scores, Y, folds=folds)
 
     def _prepares(self, aggregator: Aggregator) -> bool:
         """Whether intervals are prepared; not where the aggregator makes its own."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from prevalens import cli
+from prevalens.cli import speaking
 from prevalens.model import Model
+from prevalens.workflow.progress import Step
 
 
 def run(*words: str | Path, **how: object) -> Result:
@@ -60,6 +64,45 @@ def test_time_budgets(folder: Path, tmp_path: Path) -> None:
     run("fit", folder / "train.csv", "-o", tmp_path / "m.prevalens", "--text", "text", "--labels",
         "x,y", "--method", "lr+pcc", "--time-budget", "1.5h")  # fmt: skip
     assert (tmp_path / "m.prevalens").exists()
+
+
+def test_the_stages_of_an_automatic_fit_are_shown(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["fit", folder / "may.csv", "-o", tmp_path / "m.prevalens", "--text", "text",
+             "--labels", "x,y"]  # fmt: skip
+    assert "logistic" not in run(*words).stderr
+    shown: list[Step] = []
+
+    @contextmanager
+    def recorded() -> Iterator[Callable[[Step], None]]:
+        yield shown.append
+
+    monkeypatch.setattr(speaking, "shown_steps", recorded)
+    run(*words)
+    told = [step.detail for step in shown if step.stage == "fitting"]
+    assert told[1] == "preparing items"
+    assert "logistic regressions, fold 5 of 5" in told
+    assert "choosing" in told
+
+
+def test_a_fit_that_is_interrupted_writes_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(step: Step) -> None:
+        if step.detail == "choosing":
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def impatient() -> Iterator[Callable[[Step], None]]:
+        yield interrupt
+
+    monkeypatch.setattr(speaking, "shown_steps", impatient)
+    words = ["fit", folder / "may.csv", "-o", tmp_path / "m.prevalens", "--text", "text",
+             "--labels", "x,y"]  # fmt: skip
+    done = CliRunner().invoke(cli.cli, list(map(str, words)))
+    assert done.exit_code != 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_inspect(folder: Path) -> None:

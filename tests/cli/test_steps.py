@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tqdm import tqdm
 
+from prevalens.cli import steps
 from prevalens.cli.steps import listed, shown_steps, write_results
 from prevalens.errors import InputError
 from prevalens.workflow.progress import Step
@@ -22,6 +27,29 @@ def test_progress_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]
         show(Step("scoring", 1, 3))
         show(Step("waiting"))
     assert capsys.readouterr() == ("", "")
+
+
+class Terminal(io.StringIO):
+    """Somebody looks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_names_the_stage_and_what_comes_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(**how: Any) -> Any:
+        return tqdm(**{**how, "delay": 0, "ascii": True})
+
+    monkeypatch.setattr(steps, "tqdm", at_once)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with shown_steps() as show:
+        show(Step("reading", 3, 3))
+        show(Step("fitting", detail="forest, fold 1 of 5"))
+        lines = sys.stderr.getvalue().split("\r")
+    assert any(line.startswith("reading |###") for line in lines)
+    # How long the fit takes is not known: the bar of the reading is gone.
+    assert lines[-1].startswith("fitting: forest, fold 1 of 5 |  ")
+    assert "#" not in lines[-1]
 
 
 def test_formulas_are_defused_in_csv(tmp_path: Path) -> None:

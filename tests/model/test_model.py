@@ -18,6 +18,7 @@ from prevalens.datasets import synthetic
 from prevalens.errors import InputError
 from prevalens.model import Model
 from prevalens.model import items as items_module
+from prevalens.model_selection import GridSearch
 from prevalens.samples import Samples
 
 
@@ -120,3 +121,28 @@ def test_the_automatic_choice(labelled: tuple, tmp_path: Path) -> None:
 def test_different_lengths(labelled: tuple) -> None:
     with pytest.raises(InputError, match="has 119 rows but Y has 120"):
         Model.fit(labelled[0][1:], labelled[1], method="lr+pcc")
+
+
+def test_progress_is_told_and_ends_the_fit(labelled: tuple) -> None:
+    told: list[str] = []
+    Model.fit(*labelled, method="lr+pacc", progress=told.append)
+    assert told == [
+        "preparing items",
+        "training the classifier",
+        "fitting the aggregator",
+        "preparing intervals",
+    ]
+
+    def stop(words: str) -> None:
+        raise KeyboardInterrupt(words)
+
+    with pytest.raises(KeyboardInterrupt, match="preparing items"):
+        Model.fit(*labelled, method="lr+pacc", progress=stop)
+
+
+def test_a_search_is_told_of_as_far_as_it_tells(labelled: tuple) -> None:
+    told: list[str] = []
+    search = GridSearch(Quantifier(PerLabel(), CC()), {"classifier__C": [1.0]}, progress=False)
+    model = Model.fit(*labelled, method=search, progress=told.append)
+    assert told == ["preparing items"]
+    assert model.summary.method.endswith("+cc")

@@ -64,6 +64,29 @@ def test_training_writes_the_model_the_workflow_would(tickets_folder: Path, tmp_
     assert model.provenance["files"][0]["name"] == "my tickets.csv"
 
 
+def test_training_tells_its_stages_and_stops_where_it_is_stopped(tmp_path: Path) -> None:
+    path, output = tmp_path / "0.csv", tmp_path / "m.prevalens"
+    rows = [f"text number {n},{'odd' if n % 2 else 'even'}" for n in range(30)]
+    path.write_text("text,tags\n" + "\n".join(rows) + "\n")
+    asked = {"path": str(path), "source": "a.csv", "text": "text", "tags": "tags", "sep": ";"}
+    told: list[tuple[str, float | None]] = []
+
+    def report(stage: str, share: float | None = None) -> None:
+        told.append((stage, share))
+        if stage == "choosing":
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        TASKS["train"]({"limits": LIMITS, "output": str(output), **asked}, report)
+    assert told[1:4] == [
+        ("fitting 30 items", None),
+        ("preparing items", None),
+        ("training logistic regressions", None),
+    ]
+    assert ("logistic regressions, fold 5 of 5", None) in told
+    assert not output.exists()
+
+
 def test_rare_labels_are_told(tickets_folder: Path, tmp_path: Path) -> None:
     rows = [f"text number {n},{'odd' if n % 2 else 'even'}" for n in range(40)]
     path = tmp_path / "0.csv"

@@ -12,7 +12,7 @@ from prevalens.datasets.ticket_files import write_tickets
 from prevalens.datasets.tickets import tickets
 from prevalens.errors import InputError
 from prevalens.workflow.compare import compare_files, compare_methods
-from prevalens.workflow.progress import Step
+from prevalens.workflow.progress import CancelledError, Step
 
 
 def test_the_correction_is_before_counting_and_both_before_nothing() -> None:
@@ -31,9 +31,29 @@ def test_the_correction_is_before_counting_and_both_before_nothing() -> None:
     assert found.errors.shape == (3, 3, 2)
     assert np.isfinite(found.errors).all()
     assert found.places()[0].behind == 0
-    assert [step.stage for step in steps] == ["preparing", *(["naive", "lr+cc", "lr+pacc"] * 3)]
+    stages = [step.stage for step in steps if not step.detail]
+    assert stages == ["preparing", *(["naive", "lr+cc", "lr+pacc"] * 3)]
+    assert steps[-1].detail == "fitting the aggregator"
     assert steps[-1].done == 8
     assert steps[-1].total == 9
+
+
+def test_cancelling_within_a_fit_is_no_failure_of_the_method() -> None:
+    data = synthetic(n_train=300, n_test=10, n_labels=3)
+    steps: list[Step] = []
+
+    def cancelled() -> bool:
+        return bool(steps) and steps[-1].stage == "auto"
+
+    with pytest.raises(CancelledError):
+        compare_methods(
+            data.train.X,
+            data.train.Y,
+            "naive;auto",
+            progress=steps.append,
+            cancelled=cancelled,
+        )
+    assert steps[-1] == Step("auto", 1, 10, 300)
 
 
 def test_a_method_against_itself_is_a_tie() -> None:

@@ -89,11 +89,27 @@ def test_a_cell_of_another_kind_is_named_with_its_line(tmp_path: Path) -> None:
 def test_progress_and_cancelling(train: Path) -> None:
     steps: list[Step] = []
     fit_files(train, text="text", labels=["x"], method="lr+pcc", progress=steps.append)
-    assert [step.stage for step in steps] == ["reading", "fitting"]
+    assert list(dict.fromkeys(step.stage for step in steps)) == ["reading", "fitting"]
     assert steps[0].done == steps[0].total == train.stat().st_size
-    assert steps[1].n_items == 60
+    assert {step.n_items for step in steps[1:]} == {60}
+    assert [step.detail for step in steps[1:4]] == [
+        "",
+        "preparing items",
+        "training the classifier",
+    ]
     with pytest.raises(CancelledError, match="The work was cancelled"):
         fit_files(train, text="text", labels=["x"], method="lr+pcc", cancelled=lambda: True)
+
+
+def test_an_automatic_fit_is_cancelled_within(train: Path) -> None:
+    steps: list[Step] = []
+
+    def cancelled() -> bool:
+        return bool(steps) and steps[-1].detail == "logistic regressions, fold 1 of 5"
+
+    with pytest.raises(CancelledError):
+        fit_files(train, text="text", labels=["x"], progress=steps.append, cancelled=cancelled)
+    assert steps[-1] == Step("fitting", n_items=60, detail="logistic regressions, fold 1 of 5")
 
 
 def test_reading_settings(tmp_path: Path) -> None:

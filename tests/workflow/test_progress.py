@@ -22,3 +22,9 @@ def test_cancelling_stops_between_chunks() -> None:
     watch.step("one")
     with pytest.raises(CancelledError):
         watch.step("two")
+
+
+def test_details_keep_the_place_of_their_step() -> None:
+    steps: list[Step] = []
+    Watch(steps.append, None).within("fitting", 1, 3, 60)("fold 1 of 5")
+    assert steps == [Step("fitting", 1, 3, 60), Step("fitting", 1, 3, 60, "fold 1 of 5")]

@@ -35,9 +35,10 @@ def shown_steps() -> Iterator[Callable[[Step], None]]:
     ) as bar:
 
         def show(step: Step) -> None:
-            bar.set_description_str(step.stage, refresh=False)
-            if step.total:
-                bar.total, bar.n = step.total, step.done
+            words = f"{step.stage}: {step.detail}" if step.detail else step.stage
+            bar.set_description_str(words, refresh=False)
+            # Of unknown length: an empty bar, not that of the stage before.
+            bar.total, bar.n = (step.total, step.done) if step.total else (1, 0)
             bar.refresh()
 
         yield show

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import has_fit_parameter
 
 from prevalens.catalogue import parse
 from prevalens.collection import label_matrix
@@ -138,6 +139,7 @@ class Model:
         preparation: Any = None,
         time_budget: float | None = None,
         source: Mapping[str, Any] | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> Model:
         """Learn from labelled items.
 
@@ -159,7 +161,10 @@ class Model:
             Seconds that all of it may take, with ``"auto"``.
         source : mapping, optional
             Where the items came from, for the record.
+        progress : callable, optional
+            Told in a few words what comes next. What it raises ends the fit.
         """
+        tell = progress or (lambda _: None)
         start = time.perf_counter()
         names = (text,) if text is not None else None if columns is None else tuple(columns)
         chosen = _preparation(preparation, items, names, text is not None)
@@ -168,11 +173,12 @@ class Model:
         quantifier_of(method)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            tell("preparing items")
             X = chosen.fit_transform(training_items(items, chosen, names))
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
             spent = time.perf_counter() - start
             quantifier = quantifier_of(method, _left(time_budget, spent))
-            quantifier.fit(X, Y, labels=label_names)
+            quantifier.fit(X, Y, labels=label_names, **_told(quantifier, tell))
             # A search is kept as what it found.
             quantifier = getattr(quantifier, "best_quantifier_", quantifier)
         seconds = time.perf_counter() - start
@@ -311,6 +317,11 @@ def quantifier_of(method: Any, time_budget: float | None = None) -> Any:
 def _left(budget: float | None, spent: float) -> float | None:
     """Seconds for the choice of a method; the rest is for what comes before and after."""
     return None if budget is None else max(1.0, _FOR_CHOICE * budget - spent)
+
+
+def _told(quantifier: Any, tell: Callable[[str], None]) -> dict[str, Any]:
+    """The callback as an argument, where a quantifier takes one; a search, for one, does not."""
+    return {"progress": tell} if has_fit_parameter(quantifier, "progress") else {}
 
 
 def _reads_scores(quantifier: Quantifier) -> bool:

@@ -69,7 +69,7 @@ def _told(report: Report) -> Progress:
     def progress(step: Step) -> None:
         share = min(1.0, step.done / step.total) if step.total else None
         items = f" {step.n_items:,} items" if step.n_items else ""
-        report(f"{step.stage}{items}", share)
+        report(step.detail or f"{step.stage}{items}", share)
 
     return progress
 

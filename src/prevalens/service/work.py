@@ -95,7 +95,8 @@ def _throttled(send: Send) -> Report:
     def report(stage: str, share: float | None = None) -> None:
         nonlocal last, before
         now, word = time.monotonic(), stage.partition(" ")[0]
-        if word != before or now - last >= _PAUSE:
+        # Steps of unknown length are few, and the next may be long in coming.
+        if word != before or share is None or now - last >= _PAUSE:
             last, before = now, word
             send("progress", {"stage": stage, "share": share})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from prevalens.splits import stratified_folds
 from prevalens.validation import check_int, check_same_length, take_items
 from prevalens.workflow.evaluate import DEFAULT_PROTOCOLS
 from prevalens.workflow.labelled import read_labelled
-from prevalens.workflow.progress import Cancelled, Progress, Watch
+from prevalens.workflow.progress import Cancelled, CancelledError, Progress, Watch
 from prevalens.workflow.shifts import protocols_of, sample_size
 
 __all__ = ["DEFAULT_METHODS", "compare_files", "compare_methods"]
@@ -174,8 +174,9 @@ def compare_methods(
         pool = _Fold(take_items(X, ~inside), Y[~inside], take_items(X, inside), Y[inside])
         samples = pool.samples(chosen, seed, fold)
         for number, name in enumerate(names):
-            watch.step(name, fold * len(names) + number, len(names) * folds, len(Y))
-            race.run(number, fold, pool, samples)
+            done = fold * len(names) + number
+            tell = watch.within(name, done, len(names) * folds, len(Y))
+            race.run(number, fold, pool, samples, tell)
     return race.result(
         n_items=len(Y),
         n_labels=Y.shape[1],
@@ -264,7 +265,14 @@ class _Race:
         self.seconds = np.zeros((len(names), folds))
         self.failures: dict[str, str] = {}
 
-    def run(self, number: int, fold: int, pool: _Fold, samples: Sequence[Samples]) -> None:
+    def run(
+        self,
+        number: int,
+        fold: int,
+        pool: _Fold,
+        samples: Sequence[Samples],
+        tell: Callable[[str], None],
+    ) -> None:
         """Train a method on a fold and note its errors, or why it failed."""
         name = self.names[number]
         if name in self.failures:
@@ -273,8 +281,10 @@ class _Race:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrevalensWarning)
-                quantifier = pool.sharing(_plain(name)).fit(pool.X, pool.Y)
+                quantifier = pool.sharing(_plain(name)).fit(pool.X, pool.Y, progress=tell)
                 scores = quantifier.score(pool.pool_X)
+        except CancelledError:
+            raise
         except PrevalensError as error:
             self.failures[name] = str(error)
             return

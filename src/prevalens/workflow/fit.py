@@ -72,7 +72,8 @@ def fit_files(
     progress : callable, optional
         Is told of every `Step`.
     cancelled : callable, optional
-        The work stops with a `CancelledError` when this returns True.
+        The work stops with a `CancelledError` when this returns True; asked at every step, also
+        within the fit.
     """
     watch = Watch(progress, cancelled)
     # What cannot be understood is refused before anything is read.
@@ -91,7 +92,7 @@ def fit_files(
     )
     _check_size(found)
     kept = _frequent(found, min_positives, from_tags=tags is not None)
-    watch.step("fitting", n_items=len(found.items))
+    tell = watch.within("fitting", n_items=len(found.items))
     try:
         return Model.fit(
             found.items,
@@ -103,6 +104,7 @@ def fit_files(
             columns=found.columns,
             preparation=preparation,
             source=found.source,
+            progress=tell,
         )
     except CellError as error:
         raise damaged(found.items.place(error.row), error.what) from None

@@ -29,12 +29,15 @@ class Step:
         In the same unit as `done`, where it is known.
     n_items : int
         Items handled so far.
+    detail : str
+        What comes next within the stage, in a few words; empty if the stage says it all.
     """
 
     stage: str
     done: int = 0
     total: int | None = None
     n_items: int = 0
+    detail: str = ""
 
 
 #: Is told of every step.
@@ -55,12 +58,27 @@ class Watch:
         self._progress = progress
         self._cancelled = cancelled
 
-    def step(self, stage: str, done: int = 0, total: int | None = None, n_items: int = 0) -> None:
+    def step(
+        self,
+        stage: str,
+        done: int = 0,
+        total: int | None = None,
+        n_items: int = 0,
+        *,
+        detail: str = "",
+    ) -> None:
         """Tell of a step; raise if the work is cancelled."""
         if self._cancelled is not None and self._cancelled():
             raise CancelledError("The work was cancelled.")
         if self._progress is not None:
-            self._progress(Step(stage, done, total, n_items))
+            self._progress(Step(stage, done, total, n_items, detail))
+
+    def within(
+        self, stage: str, done: int = 0, total: int | None = None, n_items: int = 0
+    ) -> Callable[[str], None]:
+        """Tell of a step; what is returned tells what comes next within it."""
+        self.step(stage, done, total, n_items)
+        return lambda detail: self.step(stage, done, total, n_items, detail=detail)
 
     def over(
         self, stage: str, tables: Iterable[Table], columns: Iterable[str]

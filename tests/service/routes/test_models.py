@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
+from prevalens.datasets.ticket_files import write_tickets
+from prevalens.datasets.tickets import tickets
 from prevalens.model import Model
 from prevalens.service.models import Models
 from prevalens.service.problems import Problem
@@ -98,6 +102,32 @@ def test_a_model_is_trained_used_and_removed(
     assert client.delete("/v1/models/own").status_code == 204
     assert client.get("/v1/models/own").status_code == 404
     assert client.post("/v1/models/own/quantify", json={"texts": ["x"]}).status_code == 404
+
+
+def test_an_automatic_training_tells_its_stage_and_is_cancelled_within(
+    client: httpx.Client,
+    uploaded: Callable[..., Any],
+    server: Any,
+    tmp_path: Path,
+) -> None:
+    # Enough items for minutes of work, which nobody waits for.
+    write_tickets(tickets(n_train=4000, n_per_month=2, months=1), tmp_path)
+    (train,) = uploaded(tmp_path / "train.csv")
+    how = {**HOW, "method": "auto", "name": "unwanted"}
+    job = client.post("/v1/models", json={"upload": train["id"], **how}).json()
+    until = time.monotonic() + 120
+    while "logistic regressions" not in job["stage"]:
+        assert time.monotonic() < until, job
+        time.sleep(0.01)
+        job = client.get(f"/v1/jobs/{job['id']}").json()
+    assert (job["state"], job["share"]) == ("running", None)
+    busy = [worker.pid for worker in server.state.training._busy]
+    folder = server.state.jobs.get(job["id"]).folder
+    assert client.delete(f"/v1/jobs/{job['id']}").json()["state"] == "cancelled"
+    assert busy
+    assert not any(psutil.pid_exists(pid) for pid in busy)
+    assert not list(folder.rglob("*.prevalens*"))
+    assert client.get("/v1/models/unwanted").status_code == 404
 
 
 @pytest.mark.parametrize(
