@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.steps import (
-    labelled_options,
-    listed,
-    reading_of,
-    shown_steps,
-    write_results,
-)
-from prevalens.model.writing import check_writable
+from prevalens.cli.options import item_options, labelled_options, protocol_option, sample_options
+from prevalens.cli.results import Results, result_options
+from prevalens.cli.steps import shown_steps
 from prevalens.reporting.trust_leaderboard import Leaderboard
 from prevalens.reporting.trust_leaderboard_page import leaderboard_page, leaderboard_sentence
 from prevalens.reporting.trust_page import protocol_words
 from prevalens.workflow.compare import DEFAULT_METHODS, compare_files
-from prevalens.workflow.report import write_page
 
 __all__ = ["command"]
 
@@ -36,63 +29,28 @@ __all__ = ["command"]
     default=";".join(DEFAULT_METHODS),
     help="Expressions with ; between them; prevalens methods lists the parts.",
 )
-@click.option("--text", metavar="COL", help="The column of texts.")
-@click.option("--features", multiple=True, metavar="COL,...", help="The columns of features.")
+@item_options
 @labelled_options
 @click.option("--id", metavar="COL", help="A column that is neither feature nor label.")
 @click.option("--folds", default=5, show_default=True)
-@click.option(
-    "--protocol",
-    default="ml-app,uniform,tilt",
-    show_default=True,
-    help="Kinds of shift: ml-app, uniform, tilt, labelset, covariate.",
+@protocol_option
+@sample_options(
+    300,
+    size="Items per sample; else 100, or a third of a small fold.",
+    samples="Samples per fold and kind.",
 )
-@click.option("--size", type=int, help="Items per sample; else 100, or a third of a small fold.")
-@click.option("--samples", default=300, show_default=True, help="Samples per fold and kind.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--html", type=click.Path(path_type=Path), help="Write a page to look at.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write .csv or .json.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-def command(
-    train: tuple[str, ...],
-    methods: str,
-    features: tuple[str, ...],
-    labels: tuple[str, ...],
-    delimiter: str | None,
-    encoding: str | None,
-    sheet: str | None,
-    html: Path | None,
-    output: Path | None,
-    as_json: bool,
-    **settings: Any,
-) -> None:
+@result_options("Write a page to look at.")
+def command(train: tuple[str, ...], methods: str, results: Results, **settings: Any) -> None:
     """Compare methods on the labelled items in TRAIN.
 
     Cross-validation: every method is trained on all folds but one, and estimates samples of that
     one whose label mix has moved. The first of the table is closest to the truth on this data.
     """
-    for path in filter(None, (html, output)):
-        check_writable(path)
     with shown_steps() as progress:
-        found = compare_files(
-            train,
-            methods,
-            features=listed(features),
-            labels=listed(labels),
-            reading=reading_of(delimiter, encoding, sheet),
-            protocols=settings.pop("protocol"),
-            n_samples=settings.pop("samples"),
-            progress=progress,
-            **settings,
-        )
-    if html is not None:
-        write_page(html, leaderboard_page(found))
-    if output is not None:
-        write_results(output, found.to_rows(), found.to_dict())
-    if as_json:
-        click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False))
-    else:
-        _print(found, html)
+        found = compare_files(train, methods, progress=progress, **settings)
+    results.hand_over(lambda: leaderboard_page(found), found.to_rows, found.to_dict())
+    if not results.as_json:
+        _print(found, results.html)
 
 
 def _print(found: Leaderboard, html: Path | None) -> None:

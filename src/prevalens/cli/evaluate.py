@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.options import labelled_options, protocol_option, sample_options
+from prevalens.cli.results import Results, result_options
 from prevalens.cli.speaking import said_warnings
-from prevalens.cli.steps import (
-    labelled_options,
-    listed,
-    reading_of,
-    shown_steps,
-    write_results,
-)
-from prevalens.model.writing import check_writable
+from prevalens.cli.steps import shown_steps
 from prevalens.reporting.trust_data import Error, TrustReport
 from prevalens.reporting.trust_page import protocol_words, trust_page
 from prevalens.reporting.trust_verdict import Verdict, verdict
 from prevalens.workflow.evaluate import evaluate_files
-from prevalens.workflow.report import write_page
 
 __all__ = ["command"]
 
@@ -39,33 +32,15 @@ _MOST_LABELS = 20
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("labelled", nargs=-1, required=True)
 @labelled_options
-@click.option(
-    "--protocol",
-    default="ml-app,uniform,tilt",
-    show_default=True,
-    help="Kinds of shift: ml-app, uniform, tilt, labelset, covariate.",
-)
+@protocol_option
 @click.option("--interval", default=0.9, show_default=True, help="Level of the intervals.")
-@click.option("--size", type=int, help="Items per sample; else 100, or a third of few items.")
-@click.option("--samples", default=1000, show_default=True, help="Samples of each kind.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--html", type=click.Path(path_type=Path), help="Write a report to look at.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write .csv or .json.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-def command(
-    model: Path,
-    labelled: tuple[str, ...],
-    labels: tuple[str, ...],
-    tags: str | None,
-    sep: str,
-    delimiter: str | None,
-    encoding: str | None,
-    sheet: str | None,
-    html: Path | None,
-    output: Path | None,
-    as_json: bool,
-    **settings: Any,
-) -> None:
+@sample_options(
+    1000,
+    size="Items per sample; else 100, or a third of few items.",
+    samples="Samples of each kind.",
+)
+@result_options("Write a report to look at.")
+def command(model: Path, labelled: tuple[str, ...], results: Results, **settings: Any) -> None:
     """Ask whether MODEL should be trusted on data like that in LABELLED.
 
     LABELLED holds items the model has not seen, with their labels: columns of 0 and 1 called like
@@ -73,33 +48,13 @@ def command(
     so that the label mix moves; their estimates are compared with the truth, with counting the
     classifier's answers, and with keeping the training prevalence.
     """
-    for path in filter(None, (html, output)):
-        check_writable(path)
     with said_warnings(), shown_steps() as progress:
-        found = evaluate_files(
-            model,
-            labelled,
-            labels=listed(labels),
-            tags=tags,
-            sep=sep,
-            reading=reading_of(delimiter, encoding, sheet),
-            protocols=settings["protocol"],
-            interval=settings["interval"],
-            size=settings["size"],
-            n_samples=settings["samples"],
-            seed=settings["seed"],
-            progress=progress,
-        )
+        found = evaluate_files(model, labelled, progress=progress, **settings)
     answer = verdict(found)
     everything = {**_answer(answer), **found.to_dict()}
-    if html is not None:
-        write_page(html, trust_page(found))
-    if output is not None:
-        write_results(output, _rows(found), everything)
-    if as_json:
-        click.echo(json.dumps(everything, indent=1, ensure_ascii=False))
-    else:
-        _print(found, answer, html)
+    results.hand_over(lambda: trust_page(found), lambda: _rows(found), everything)
+    if not results.as_json:
+        _print(found, answer, results.html)
 
 
 def _answer(answer: Verdict) -> dict[str, Any]:

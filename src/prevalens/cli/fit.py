@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from prevalens.cli.options import item_options, json_option, labelled_options
 from prevalens.cli.speaking import Duration, said_warnings, ticking_steps
-from prevalens.cli.steps import labelled_options, listed, reading_of
 from prevalens.model import Model
 from prevalens.model.writing import check_writable
 from prevalens.workflow import fit_files
@@ -28,10 +28,9 @@ __all__ = ["command"]
     show_default=True,
     help="Where the model goes.",
 )
-@click.option("--text", metavar="COL", help="The column of texts.")
-@click.option("--features", multiple=True, metavar="COL,...", help="The columns of features.")
+@item_options
 @labelled_options
-@click.option("--id", "identifier", metavar="COL", help="A column that is neither.")
+@click.option("--id", metavar="COL", help="A column that is neither.")
 @click.option(
     "--method",
     default="auto",
@@ -40,19 +39,8 @@ __all__ = ["command"]
 )
 @click.option("--time-budget", type=Duration(), help="For the choice of a method, such as 10m.")
 @click.option("--min-positives", type=int, help="Leave out labels with fewer positive items.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-def command(
-    train: tuple[str, ...],
-    output: Path,
-    features: tuple[str, ...],
-    labels: tuple[str, ...],
-    delimiter: str | None,
-    encoding: str | None,
-    sheet: str | None,
-    identifier: str | None,
-    as_json: bool,
-    **settings: Any,
-) -> None:
+@json_option
+def command(train: tuple[str, ...], output: Path, as_json: bool, **settings: Any) -> None:
     """Learn from the labelled items in TRAIN and write a model.
 
     TRAIN is one or several files (CSV, TSV, JSON lines, JSON, Parquet or Excel, also .gz), a
@@ -62,15 +50,7 @@ def command(
     check_writable(output)
     start = time.perf_counter()
     with said_warnings(), ticking_steps() as progress:
-        model = fit_files(
-            train,
-            features=listed(features),
-            labels=listed(labels),
-            id=identifier,
-            reading=reading_of(delimiter, encoding, sheet),
-            progress=progress,
-            **settings,
-        )
+        model = fit_files(train, progress=progress, **settings)
     model.save(output)
     for text in model.summary.warnings:
         click.echo(f"prevalens: note: {text}", err=True)

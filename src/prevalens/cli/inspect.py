@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from prevalens.cli.fit import described
+from prevalens.cli.options import json_option
 from prevalens.model import Model
 
 __all__ = ["command"]
@@ -23,7 +24,7 @@ _MOST_LABELS = 40
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--all", "everything", is_flag=True, help="Show all labels.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@json_option
 def command(model: Path, everything: bool, as_json: bool) -> None:
     """Show what MODEL was trained on, and how; the fitted objects stay in the file."""
     loaded = Model.load(model)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from prevalens.catalogue import ENTRIES, Entry
+from prevalens.cli.options import json_option
 from prevalens.errors import InputError
 
 __all__ = ["command"]
@@ -28,7 +29,7 @@ USAGE = "A method is classifier+aggregator, such as lr+pcc or stack(lr)+rq(pcc,s
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@json_option
 def command(name: str | None, as_json: bool) -> None:
     """List the parts of methods; with a NAME, explain one."""
     if name is not None and name not in ENTRIES:

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.options import json_option, reading_options
 from prevalens.cli.speaking import said_warnings, ticking_steps
-from prevalens.cli.steps import reading_of
 from prevalens.model import Model
 from prevalens.model.writing import check_writable
 from prevalens.workflow import BatchResult, quantify_files
@@ -52,24 +52,16 @@ _MOST_NOTES = 8
     "-o", "--output", type=click.Path(path_type=Path), help="Write .csv, .tsv, .parquet or .json."
 )
 @click.option("--html", type=click.Path(path_type=Path), help="Write a report to look at.")
-@click.option("--delimiter", help="What divides the columns, where it is not seen.")
-@click.option("--encoding", help="Of the files, where it is not UTF-8.")
-@click.option("--sheet", help="Of an Excel workbook; the first if left out.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@reading_options
+@json_option
 def command(
     model: Path,
     batch: tuple[str, ...],
-    by: str | None,
-    by_time: str | None,
-    freq: str | None,
-    date_form: str | None,
     interval: float,
     output: Path | None,
     html: Path | None,
-    delimiter: str | None,
-    encoding: str | None,
-    sheet: str | None,
     as_json: bool,
+    **settings: Any,
 ) -> None:
     """Estimate how frequent each label of MODEL is in every BATCH.
 
@@ -84,15 +76,7 @@ def command(
     loaded = Model.load(model)
     with said_warnings(), ticking_steps() as progress:
         result = quantify_files(
-            loaded,
-            batch,
-            by=by,
-            by_time=by_time,
-            freq=freq,
-            date_form=date_form,
-            interval=interval or None,
-            reading=reading_of(delimiter, encoding, sheet),
-            progress=progress,
+            loaded, batch, interval=interval or None, progress=progress, **settings
         )
     if output is not None:
         result.write(output)
