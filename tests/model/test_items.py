@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import StandardScaler
 
 from prevalens.errors import InputError
 from prevalens.inputs import as_table
-from prevalens.model.items import chunk_items, chunks_of, is_table, preparation_for
-from prevalens.preparation import ArrayPreparation, ColumnPreparation, TextPreparation
+from prevalens.model.items import chunk_items, chunks_of, is_table, preparation_for, preparation_or
+from prevalens.preparation import (
+    ArrayPreparation,
+    ColumnPreparation,
+    GivenPreparation,
+    TextPreparation,
+)
 
 TABLE = {"a": [1, 2], "b": ["x", "y"]}
 
@@ -44,3 +50,10 @@ def test_chunks() -> None:
     assert [list(one) for one in chunks_of(TABLE, text, ["b"])] == [["x", "y"]]
     with pytest.raises(InputError, match="The model reads one column; got 2"):
         chunk_items(as_table(TABLE).read(), text, None)
+
+
+def test_a_preparation_that_is_given_is_taken() -> None:
+    own = TextPreparation()
+    assert preparation_or(own, np.eye(2), None, False) is own
+    assert isinstance(preparation_or(StandardScaler(), ["text"], None, False), GivenPreparation)
+    assert isinstance(preparation_or(None, ["text"], None, False), TextPreparation)

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from prevalens.cli.options import item_options, labelled_options, protocol_option, sample_options
 from prevalens.cli.results import Results, result_options
 from prevalens.cli.steps import shown_steps
+from prevalens.cli.tables import plain_table
 from prevalens.reporting.trust_leaderboard import Leaderboard
 from prevalens.reporting.trust_leaderboard_page import leaderboard_page, leaderboard_sentence
 from prevalens.reporting.trust_page import protocol_words
@@ -55,13 +54,7 @@ def command(train: tuple[str, ...], methods: str, results: Results, **settings: 
 
 def _print(found: Leaderboard, html: Path | None) -> None:
     console = Console(highlight=False)
-    table = Table(
-        title="Mean absolute error, in points",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1),
-    )
-    table.add_column("")
+    table = plain_table([""], title="Mean absolute error, in points")
     table.add_column("method", overflow="fold")
     heads = ("error", "spread", *(protocol_words(name, short=True) for name in found.protocols))
     for name in (*heads, "s"):

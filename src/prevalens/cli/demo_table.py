@@ -6,12 +6,12 @@ import sys
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
 from prevalens.catalogue import parse
+from prevalens.cli.tables import plain_table
 from prevalens.datasets import synthetic
 from prevalens.evaluation import Evaluation, evaluate_samples
 from prevalens.metrics import SHIFT_NAMES
@@ -68,7 +68,7 @@ def _protocols(*, quick: bool) -> dict[str, Any]:
 
 def _table(title: str, found: dict[str, Evaluation]) -> Table:
     """Rows are methods, columns the shift regimes; the best of a column is bold."""
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    table = plain_table(title=title)
     table.add_column("\nmethod", no_wrap=True)
     regimes = (*SHIFT_NAMES, "all")
     columns = []

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from prevalens.cli.options import labelled_options, protocol_option, sample_opti
 from prevalens.cli.results import Results, result_options
 from prevalens.cli.speaking import said_warnings
 from prevalens.cli.steps import shown_steps
+from prevalens.cli.tables import plain_table
 from prevalens.reporting.trust_data import Error, TrustReport
 from prevalens.reporting.trust_page import protocol_words, trust_page
 from prevalens.reporting.trust_verdict import Verdict, verdict
@@ -98,10 +98,7 @@ def _print(found: TrustReport, answer: Verdict, html: Path | None) -> None:
 
 
 def _errors(title: str, rows: dict[str, dict[str, Error]], found: TrustReport) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("samples")
-    for name in (*found.compared, "samples"):
-        table.add_column(name, justify="right")
+    table = plain_table(["samples"], [*found.compared, "samples"], title=title)
     for row, errors in rows.items():
         means = [errors[name].mean for name in found.compared]
         cells = [
@@ -116,10 +113,8 @@ def _labels(found: TrustReport) -> Table:
     title = "By label, largest error first"
     if len(worst) > _MOST_LABELS:
         title += f" ({_MOST_LABELS} of {len(worst)})"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("label")
-    for name in ("positives", "error", "when it moves", "training then", "intervals hold"):
-        table.add_column(name, justify="right")
+    heads = ("positives", "error", "when it moves", "training then", "intervals hold")
+    table = plain_table(["label"], heads, title=title)
     for one in worst[:_MOST_LABELS]:
         moved, training = one.moved[found.compared[0]], one.moved[found.compared[-1]]
         figures = [f"{100 * value:.2f}" for value in (one.error, moved, training)]

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from prevalens.cli.options import item_options, json_option, labelled_options
-from prevalens.cli.speaking import Duration, said_warnings, ticking_steps
+from prevalens.cli.speaking import Duration, said_warnings, say_note, ticking_steps
 from prevalens.model import Model
 from prevalens.model.writing import check_writable
 from prevalens.workflow import fit_files
@@ -53,7 +53,7 @@ def command(train: tuple[str, ...], output: Path, as_json: bool, **settings: Any
         model = fit_files(train, progress=progress, **settings)
     model.save(output)
     for text in model.summary.warnings:
-        click.echo(f"prevalens: note: {text}", err=True)
+        say_note(text)
     if as_json:
         click.echo(json.dumps({"model": str(output), **described(model)}, indent=1))
     else:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from prevalens.cli.fit import described
 from prevalens.cli.options import json_option
+from prevalens.cli.tables import plain_table
 from prevalens.model import Model
 
 __all__ = ["command"]
@@ -73,10 +73,7 @@ def _title(count: int, most: int) -> str:
 
 def _labels(model: Model, most: int) -> Table:
     order = sorted(range(len(model.labels)), key=lambda j: -model.summary.positives[j])
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("label")
-    table.add_column("positive items", justify="right")
-    table.add_column("prevalence", justify="right")
+    table = plain_table(["label"], ["positive items", "prevalence"])
     for j in order[:most]:
         share = f"{100 * model.prevalence[j]:.2f} %"
         table.add_row(Text(model.labels[j]), f"{model.summary.positives[j]:,}", share)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from prevalens.cli.options import json_option, reading_options
-from prevalens.cli.speaking import said_warnings, ticking_steps
+from prevalens.cli.speaking import said_warnings, say_note, ticking_steps
+from prevalens.cli.tables import plain_table
 from prevalens.model import Model
 from prevalens.model.writing import check_writable
 from prevalens.workflow import BatchResult, quantify_files
@@ -88,10 +88,10 @@ def command(
 
 def _warn(sentences: Sequence[str]) -> None:
     for text in sentences[:_MOST_NOTES]:
-        click.echo(f"prevalens: note: {text}", err=True)
+        say_note(text)
     if len(sentences) > _MOST_NOTES:
         more = len(sentences) - _MOST_NOTES
-        click.echo(f"prevalens: note: {more} more notes; --json and --html have all.", err=True)
+        say_note(f"{more} more notes; --json and --html have all.")
 
 
 def _show(result: BatchResult, *, as_json: bool, written: list[Path]) -> None:
@@ -122,16 +122,8 @@ def _moved_most(rows: Sequence[dict[str, Any]]) -> tuple[Sequence[dict[str, Any]
 
 
 def _table(rows: Sequence[dict[str, Any]], level: float | None) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("batch")
-    table.add_column("label")
-    for name in (
-        "items",
-        "prevalence",
-        "" if level is None else f"{level:.0%} interval",
-        "training",
-    ):
-        table.add_column(name, justify="right")
+    interval = "" if level is None else f"{level:.0%} interval"
+    table = plain_table(["batch", "label"], ["items", "prevalence", interval, "training"])
     before = None
     for row in rows:
         low, high = row["lower"], row["upper"]

@@ -15,9 +15,14 @@ from prevalens.cli.steps import shown_steps
 from prevalens.errors import InputError
 from prevalens.workflow.progress import Step
 
-__all__ = ["Duration", "said_warnings", "ticking_steps"]
+__all__ = ["Duration", "said_warnings", "say_note", "ticking_steps"]
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def say_note(text: str) -> None:
+    """One line on standard error."""
+    click.echo(f"prevalens: note: {text}", err=True)
 
 
 @contextmanager
@@ -29,7 +34,7 @@ def said_warnings() -> Iterator[None]:
         text = " ".join(str(message).split())
         if text not in said:
             said.add(text)
-            click.echo(f"prevalens: note: {text}", err=True)
+            say_note(text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -19,7 +19,14 @@ from prevalens.preparation import (
 )
 from prevalens.validation import InputError, count_items, is_texts
 
-__all__ = ["chunk_items", "chunks_of", "is_table", "preparation_for", "training_items"]
+__all__ = [
+    "chunk_items",
+    "chunks_of",
+    "is_table",
+    "preparation_for",
+    "preparation_or",
+    "training_items",
+]
 
 
 def is_table(items: Any) -> bool:
@@ -37,6 +44,15 @@ def preparation_for(items: Any, columns: Sequence[str] | None, text: bool) -> Pr
     if is_table(items):
         return TextPreparation() if text else ColumnPreparation(columns)
     return TextPreparation() if _looks_like_texts(items) else ArrayPreparation()
+
+
+def preparation_or(
+    given: Any, items: Any, columns: Sequence[str] | None, text: bool
+) -> Preparation:
+    """The preparation or transformer that was given, or the one that suits the items."""
+    if given is None:
+        return preparation_for(items, columns, text)
+    return given if isinstance(given, Preparation) else GivenPreparation(given)
 
 
 def _looks_like_texts(items: Any) -> bool:

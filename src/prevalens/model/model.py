@@ -18,11 +18,11 @@ from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.model.files import from_bytes, read_model, to_bytes, write_model
 from prevalens.model.intervals import interval_fields
-from prevalens.model.items import chunks_of, preparation_for, training_items
+from prevalens.model.items import chunks_of, preparation_or, training_items
 from prevalens.model.provenance import provenance
 from prevalens.model.scoring import joined
 from prevalens.model.summary import TrainingSummary
-from prevalens.preparation import GivenPreparation, Preparation, guard_of
+from prevalens.preparation import Preparation, guard_of
 from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -167,7 +167,7 @@ class Model:
         tell = progress or (lambda _: None)
         start = time.perf_counter()
         names = (text,) if text is not None else None if columns is None else tuple(columns)
-        chosen = _preparation(preparation, items, names, text is not None)
+        chosen = preparation_or(preparation, items, names, text is not None)
         Y, label_names = label_matrix(Y, labels)
         # What cannot be understood is refused before the work begins.
         quantifier_of(method)
@@ -331,12 +331,6 @@ def _reads_scores(quantifier: Quantifier) -> bool:
 
 def _automatic(time_budget: float | None) -> Quantifier:
     return Quantifier() if time_budget is None else Quantifier(time_budget=time_budget)
-
-
-def _preparation(given: Any, items: Any, names: Sequence[str] | None, is_text: bool) -> Preparation:
-    if given is None:
-        return preparation_for(items, names, is_text)
-    return given if isinstance(given, Preparation) else GivenPreparation(given)
 
 
 def _summary(

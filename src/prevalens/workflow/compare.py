@@ -17,9 +17,8 @@ from prevalens.errors import InputError, PrevalensError, PrevalensWarning
 from prevalens.expression import expression_of, to_text
 from prevalens.inputs import Reading
 from prevalens.metrics import ae
-from prevalens.model.items import preparation_for, training_items
+from prevalens.model.items import preparation_for, preparation_or, training_items
 from prevalens.model.model import quantifier_of
-from prevalens.preparation import GivenPreparation, Preparation
 from prevalens.protocols import Protocol
 from prevalens.quantifier import Quantifier
 from prevalens.reporting.trust_leaderboard import Leaderboard
@@ -93,7 +92,6 @@ def compare_files(
     if not kept.size:
         raise InputError(f"No label has {min_positives} positive items in {found.items.source}.")
     preparation = preparation_for(found.items, found.columns, found.text is not None)
-    files = ", ".join(one["name"] for one in found.source["files"])
     return compare_methods(
         training_items(found.items, preparation, found.columns),
         found.Y[:, kept],
@@ -101,7 +99,7 @@ def compare_files(
         preparation=preparation,
         progress=progress,
         cancelled=cancelled,
-        source={"labelled items": files},
+        source={"labelled items": found.file_names},
         **settings,
     )
 
@@ -208,11 +206,9 @@ def _plain(name: str) -> Any:
 
 
 def _prepared(items: Any, given: Any) -> Any:
-    if given is None:
-        given = preparation_for(items, None, False)
-        items = training_items(items, given, None)
-    chosen = given if isinstance(given, Preparation) else GivenPreparation(given)
-    return chosen.fit_transform(items)
+    chosen = preparation_or(given, items, None, False)
+    # Items that come with a preparation are in the form it takes.
+    return chosen.fit_transform(training_items(items, chosen, None) if given is None else items)
 
 
 class _Fold:

@@ -82,12 +82,11 @@ def evaluate_files(
     report = evaluate_model(
         loaded, found.items.columns, Y, progress=progress, cancelled=cancelled, **settings
     )
-    files = {"labelled items": ", ".join(one["name"] for one in found.source["files"])}
     return replace(
         report,
         seen=_seen(loaded, found),
         notices=notices,
-        provenance={**files, **report.provenance},
+        provenance={"labelled items": found.file_names, **report.provenance},
     )
 
 

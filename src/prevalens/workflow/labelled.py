@@ -44,6 +44,11 @@ class Labelled:
     text: str | None
     source: dict[str, Any]
 
+    @property
+    def file_names(self) -> str:
+        """The names of the files, for people."""
+        return ", ".join(one["name"] for one in self.source["files"])
+
 
 def read_labelled(
     paths: str | Path | Iterable[str | Path],
