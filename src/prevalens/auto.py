@@ -227,7 +227,7 @@ class _Search:
             members.append(_Member(name, one, scores, trained=one is first))
         self.tell("comparing logistic regressions")
         began = time.perf_counter()
-        promises = [self._promise(Scores(scores)) for scores in found]
+        promises = [self._promise(one) for one in members]
         spent = time.perf_counter() - began
         members = [members[number] for number in np.argsort(promises, kind="stable")]
         if spent * WIDER <= PANEL_SHARE * self.budget:
@@ -235,8 +235,10 @@ class _Search:
         self.notes.append("Logistic regressions of several strengths were not joined in a panel.")
         return members[:1]
 
-    def _promise(self, scores: Scores) -> float:
-        """What may be expected of these scores: the better of counting and a plain mixture."""
+    def _promise(self, member: _Member) -> float:
+        """What may be expected of its scores: the better of counting and a plain mixture."""
+        self.tell(f"comparing logistic regressions, {member.name}")
+        scores = Scores(member.scores)
         plain = ScenarioMixture(0.1, random_state=self.seed)
         counted = PCC(point="median")
         return min(self._loss(one, scores)[0] for one in (plain, counted))
@@ -285,6 +287,7 @@ class _Search:
         self.tell("choosing")
         tried: list[_Tried] = []
         for group in _groups(linear, forest):
+            self.tell(f"choosing, {_name(group)}")
             scores = _scores([one.scores for one in group])
             for aggregator in (PCC(point="median"), ScenarioMixture(random_state=self.seed)):
                 loss, by_family = self._loss(aggregator, scores)
