@@ -109,10 +109,10 @@ class ScenarioMixture(Aggregator):
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> Y = (rng.random((600, 2)) < 0.4).astype(int)
+    >>> Y = (rng.random((1200, 2)) < 0.4).astype(int)
     >>> scores = Scores(0.25 + 0.5 * Y, kind="posteriors")  # right, but too timid
     >>> mixture = ScenarioMixture(random_state=0).fit(scores, Y)
-    >>> ones = Samples.from_indices([np.flatnonzero(Y[:, 0])], n_items=600)
+    >>> ones = Samples.from_indices([np.flatnonzero(Y[:, 0])], n_items=1200)
     >>> mixture.aggregate(scores, ones).round(1)
     array([[1. , 0.4]])
     """
