@@ -49,15 +49,24 @@ class _Seen(NamedTuple):
         Distances from each label's line.
     turned : shape (n_samples, n_labels)
         z along the directions in which tilts of the labels move it.
+    regressed : shape (n_samples, n_labels)
+        What the regression of the labels on z adds to their prevalences.
     """
 
     z: _Floats
     length: _Floats
     line: Line
     turned: _Floats
+    regressed: _Floats
 
     def take(self, rows: npt.NDArray[np.intp]) -> _Seen:
-        return _Seen(self.z[rows], self.length[rows], self.line.take(rows), self.turned[rows])
+        return _Seen(
+            self.z[rows],
+            self.length[rows],
+            self.line.take(rows),
+            self.turned[rows],
+            self.regressed[rows],
+        )
 
 
 @dataclass(frozen=True)
@@ -184,7 +193,8 @@ class View:
         z = (means - self.moments.mean) @ (self.moments.axes * self._factors)
         length = np.einsum("ij,ij->i", z, z)
         line = Line.of(z, length, self._low, self._step)
-        return _Seen(z, length, line, z @ self._cross @ self._tilts[1])
+        regressed = z @ self._cross
+        return _Seen(z, length, line, regressed @ self._tilts[1], regressed)
 
     def _rough(self, seen: _Seen, size: float, temper: float) -> _Floats:
         """Log-evidence of a temper to within a few units."""
@@ -208,13 +218,12 @@ class View:
         weights = np.exp(logs - evidence[:, np.newaxis])
         n_labels = len(self.moments.prevalence)
         single, broad = weights[:, :n_labels], weights[:, n_labels:]
-        guesses = [self._tilted(seen.turned, scale, count) for scale in self._all_scales]
-        mean = self._steered(seen.z, single, one)
-        for column, guess in enumerate(guesses):
-            mean += broad[:, column, np.newaxis] * guess
+        mean = self._steered(seen, single, one) + self._tilted(seen, broad, count)
         spread = np.empty((len(rows), 0))
         if variance:
-            spread = self._variance(seen.z, (single, broad), one, guesses, mean, size)
+            # The same for each scale alone, as their squares are wanted.
+            guesses = [self._tilted(seen, share, count) for share in np.eye(broad.shape[1])]
+            spread = self._variance(seen, (single, broad), one, guesses, mean, size)
             for column, scale in enumerate(self._all_scales[1:], start=1):
                 spread += broad[:, column, np.newaxis] * self._tilt_variance(scale, count)
         return Part(rows, evidence, mean, spread, weights)
@@ -285,20 +294,32 @@ class View:
         log = len(self._factors) * np.log(count) - np.log1p(gain).sum() - quadratic
         return 0.5 * log + np.log(max(weight, _TINY))
 
-    def _tilted(self, turned: _Floats, scale: float, count: float) -> _Floats:
-        """Expected prevalences if the log-weights of labels moved by Gaussians of this scale."""
-        squares, vectors = self._tilts
-        kept = turned / (1 + scale**2 * count * squares)
-        onto = vectors.T
-        if scale > 0:
-            onto = onto + (scale**2 * count) * (vectors.T @ self.moments.covariance)
-        return self.moments.prevalence + kept @ onto
+    def _tilted(self, seen: _Seen, shares: _Floats, count: float) -> _Floats:
+        """Expected prevalences if log-weights moved by Gaussians of each scale, times the shares.
 
-    def _steered(self, z: _Floats, single: _Floats, one: OneLabel) -> _Floats:
+        The shares are of shape (n_samples, 1 + n_scales), or (1 + n_scales,) for all samples.
+        """
+        squares, vectors = self._tilts
+        near, far = np.zeros_like(seen.turned), np.zeros_like(seen.turned)
+        for column, scale in enumerate(self._all_scales):
+            strength = scale**2 * count
+            kept = shares[..., column, np.newaxis] * seen.turned / (1 + strength * squares)
+            near += kept
+            far += strength * kept
+        total = shares.sum(axis=-1)[..., np.newaxis]
+        return total * self.moments.prevalence + near @ vectors.T + far @ self._tilted_labels
+
+    @cached_property
+    def _tilted_labels(self) -> _Floats:
+        """How the labels' prevalences move with the directions of the tilts."""
+        found: _Floats = self._tilts[1].T @ self.moments.covariance
+        return found
+
+    def _steered(self, seen: _Seen, single: _Floats, one: OneLabel) -> _Floats:
         """Expected prevalences under the one-label scenarios, times their weights."""
         low, step = self._others
         moved = single * one.g
-        regressed = z @ self._cross
+        regressed = seen.regressed
         mean = single @ low + moved @ step + single.sum(axis=1, keepdims=True) * regressed
         # The label that moved has the prevalence it moved to, whatever the regression says.
         own = single * (np.diag(low) + regressed) + moved * np.diag(step)
@@ -314,7 +335,7 @@ class View:
 
     def _variance(
         self,
-        z: _Floats,
+        seen: _Seen,
         weights: tuple[_Floats, _Floats],
         one: OneLabel,
         guesses: list[_Floats],
@@ -324,7 +345,7 @@ class View:
         """Between scenarios, within them, and of a sample's own labels around their expectation."""
         single, broad = weights
         low, step = self._others
-        regressed = z @ self._cross
+        regressed = seen.regressed
         moved, moved2 = single * one.g, single * one.g2
         total = single.sum(axis=1, keepdims=True)
         second = single @ low**2 + 2 * moved @ (low * step) + moved2 @ step**2
@@ -363,7 +384,7 @@ class View:
     def _tilt_variance(self, scale: float, count: float) -> _Floats:
         """What a sample's mean score leaves open of the prevalences in a many-label scenario."""
         squares, vectors = self._tilts
-        onto = vectors.T + (scale**2 * count) * (vectors.T @ self.moments.covariance)
+        onto = vectors.T + (scale**2 * count) * self._tilted_labels
         explained = (squares / (1 + scale**2 * count * squares)) @ np.square(onto) / count
         prior = scale**2 * np.square(self.moments.covariance).sum(axis=0)
         return np.maximum(prior + np.diag(self.moments.covariance) / count - explained, 0)
