@@ -70,7 +70,6 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         Prepares calibrated intervals while fitting (see `prevalens.uncertainty`), for aggregators
         that have none of their own. Without it, ``quantify(X, interval=0.9)`` knows only the
         noise of the batch's items, which is too little under shift.
-
     time_budget : float
         Seconds that the automatic choice may plan with.
 
@@ -362,15 +361,11 @@ def _values(groups: Any) -> Any:
 
 def check_items(X: Any) -> Any:
     """Numbers are checked here; texts and frames are left to the classifier's own preparation."""
-    if isinstance(
-        nw.from_native(X, pass_through=True, allow_series=True), (nw.DataFrame, nw.Series)
-    ):
+    native = nw.from_native(X, pass_through=True, allow_series=True)
+    mixed = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2
+    if mixed or isinstance(native, (nw.DataFrame, nw.Series)):
         return X
-    if is_texts(X):
-        return np.asarray(X, dtype=object)
-    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
-        return X
-    return check_matrix(X)
+    return np.asarray(X, dtype=object) if is_texts(X) else check_matrix(X)
 
 
 def _adopt(aggregator: Aggregator, classifier: Any) -> Aggregator:

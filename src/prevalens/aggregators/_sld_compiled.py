@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.aggregators._sld_rule import EM_ROUNDS, HIGHEST, LOWEST, Rule
+from prevalens.solvers.just_in_time import just_in_time
 
 try:
     import numba
@@ -35,17 +36,7 @@ def available() -> bool:
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    if numba is None:
-        return function
-    # Sums may be taken in any order (SIMD); infinities keep their meaning. Without the GIL the
-    # threads are ours and need no threading layer, which is not safe everywhere.
-    flags = {"fastmath": {"reassoc", "contract"}, "error_model": "numpy", "nogil": True}
-    try:
-        compiled: Callable[..., Any] = numba.njit(cache=True, **flags)(function)
-    except RuntimeError:
-        # Nowhere to write a cache: a read-only installation without a home.
-        compiled = numba.njit(**flags)(function)
-    return compiled
+    return just_in_time(numba, function)
 
 
 @_compiled

@@ -34,7 +34,8 @@ _STILL = (1.0, 3.0, 10.0, 30.0)
 _TOLERATED = 0.03
 #: Expected numbers of positives at which intervals are calibrated apart.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
-#: With fewer items the rehearsal is too small to choose a shrinkage; the middling one is taken.
+#: With fewer items the rehearsal is too small to choose by: the shrinkage is the middling one, and
+#: the prior weight of none the first.
 _FEW = 1000
 _MIDDLING = 0.1
 #: Intervals are calibrated apart for this many classes of samples, by how far they seem to have
@@ -64,7 +65,7 @@ class ScenarioMixture(Aggregator):
     ----------
     shrinkage : float, optional
         Share of the mean variance that is added to the variance of every score direction. Default:
-        chosen by rehearsal.
+        chosen by rehearsal; 0.1 with fewer than 1,000 items.
     temper : float, optional
         Factor on the number of items that a sample counts for in the evidence, 1 for full trust in
         the Gaussian model. Default: several are weighed, for each sample by how well it is
@@ -97,7 +98,7 @@ class ScenarioMixture(Aggregator):
     -----
     Rehearsal: the labelled items are cut into parts; samples are drawn from each part under
     four families of shift (ML-APP, none, exponential tilt, random weights on label sets) and
-    estimated with what was learnt from the other two. The test data play no role.
+    estimated with what was learnt from the other parts. The test data play no role.
 
     Fitting costs O(n d (d + L) + d^3) for d scores and L labels, five to ten times with
     rehearsal; aggregating O(d + L) products of (n_samples, L) matrices.
@@ -151,10 +152,11 @@ class ScenarioMixture(Aggregator):
         if self.prior is None and len(Y) >= _FEW:
             setting = self._stilled(stage, setting, self._counted(scores, acts))
         self.shrinkage_, self.prior_ = setting
-        self.losses_ = self._losses(stage, setting)
-        self.loss_ = total_loss(self.losses_) if acts else float("nan")
         self.moments_ = Moments.of(values, Y)
-        self._calibrate(stage, setting)
+        found = {act: self._rehearsed(stage, act, setting) for act in acts}
+        self.losses_ = losses(acts, lambda act: self._at_size(found[act].mean, act.size))
+        self.loss_ = total_loss(self.losses_) if acts else float("nan")
+        self._calibrate(found)
 
     def _check_parameters(self) -> None:
         check_choice(self.point, "point", ("median", "mean"))
@@ -209,8 +211,7 @@ class ScenarioMixture(Aggregator):
             return float("inf")
 
         def count(act: Act) -> _Floats:
-            mean = act.samples.mean(scores.values[act.held])
-            return self._point(mean, np.full(len(mean), act.size))
+            return self._at_size(act.samples.mean(scores.values[act.held]), act.size)
 
         return losses(still, count)["natural"]
 
@@ -222,26 +223,28 @@ class ScenarioMixture(Aggregator):
 
     def _estimate(self, stage: _Stage, act: Act, setting: _Setting) -> _Floats:
         view = stage.view(act, setting, self._view)
-        mean = view.posterior(stage.means(act), act.size).mean
-        return self._point(mean, np.full(len(mean), act.size))
+        return self._at_size(view.posterior(stage.means(act), act.size).mean, act.size)
+
+    def _at_size(self, mean: _Floats, size: int) -> _Floats:
+        return self._point(mean, np.full(len(mean), size))
 
     def _point(self, mean: _Floats, sizes: npt.NDArray[np.int64]) -> _Floats:
         return medians(mean, sizes) if self.point == "median" else mean
 
-    def _calibrate(self, stage: _Stage, setting: _Setting) -> None:
+    def _calibrate(self, rehearsed: dict[Act, Posterior]) -> None:
         """Remember how far the truth lay from the posterior mean, in posterior deviations."""
         self.misfits_ = np.zeros(0)
         self.moves_ = np.zeros(0)
         self.deviations_ = np.tile(_gaussian(), (1, len(_STRATA) + 1, 1))
         self.largest_ = _gaussian(self.n_labels_)[np.newaxis]
-        if not stage.acts:
+        if not rehearsed:
             return
-        found = [(act, self._rehearsed(stage, act, setting)) for act in stage.acts]
+        found = rehearsed.items()
         self.misfits_ = np.sort(np.concatenate([p.misfit for _, p in found]))
         moved = np.concatenate([_moved(p, act.naive) for act, p in found])
         self.moves_ = np.quantile(moved, np.arange(1, _CLASSES) / _CLASSES)
         again = np.concatenate(
-            [np.full(len(act.true), _AGAIN.get(act.family, 1)) for act in stage.acts]
+            [np.full(len(act.true), _AGAIN.get(act.family, 1)) for act in rehearsed]
         )
         sort = np.repeat(np.searchsorted(self.moves_, moved), again)
         stratum = np.concatenate([_stratum(p.mean, act.size) for act, p in found])

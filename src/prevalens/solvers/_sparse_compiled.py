@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from prevalens.solvers.just_in_time import just_in_time
+
 try:
     import numba
 except ImportError:
@@ -25,17 +27,7 @@ def available() -> bool:
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    if numba is None:
-        return function
-    # Sums may be taken in any order (SIMD); infinities keep their meaning. Without the GIL the
-    # solver's own threads run side by side.
-    flags = {"fastmath": {"reassoc", "contract"}, "error_model": "numpy", "nogil": True}
-    try:
-        compiled: Callable[..., Any] = numba.njit(cache=True, **flags)(function)
-    except RuntimeError:
-        # Nowhere to write a cache: a read-only installation without a home.
-        compiled = numba.njit(**flags)(function)
-    return compiled
+    return just_in_time(numba, function)
 
 
 def add_product(matrix: Any, T: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
