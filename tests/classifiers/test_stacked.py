@@ -52,17 +52,46 @@ def test_it_is_stacked_generalisation_by_hand(normalize, passthrough, cv):
     np.testing.assert_array_equal(ours.predict(X_new), expected.predict(new))
 
 
+def wide(seed=0, n_more=40):
+    """Items with many features that are mostly zero."""
+    X, Y = data(seed=seed)
+    rng = np.random.default_rng(seed)
+    more = rng.normal(size=(len(X), n_more)) * (rng.random((len(X), n_more)) < 0.05)
+    return np.hstack([X, more]), Y
+
+
 def test_scaling_a_sparse_matrix_without_centring_is_exact():
     # The free intercept of logistic regression takes up any shift of the features.
-    X, Y = data()
-    X[X < 0.5] = 0
-    X_new = data(seed=1)[0]
+    X, Y = wide()
+    X_new = wide(seed=1)[0]
     dense = Stacked(LR, LR, normalize=True).fit(X, Y)
     sparse = Stacked(LR, LR, normalize=True).fit(sp.csr_matrix(X), Y)
     assert dense.scaler_.with_mean
     assert not sparse.scaler_.with_mean
     np.testing.assert_allclose(
         sparse.predict_proba(sp.csr_matrix(X_new)), dense.predict_proba(X_new), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("sparse_type", [sp.csr_matrix, sp.csr_array])
+def test_sparse_items_among_many_posteriors_are_taken_as_dense(sparse_type):
+    X, Y = data()
+    X_new = data(seed=1)[0]
+    seen = Stacked(LR, LR, normalize=True).fit(sparse_type(X), Y)
+    expected = Stacked(LR, LR, normalize=True).fit(X, Y)
+    assert seen.scaler_.with_mean
+    for items in (sparse_type(X_new), X_new):
+        np.testing.assert_allclose(
+            seen.predict_proba(items), expected.predict_proba(X_new), atol=1e-6
+        )
+
+
+def test_dense_items_may_follow_sparse_ones():
+    X, Y = wide()
+    X_new = wide(seed=1)[0]
+    seen = Stacked(LR, LR).fit(sp.csr_matrix(X), Y)
+    np.testing.assert_allclose(
+        seen.predict_proba(X_new), seen.predict_proba(sp.csr_matrix(X_new)), atol=1e-9
     )
 
 
