@@ -117,3 +117,38 @@ def test_wrong_parameters_are_refused():
         CLEMS(cost="loss").fit(X, Y)
     with pytest.raises(InputError, match="n_components must be at least 1"):
         CLEMS(n_components=0).fit(X, Y)
+
+
+class Counted(LinearRegression):
+    """A regressor that counts its trainings."""
+
+    fits = 0
+
+    def fit(self, X, places):
+        Counted.fits += 1
+        return super().fit(X, places)
+
+
+def test_settings_of_the_classifier_share_the_regressor():
+    X, Y = data()
+    X_new, _ = data(seed=1)
+    settings = [
+        {"regressor__fit_intercept": intercept, "classifier__k": k, "classifier__s": s}
+        for k in (1, 3)
+        for intercept in (True, False)
+        for s in (0.5, 1.0)
+    ]
+    Counted.fits = 0
+    together = list(CLEMS(MLkNN(), Counted()).fit_settings(settings, X, Y))
+    assert Counted.fits == 2
+    for setting, one in zip(settings, together, strict=True):
+        alone = CLEMS(MLkNN(), Counted()).set_params(**setting).fit(X, Y)
+        assert one.get_params()["classifier__k"] == setting["classifier__k"]
+        np.testing.assert_array_equal(one.predict_proba(X_new), alone.predict_proba(X_new))
+
+
+def test_settings_of_the_default_classifier_are_its_own():
+    X, Y = data()
+    (one,) = CLEMS(regressor=LinearRegression()).fit_settings([{"classifier__k": 3}], X, Y)
+    alone = CLEMS(MLkNN(3), LinearRegression()).fit(X, Y)
+    np.testing.assert_array_equal(one.predict_proba(X), alone.predict_proba(X))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from prevalens.classifiers.constant import train
 from prevalens.classifiers.embedding import cost_blocks, embed, starting_points
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.response import offers, response
+from prevalens.classifiers.settings import Settings, fit_settings
+from prevalens.classifiers.stacked import by_own_settings
 from prevalens.scores import Kind
 from prevalens.validation import check_int
 
@@ -104,7 +108,34 @@ class CLEMS(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def fit_settings(self, settings: Sequence[Settings], X: Any, Y: Any) -> Iterator[CLEMS]:
+        """Train with each of several settings.
+
+        Settings that differ only in the classifier (``classifier__...``) share the embedding and
+        the regressor, and are trained together where the classifier can.
+        """
+        fitted: dict[int, CLEMS] = {}
+        for own, members in by_own_settings(settings, "classifier__"):
+            model = clone(self).set_params(**own)
+            items, labels = model._check_training(X, Y)
+            inputs = model._learn_places(items, labels)
+            classifier = model._classifier()
+            readers = fit_settings(classifier, [change for _, change in members], inputs, labels)
+            for (number, change), reader in zip(members, readers, strict=True):
+                fitted[number] = one = copy(model)
+                one.classifier = clone(classifier).set_params(**change)
+                one.classifier_ = reader
+        for number in range(len(settings)):
+            yield fitted[number]
+
     def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+        self.classifier_ = train(self._classifier(), self._learn_places(X, Y), Y)
+
+    def _classifier(self) -> Any:
+        return MLkNN() if self.classifier is None else self.classifier
+
+    def _learn_places(self, X: Any, Y: npt.NDArray[np.int8]) -> Any:
+        """Learn where the items' labelsets lie; what the classifier is to learn from."""
         self.states_, state_of, counts = np.unique(
             Y, axis=0, return_inverse=True, return_counts=True
         )
@@ -113,8 +144,7 @@ class CLEMS(MultiLabelClassifier):
         places = self.truths_[state_of]
         # A space of one dimension as a flat array: forests warn of a column.
         self.regressor_ = self._regressor().fit(X, places if places.shape[1] > 1 else places[:, 0])
-        classifier = MLkNN() if self.classifier is None else self.classifier
-        self.classifier_ = train(classifier, self._inputs(X, self.answers_[state_of]), Y)
+        return self._inputs(X, self.answers_[state_of])
 
     def _embed(self, counts: npt.NDArray[np.intp]) -> None:
         n_components = self.states_.shape[1]

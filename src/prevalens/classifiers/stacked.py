@@ -26,7 +26,7 @@ from prevalens.classifiers.settings import Settings, fit_settings
 from prevalens.splits import IterativeStratification
 from prevalens.validation import InputError, Matrix, check_int
 
-__all__ = ["Stacked"]
+__all__ = ["Stacked", "by_own_settings"]
 
 _META = "meta__"
 #: Parameters that do not touch the first layer.
@@ -117,7 +117,7 @@ class Stacked(MultiLabelClassifier):
         """
         fitted: dict[int, Stacked] = {}
         first_layers: dict[str, LabelledScores] = {}
-        for own, members in _by_own_settings(settings):
+        for own, members in by_own_settings(settings, _META):
             model = clone(self).set_params(meta=self._second_layer()).set_params(**own)
             items, labels = model._check_training(X, Y)
             first = repr({name: own[name] for name in own if name not in _SECOND})
@@ -211,17 +211,17 @@ def _filled(X: Matrix, posteriors: npt.NDArray[Any]) -> float:
     return float((entries + posteriors.size) / (X.shape[0] * (X.shape[1] + posteriors.shape[1])))
 
 
-def _by_own_settings(
-    settings: Sequence[Settings],
+def by_own_settings(
+    settings: Sequence[Settings], prefix: str
 ) -> list[tuple[Settings, list[tuple[int, Settings]]]]:
-    """Settings of the second layer with their numbers, grouped by all other settings."""
+    """Settings of a part, whose names have a prefix, with their numbers; grouped by all others."""
     groups: dict[str, tuple[Settings, list[tuple[int, Settings]]]] = {}
     for number, setting in enumerate(settings):
-        own = {name: value for name, value in setting.items() if not name.startswith(_META)}
+        own = {name: value for name, value in setting.items() if not name.startswith(prefix)}
         change = {
-            name.removeprefix(_META): value
+            name.removeprefix(prefix): value
             for name, value in setting.items()
-            if name.startswith(_META)
+            if name.startswith(prefix)
         }
         _, members = groups.setdefault(repr(sorted(own.items())), (own, []))
         members.append((number, change))
