@@ -44,6 +44,15 @@ def test_grids_are_those_of_the_paper() -> None:
     assert sizes[f"Ridge-RQ [{DESCRIBED}]"] == 70
 
 
+def test_only_the_print_adjusts_by_rates_that_cannot_be_told_apart() -> None:
+    adjusted = [m for m in PLAN.methods if m.label.startswith(("acc ", "pacc "))]
+    assert len(adjusted) == 16
+    for method in adjusted:
+        inside = build(method, 0).get_params(deep=True)
+        guards = {value for name, value in inside.items() if name.endswith("__guard")}
+        assert guards == ({None} if method.variant == PRINTED else {4.0})
+
+
 def test_delicious_has_its_coarser_grid() -> None:
     cells = paper_plan(["cc_general"], ["emotions", "delicious"]).cells()
     grids = {cell.dataset: cell.protocol.parameters.get("grid") for cell in cells}
