@@ -43,8 +43,10 @@ CHECKED = ("emotions", "scene", "yeast", "birds", "genbase", "medical", "enron")
 _CHECKED_TABLE = "pcc_general"
 _PRINTED = "as printed"
 _DESCRIBED = "as described"
-#: A figure of the PCC table in a text.
-_FIGURE = re.compile(r"\{(?P<dataset>\w+) (?P<shift>\w+) (?P<method>\S+) (?P<source>[a-z ]+)\}")
+#: A figure in a text; of the PCC table, unless another base quantifier stands before it.
+_FIGURE = re.compile(
+    r"\{((?P<base>\w+)/)?(?P<dataset>\w+) (?P<shift>\w+) (?P<method>\S+) (?P<source>[a-z ]+)\}"
+)
 
 
 def reproduction_sections(digests: Mapping[str, TableDigest]) -> list[Section]:
@@ -154,11 +156,12 @@ def _checked_section(found: TableDigest) -> Section:
 
 def _observations(known: Mapping[str, TableDigest]) -> list[str]:
     """The paragraphs whose figures are known, filled in."""
-    if _CHECKED_TABLE not in known:
-        return [text for text in OBSERVATIONS if _FIGURE.search(text) is None]
-    tables = {"paper": printed(_CHECKED_TABLE), **known[_CHECKED_TABLE].tables["ae"]}
 
     def fill(found: re.Match[str]) -> str:
+        name = f"{found['base']}_general" if found["base"] else _CHECKED_TABLE
+        if name not in known:
+            return MISSING
+        tables = {"paper": printed(name), **known[name].tables["ae"]}
         table = tables.get(found["source"])
         cell = table and table.cell(found["dataset"], found["shift"], found["method"])
         return number(cell.value) if cell else MISSING
