@@ -187,7 +187,8 @@ class _Builder:
         args = [*first, *(self.value(value) for value in call.args)]
         kwargs = {name: self.value(value) for name, value in call.kwargs.items()}
         try:
-            return make(*args, **kwargs)
+            # Parts that hold any number of others are not built by their constructor.
+            return getattr(make, "of_members", make)(*args, **kwargs)
         except TypeError as error:
             reason = str(error).replace("__init__() ", "")
             sentence = f"{call.name} cannot take these arguments: {reason}."

@@ -119,16 +119,6 @@ def test_given_settings_are_kept(scored):
     assert (fitted.shrinkage_, fitted.tempers_) == (0.2, (0.7,))
 
 
-def test_stillness_is_raised_where_samples_without_shift_suffer(scored, monkeypatch):
-    data, train, _ = scored
-    assert ScenarioMixture().fit(train, data.train.Y).prior_[0] in (1.0, 3.0, 10.0, 30.0)
-    # With counting said to be perfect, no weight is enough and the last is taken.
-    monkeypatch.setattr(ScenarioMixture, "_counted", lambda *_: 0.0)
-    assert ScenarioMixture().fit(train, data.train.Y).prior_ == (30.0, 1.0, 0.2)
-    monkeypatch.setattr(ScenarioMixture, "_counted", lambda *_: float("inf"))
-    assert ScenarioMixture().fit(train, data.train.Y).prior_ == (1.0, 1.0, 0.2)
-
-
 def test_the_loss_of_rehearsal_is_told_by_family(fitted):
     assert set(fitted.losses_) == {"ml-app", "natural", "label-tilt", "labelsets"}
     assert 0 < fitted.loss_ < 1
@@ -151,8 +141,8 @@ def test_few_items_are_answered_without_rehearsal():
         ({"shrinkage": 0}, "shrinkage must be above 0"),
         ({"temper": -1}, "temper must be above 0"),
         ({"point": "mode"}, "point"),
-        ({"prior": (1, 1)}, "three weights"),
-        ({"prior": (0, 0, 0)}, "three weights"),
+        ({"prior": (1, 1)}, "four weights"),
+        ({"prior": (0, 0, 0)}, "four weights"),
         ({"scales": ()}, "scales must be numbers above 0"),
     ],
 )

@@ -21,7 +21,12 @@ def labelled():
 
 
 def view(labelled, **changes):
-    settings = {"shrinkage": 1e-9, "tempers": (1.0,), "scales": (1.0,), "prior": (1.0, 1.0, 1.0)}
+    settings = {
+        "shrinkage": 1e-9,
+        "tempers": (1.0,),
+        "scales": (1.0,),
+        "prior": (1.0, 1.0, 1.0, 1.0),
+    }
     return View(Moments.of(*labelled), **(settings | changes))
 
 
@@ -80,7 +85,7 @@ def _weights_by_hand(values, Y, z, size):
 def test_many_moves_are_the_conditional_mean_of_a_gaussian(labelled):
     values, Y = labelled
     size, scale = 50, 1.0
-    found = view(labelled, prior=(0.0, 0.0, 1.0), scales=(scale,))
+    found = view(labelled, prior=(0.0, 0.0, 1.0, 0.0), scales=(scale,))
     z = values.mean(axis=0) + 0.02
     count = 1 / (1 / size + 1 / len(Y))
     S, V = np.cov(values.T, bias=True), np.cov(Y.T, bias=True)

@@ -15,9 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.aggregators._drifts import Drifts
 from prevalens.aggregators._one_label import Line, OneLabel
 from prevalens.aggregators._posterior import Part, Posterior, blend, log_sum
 from prevalens.aggregators._score_moments import Moments
+from prevalens.aggregators._tilts import Tilts
 
 __all__ = ["View"]
 
@@ -84,8 +86,10 @@ class View:
         explains the sample, equally likely beforehand.
     scales : tuple of float
         Standard deviations of the log-weights in the many-label scenarios.
-    prior : tuple of three floats
-        Prior weight of "none moved", "one label moved" and "many moved".
+    prior : tuple of four floats
+        Prior weight of "none moved", "one label moved", "many moved" and "the items drifted".
+    drifts : tuple of float
+        Standard deviations of the drifts.
     size : int
         Sample size at which the prior asks which prevalences of a label could be drawn.
     """
@@ -94,8 +98,14 @@ class View:
     shrinkage: float
     tempers: tuple[float, ...]
     scales: tuple[float, ...]
-    prior: tuple[float, float, float]
+    prior: tuple[float, float, float, float]
+    drifts: tuple[float, ...] = ()
     size: int = 100
+
+    @property
+    def n_scenarios(self) -> int:
+        """Each label alone, none, tilts, drifts."""
+        return len(self.moments.prevalence) + 1 + len(self.scales) + len(self.drifts)
 
     @cached_property
     def _factors(self) -> _Floats:
@@ -108,8 +118,12 @@ class View:
 
         What few items leave uncertain varies as the scores do; the shrinkage's part does not.
         """
-        spread = self.moments.spread
-        return float(np.mean(spread * self._factors**2))
+        return float(np.mean(self._firm))
+
+    @cached_property
+    def _firm(self) -> _Floats:
+        """The same share in each direction."""
+        return self.moments.spread * self._factors**2
 
     @cached_property
     def _low(self) -> _Floats:
@@ -124,10 +138,22 @@ class View:
         return self.moments.cross * self._factors[:, np.newaxis]
 
     @cached_property
-    def _tilts(self) -> tuple[_Floats, _Floats]:
-        """Squared singular values of the cross-covariance, and its right singular vectors."""
-        squares, vectors = np.linalg.eigh(self._cross.T @ self._cross)
-        return np.maximum(squares, 0), vectors
+    def _tilts(self) -> Tilts:
+        moments = self.moments
+        return Tilts(self._cross, moments.prevalence, moments.covariance, self.scales)
+
+    @cached_property
+    def _drifts(self) -> Drifts:
+        moments, variances = self.moments, np.diag(self.moments.covariance)
+        return Drifts(self._firm, self._cross, moments.prevalence, variances, self.drifts)
+
+    @cached_property
+    def _log_broad(self) -> _Floats:
+        """Log prior of no move, of each scale of tilts, of each drift."""
+        none, _, many, drift = self.prior
+        tilts = [many / len(self.scales)] * len(self.scales)
+        drifts = [drift / len(self.drifts)] * len(self.drifts) if self.drifts else []
+        return np.log(np.maximum([none, *tilts, *drifts], _TINY))
 
     @cached_property
     def _reachable(self) -> _Floats:
@@ -194,12 +220,12 @@ class View:
         length = np.einsum("ij,ij->i", z, z)
         line = Line.of(z, length, self._low, self._step)
         regressed = z @ self._cross
-        return _Seen(z, length, line, regressed @ self._tilts[1], regressed)
+        return _Seen(z, length, line, self._tilts.turn(regressed), regressed)
 
     def _rough(self, seen: _Seen, size: float, temper: float) -> _Floats:
         """Log-evidence of a temper to within a few units."""
         one = seen.line.rough(self._precision(size, temper)) + self._log_prior
-        return log_sum(np.column_stack([one, self._many(seen, self._count(size, temper))]))
+        return log_sum(np.column_stack([one, self._broad(seen, self._count(size, temper))]))
 
     def _at(
         self,
@@ -213,19 +239,15 @@ class View:
         """The answer at one temper."""
         one = seen.line.integrate(self._precision(size, temper), self._density)
         count = self._count(size, temper)
-        logs = np.column_stack([one.evidence + self._log_prior, self._many(seen, count)])
+        logs = np.column_stack([one.evidence + self._log_prior, self._broad(seen, count)])
         evidence = log_sum(logs)
         weights = np.exp(logs - evidence[:, np.newaxis])
         n_labels = len(self.moments.prevalence)
         single, broad = weights[:, :n_labels], weights[:, n_labels:]
-        mean = self._steered(seen, single, one) + self._tilted(seen, broad, count)
+        mean = self._steered(seen, single, one) + self._followed(seen, broad, count)
         spread = np.empty((len(rows), 0))
         if variance:
-            # The same for each scale alone, as their squares are wanted.
-            guesses = [self._tilted(seen, share, count) for share in np.eye(broad.shape[1])]
-            spread = self._variance(seen, (single, broad), one, guesses, mean, size)
-            for column, scale in enumerate(self._all_scales[1:], start=1):
-                spread += broad[:, column, np.newaxis] * self._tilt_variance(scale, count)
+            spread = self._variance(seen, (single, broad), one, mean, (size, count))
         return Part(rows, evidence, mean, spread, weights)
 
     def _count(self, size: float, temper: float) -> float:
@@ -260,60 +282,27 @@ class View:
         best = np.argmin(np.where(np.isfinite(self._log_prior), distance, np.inf), axis=1)
         at = np.take_along_axis(g, best[:, np.newaxis], axis=1)
         rest = z - self._low[best] - at * self._step[best]
-        many = self._explained(seen.turned, self._count(size, 1.0))
+        many = self._tilts.explained(seen.turned, self._count(size, 1.0))
         distances = [np.square(far) @ firm for far in (z, rest, z - many)]
         nearest = np.min(distances, axis=0)
         return nearest / ((1 / size + _DRIFT / self.moments.n_items) * max(firm.sum(), _TINY))
 
-    def _explained(self, turned: _Floats, count: float) -> _Floats:
-        """The move of the mean score that the widest many-label scenario accounts for."""
-        squares, vectors = self._tilts
-        strength = self._all_scales[-1] ** 2 * count
-        return (turned * (strength / (1 + strength * squares))) @ (self._cross @ vectors).T
+    def _broad(self, seen: _Seen, count: float) -> _Floats:
+        """Log-evidence, prior included, of no move, of tilts and of drifts."""
+        tilts = self._tilts.log_likelihood(seen.length, seen.turned, count)
+        drifts = self._drifts.log_likelihood(np.square(seen.z), count)
+        return np.hstack([tilts, drifts]) + self._log_broad
 
-    @property
-    def _all_scales(self) -> tuple[float, ...]:
-        return (0.0, *self.scales)
-
-    def _many(self, seen: _Seen, count: float) -> _Floats:
-        """Log-evidence, prior included, of no move and of many moves by each scale."""
-        columns = [self._evidence(seen, scale, count) for scale in self._all_scales]
-        return np.column_stack(columns)
+    def _followed(self, seen: _Seen, shares: _Floats, count: float) -> _Floats:
+        """Expected prevalences under no move, tilts and drifts, times their shares."""
+        first = 1 + len(self.scales)
+        tilted = self._tilts.mean(seen.turned, shares[:, :first], count)
+        return tilted + self._drifts.mean(seen.z, shares[:, first:], count)
 
     def _density(self, g: _Floats) -> _Floats:
         """Prior density of the prevalence a label moved to: mostly where ML-APP would go."""
         reachable = np.maximum(self._reachable, 1 / self.size)
         return _BEYOND + (1 - _BEYOND) * (g <= reachable) / reachable
-
-    def _evidence(self, seen: _Seen, scale: float, count: float) -> _Floats:
-        """Log-evidence of many small moves (scale 0: of no move at all)."""
-        gain = scale**2 * count * self._tilts[0]
-        inside = np.square(seen.turned) @ (scale**2 * count**2 / (1 + gain))
-        weight = self.prior[0] if scale == 0 else self.prior[2] / len(self.scales)
-        quadratic = seen.length * count - inside
-        log = len(self._factors) * np.log(count) - np.log1p(gain).sum() - quadratic
-        return 0.5 * log + np.log(max(weight, _TINY))
-
-    def _tilted(self, seen: _Seen, shares: _Floats, count: float) -> _Floats:
-        """Expected prevalences if log-weights moved by Gaussians of each scale, times the shares.
-
-        The shares are of shape (n_samples, 1 + n_scales), or (1 + n_scales,) for all samples.
-        """
-        squares, vectors = self._tilts
-        near, far = np.zeros_like(seen.turned), np.zeros_like(seen.turned)
-        for column, scale in enumerate(self._all_scales):
-            strength = scale**2 * count
-            kept = shares[..., column, np.newaxis] * seen.turned / (1 + strength * squares)
-            near += kept
-            far += strength * kept
-        total = shares.sum(axis=-1)[..., np.newaxis]
-        return total * self.moments.prevalence + near @ vectors.T + far @ self._tilted_labels
-
-    @cached_property
-    def _tilted_labels(self) -> _Floats:
-        """How the labels' prevalences move with the directions of the tilts."""
-        found: _Floats = self._tilts[1].T @ self.moments.covariance
-        return found
 
     def _steered(self, seen: _Seen, single: _Floats, one: OneLabel) -> _Floats:
         """Expected prevalences under the one-label scenarios, times their weights."""
@@ -338,12 +327,15 @@ class View:
         seen: _Seen,
         weights: tuple[_Floats, _Floats],
         one: OneLabel,
-        guesses: list[_Floats],
         mean: _Floats,
-        size: float,
+        worth: tuple[float, float],
     ) -> _Floats:
-        """Between scenarios, within them, and of a sample's own labels around their expectation."""
+        """Between scenarios, within them, and of a sample's own labels around their expectation.
+
+        `worth` is the size of the samples, and the number of items their mean scores count for.
+        """
         single, broad = weights
+        size, count = worth
         low, step = self._others
         regressed = seen.regressed
         moved, moved2 = single * one.g, single * one.g2
@@ -354,13 +346,27 @@ class View:
         own += 2 * moved * (np.diag(low) + regressed) * np.diag(step)
         second += moved2 - own
         second += moved2 @ self._uncertain[0] + (single - 2 * moved + moved2) @ self._uncertain[1]
-        for column, guess in enumerate(guesses):
-            second += broad[:, column, np.newaxis] * guess**2
+        second += self._broad_second(seen, broad, count)
         inside = np.clip(mean, 1 / (2 * size), 1 - 1 / (2 * size))
         sampling = inside * (1 - inside) * self._unexplained / size
         # The further a label has moved, the less the straight lines above can be trusted.
         bent = (_BEND * (mean - self.moments.prevalence)) ** 2
         return np.maximum(second - mean**2, 0) + sampling + bent
+
+    def _broad_second(self, seen: _Seen, shares: _Floats, count: float) -> _Floats:
+        """Second moments of the prevalences under no move, tilts and drifts, times the shares."""
+        variances = [np.zeros_like(self.moments.prevalence)]
+        variances += [self._tilts.variance(scale, count) for scale in self.scales]
+        variances += [self._drifts.variance(scale, count) for scale in self.drifts]
+        second = shares @ np.array(variances)
+        tilts, drifts = (np.eye(n) for n in (1 + len(self.scales), len(self.drifts)))
+        guesses = [self._tilts.mean(seen.turned, alone, count) for alone in tilts]
+        guesses += [
+            self._drifts.mean(seen.z, np.tile(alone, (len(shares), 1)), count) for alone in drifts
+        ]
+        for column, guess in enumerate(guesses):
+            second += shares[:, column, np.newaxis] * guess**2
+        return second
 
     @cached_property
     def _uncertain(self) -> tuple[_Floats, _Floats]:
@@ -380,11 +386,3 @@ class View:
             np.fill_diagonal(variance, 0)
             parts.append(variance)
         return parts[0], parts[1]
-
-    def _tilt_variance(self, scale: float, count: float) -> _Floats:
-        """What a sample's mean score leaves open of the prevalences in a many-label scenario."""
-        squares, vectors = self._tilts
-        onto = vectors.T + (scale**2 * count) * self._tilted_labels
-        explained = (squares / (1 + scale**2 * count * squares)) @ np.square(onto) / count
-        prior = scale**2 * np.square(self.moments.covariance).sum(axis=0)
-        return np.maximum(prior + np.diag(self.moments.covariance) / count - explained, 0)

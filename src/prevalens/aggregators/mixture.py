@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,43 +23,45 @@ from prevalens.validation import InputError, check_choice
 __all__ = ["ScenarioMixture"]
 
 _Floats = npt.NDArray[np.float64]
+_Classes = npt.NDArray[np.int64]
 #: Shrinkages that are tried, around a middling one first.
 _SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 #: Tempers that are weighed against each other for every sample.
 _TEMPERS = (1.0, 0.5, 0.25, 0.1)
-#: Prior weights of one label and of many; and of none, of which the first will do that costs no
-#: more than this share over counting where nothing has moved.
-_MOVED = (1.0, 0.2)
-_STILL = (1.0, 3.0, 10.0, 30.0)
-_TOLERATED = 0.03
+#: Standard deviations of the drifts of items, as shares of an item's own.
+_DRIFTS = (0.03, 0.1)
+#: Prior weights of no move, one label, many labels and drifting items. Most batches have moved
+#: little, and what their mean score moves by is then noise of the classifier.
+_PRIOR = (3.0, 1.0, 0.2, 2.0)
 #: Expected numbers of positives at which intervals are calibrated apart.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
-#: With fewer items the rehearsal is too small to choose by: the shrinkage is the middling one, and
-#: the prior weight of none the first.
+#: With fewer items the rehearsal is too small to choose by: the shrinkage is the middling one.
 _FEW = 1000
 _MIDDLING = 0.1
 #: Intervals are calibrated apart for this many classes of samples, by how far they seem to have
-#: moved. Tilts count three times: they are the rarest among samples that moved far.
+#: moved. Weights of the families there, 1 unless said: tilts are the rarest among samples that
+#: moved far, and the hardest; for bands, which miss if one label does, they weigh more.
 _CLASSES = 6
-_AGAIN = {"label-tilt": 3}
+_WEIGHTS = {"label-tilt": 3.0, "natural": 1.5}
+_BAND_WEIGHTS = {"label-tilt": 10.0}
+#: Bands are multiples of intervals at this level, so that rare and frequent labels miss as often.
+_TAIL = 0.99
+#: Least multiple in that: a stratum without errors in rehearsal may have some yet.
+_LEAST = 0.5
 #: Samples, or pairs of sample and label, from which a quantile is taken.
 _ENOUGH = 60
 #: Levels at which the calibration is remembered.
 _LEVELS = np.concatenate([np.arange(0.0, 0.99, 0.01), np.arange(0.99, 1.0005, 0.001)])
 
 
-class _Setting(NamedTuple):
-    shrinkage: float
-    prior: tuple[float, float, float]
-
-
 class ScenarioMixture(Aggregator):
     """Weigh the ways in which the labels may have moved by how well they explain a sample.
 
-    Three sorts of scenario are weighed: nothing moved; one label moved to a prevalence
+    Four sorts of scenario are weighed: nothing moved; one label moved to a prevalence
     between 0 and 1 (as ML-APP does it); many labels moved a little (an exponential tilt of the
-    labels). Each says what mean score and what prevalences to expect; a sample's own mean score
-    says how likely each is. The answer is the mean over the scenarios, or a median.
+    labels); the items drifted, and the labels with them (covariate shift). Each says what mean
+    score and what prevalences to expect; a sample's own mean score says how likely each is. The
+    answer is the mean over the scenarios, or a median.
 
     Parameters
     ----------
@@ -77,16 +79,14 @@ class ScenarioMixture(Aggregator):
         may be added up.
     scales : sequence of float
         Standard deviations of the labels' log-weights in the many-label scenarios.
-    prior : sequence of three floats, optional
-        Prior weights of no move, one label, many labels. Default: 1, 1, 0.2, and more for no move
-        where rehearsal shows that samples without shift would suffer.
+    prior : sequence of four floats
+        Prior weights of no move, one label, many labels, drifting items.
     random_state : int
 
     Attributes
     ----------
     shrinkage_ : float
     tempers_ : tuple of float
-    prior_ : tuple of three floats
     loss_ : float
         Mean absolute error in rehearsal as a ratio to the training prevalence's; NaN without.
     losses_ : dict of str to float
@@ -129,7 +129,7 @@ class ScenarioMixture(Aggregator):
         *,
         point: str = "median",
         scales: Sequence[float] = (0.25, 0.5, 1.0, 2.0),
-        prior: Sequence[float] | None = None,
+        prior: Sequence[float] = _PRIOR,
         random_state: int = 0,
     ) -> None:
         self.shrinkage = shrinkage
@@ -143,17 +143,14 @@ class ScenarioMixture(Aggregator):
         self._check_parameters()
         values = scores.evidence
         self.tempers_ = _TEMPERS if self.temper is None else (float(self.temper),)
-        setting = _Setting(self.shrinkage or _MIDDLING, self._first_prior())
+        self.shrinkage_ = self.shrinkage or _MIDDLING
         # A rehearsal of few items is too small to choose by.
         if self.shrinkage is None and len(Y) >= _FEW:
-            setting = self._shrunk(_Stage(values, Y, rehearse(Y, seed=self.random_state)), setting)
+            self.shrinkage_ = self._shrunk(_Stage(values, Y, rehearse(Y, seed=self.random_state)))
         acts = rehearse(Y, seed=self.random_state, stratified=False)
         stage = _Stage(values, Y, acts)
-        if self.prior is None and len(Y) >= _FEW:
-            setting = self._stilled(stage, setting, self._counted(scores, acts))
-        self.shrinkage_, self.prior_ = setting
         self.moments_ = Moments.of(values, Y)
-        found = {act: self._rehearsed(stage, act, setting) for act in acts}
+        found = {act: self._rehearsed(stage, act) for act in acts}
         self.losses_ = losses(acts, lambda act: self._at_size(found[act].mean, act.size))
         self.loss_ = total_loss(self.losses_) if acts else float("nan")
         self._calibrate(found)
@@ -165,65 +162,39 @@ class ScenarioMixture(Aggregator):
             if value is not None and not value > 0:
                 raise InputError(f"{name} must be above 0, or None to have it chosen; got {value}.")
         prior = self.prior
-        if prior is not None and (len(prior) != 3 or min(prior) < 0 or sum(prior) <= 0):
+        if len(prior) != 4 or min(prior) < 0 or sum(prior) <= 0:
             raise InputError(
-                f"prior must be three weights of at least 0, for no move, one label and many, or "
-                f"None to have them chosen; got {prior!r}."
+                f"prior must be four weights of at least 0, for no move, one label, many labels "
+                f"and drifting items; got {prior!r}."
             )
         if not self.scales or min(self.scales) <= 0:
             raise InputError(f"scales must be numbers above 0; got {self.scales!r}.")
 
-    def _view(self, moments: Moments, setting: _Setting) -> View:
+    def _view(self, moments: Moments, shrinkage: float) -> View:
         scales = tuple(float(scale) for scale in self.scales)
-        return View(moments, setting.shrinkage, self.tempers_, scales, setting.prior)
+        none, one, many, drift = (float(weight) for weight in self.prior)
+        return View(moments, shrinkage, self.tempers_, scales, (none, one, many, drift), _DRIFTS)
 
-    def _shrunk(self, stage: _Stage, start: _Setting) -> _Setting:
+    def _shrunk(self, stage: _Stage) -> float:
         """Descend over the shrinkage."""
         tried: dict[float, float] = {}
 
-        def loss(setting: _Setting) -> float:
-            if setting.shrinkage not in tried:
-                tried[setting.shrinkage] = total_loss(self._losses(stage, setting))
-            return tried[setting.shrinkage]
+        def loss(shrinkage: float) -> float:
+            if shrinkage not in tried:
+                tried[shrinkage] = self._loss(stage, shrinkage)
+            return tried[shrinkage]
 
-        best = start
+        best = _MIDDLING
         for step in (2, 1):
-            around = _neighbours(_SHRINKAGES, best.shrinkage, step)
-            best = min((start._replace(shrinkage=value) for value in around), key=loss)
+            best = min(_neighbours(_SHRINKAGES, best, step), key=loss)
         return best
 
-    def _stilled(self, stage: _Stage, start: _Setting, counted: float) -> _Setting:
-        """The least prior weight of no move with which samples without shift do not suffer."""
-        still = stage.only("natural")
-        for weight in _STILL:
-            setting = start._replace(prior=(weight, *_MOVED))
-            if total_loss(self._losses(still, setting)) <= counted * (1 + _TOLERATED):
-                break
-        return setting
+    def _loss(self, stage: _Stage, shrinkage: float) -> float:
+        def estimate(act: Act) -> _Floats:
+            view = stage.view(act, shrinkage, self._view)
+            return self._at_size(view.posterior(stage.means(act), act.size).mean, act.size)
 
-    def _losses(self, stage: _Stage, setting: _Setting) -> dict[str, float]:
-        return losses(stage.acts, lambda act: self._estimate(stage, act, setting))
-
-    def _counted(self, scores: Scores, acts: Sequence[Act]) -> float:
-        """Loss of the mean posterior in rehearsed samples without shift; infinite without them."""
-        still = [act for act in acts if act.family == "natural"]
-        if not still:
-            return float("inf")
-
-        def count(act: Act) -> _Floats:
-            return self._at_size(act.samples.mean(scores.values[act.held]), act.size)
-
-        return losses(still, count)["natural"]
-
-    def _first_prior(self) -> tuple[float, float, float]:
-        if self.prior is None:
-            return (_STILL[0], *_MOVED)
-        none, one, many = (float(weight) for weight in self.prior)
-        return none, one, many
-
-    def _estimate(self, stage: _Stage, act: Act, setting: _Setting) -> _Floats:
-        view = stage.view(act, setting, self._view)
-        return self._at_size(view.posterior(stage.means(act), act.size).mean, act.size)
+        return total_loss(losses(stage.acts, estimate))
 
     def _at_size(self, mean: _Floats, size: int) -> _Floats:
         return self._point(mean, np.full(len(mean), size))
@@ -236,38 +207,49 @@ class ScenarioMixture(Aggregator):
         self.misfits_ = np.zeros(0)
         self.moves_ = np.zeros(0)
         self.deviations_ = np.tile(_gaussian(), (1, len(_STRATA) + 1, 1))
-        self.largest_ = _gaussian(self.n_labels_)[np.newaxis]
+        self.largest_ = _gaussian(self.n_labels_)[np.newaxis] / _gaussian()[_level(_TAIL)]
         if not rehearsed:
             return
         found = rehearsed.items()
         self.misfits_ = np.sort(np.concatenate([p.misfit for _, p in found]))
         moved = np.concatenate([_moved(p, act.naive) for act, p in found])
         self.moves_ = np.quantile(moved, np.arange(1, _CLASSES) / _CLASSES)
-        again = np.concatenate(
-            [np.full(len(act.true), _AGAIN.get(act.family, 1)) for act in rehearsed]
-        )
-        sort = np.repeat(np.searchsorted(self.moves_, moved), again)
+        sort = np.searchsorted(self.moves_, moved)
         stratum = np.concatenate([_stratum(p.mean, act.size) for act, p in found])
         ratio = np.concatenate([_ratio(act.true, p, act.size) for act, p in found])
-        self._remember(sort, np.repeat(stratum, again, axis=0), np.repeat(ratio, again, axis=0))
+        self._remember_intervals(sort, stratum, ratio, _weights(rehearsed, _WEIGHTS))
+        self._remember_bands(sort, stratum, ratio, _weights(rehearsed, _BAND_WEIGHTS))
 
-    def _rehearsed(self, stage: _Stage, act: Act, setting: _Setting) -> Posterior:
-        view = stage.view(act, setting, self._view)
+    def _rehearsed(self, stage: _Stage, act: Act) -> Posterior:
+        view = stage.view(act, self.shrinkage_, self._view)
         return view.posterior(stage.means(act), act.size, variance=True)
 
-    def _remember(
-        self, sort: npt.NDArray[np.intp], stratum: npt.NDArray[np.int64], ratio: _Floats
+    def _remember_intervals(
+        self, sort: _Classes, stratum: _Classes, ratio: _Floats, weights: _Floats
     ) -> None:
         """Quantiles of the ratios, by class of move and stratum of expected positives."""
         self.deviations_ = np.tile(self.deviations_, (_CLASSES, 1, 1))
+        for number in np.unique(sort):
+            for cell in range(len(_STRATA) + 1):
+                inside = (sort == number)[:, np.newaxis] & (stratum == cell)
+                if inside.sum() >= _ENOUGH:
+                    each = np.broadcast_to(weights[:, np.newaxis], inside.shape)[inside]
+                    self.deviations_[number, cell] = _quantiles(ratio[inside], each)
+
+    def _remember_bands(
+        self, sort: _Classes, stratum: _Classes, ratio: _Floats, weights: _Floats
+    ) -> None:
+        """Quantiles of a sample's largest ratio, in units of the tail of each label's stratum."""
         self.largest_ = np.tile(self.largest_, (_CLASSES, 1))
+        largest = (ratio / self._tails(sort, stratum)).max(axis=1)
         for number in np.unique(sort):
             rows = sort == number
-            self.largest_[number] = np.quantile(ratio[rows].max(axis=1), np.minimum(_LEVELS, 1))
-            for cell in range(len(_STRATA) + 1):
-                inside = ratio[rows][stratum[rows] == cell]
-                if len(inside) >= _ENOUGH:
-                    self.deviations_[number, cell] = np.quantile(inside, np.minimum(_LEVELS, 1))
+            self.largest_[number] = _quantiles(largest[rows], weights[rows])
+
+    def _tails(self, sort: _Classes, stratum: _Classes) -> _Floats:
+        """The multiples of the deviation at the tail's level, shape (n_samples, n_labels)."""
+        found = self.deviations_[:, :, _level(_TAIL)][sort[:, np.newaxis], stratum]
+        return np.maximum(found, _LEAST)
 
     def _aggregate(self, scores: Scores, samples: Samples) -> _Floats:
         posterior, sizes = self._posterior(scores, samples, variance=False)
@@ -277,13 +259,13 @@ class ScenarioMixture(Aggregator):
         self, scores: Scores, samples: Samples, *, variance: bool
     ) -> tuple[Posterior, npt.NDArray[np.int64]]:
         means, sizes = samples.mean(scores.evidence), samples.sizes
-        view = self._view(self.moments_, _Setting(self.shrinkage_, self.prior_))
+        view = self._view(self.moments_, self.shrinkage_)
         n_labels = self.n_labels_
         whole = Posterior(
             np.empty((len(means), n_labels)),
             np.empty((len(means), n_labels if variance else 0)),
             np.empty(len(means)),
-            np.empty((len(means), n_labels + 1 + len(tuple(self.scales)))),
+            np.empty((len(means), view.n_scenarios)),
         )
         for size in np.unique(sizes):
             rows = np.flatnonzero(sizes == size)
@@ -306,16 +288,18 @@ class ScenarioMixture(Aggregator):
         -----
         The half-width is a multiple of the posterior's standard deviation. The multiple is the
         one that would have covered in rehearsal, for samples that seem to have moved about as
-        far and labels of about the same expected number of positives. The p-value is the
+        far and labels of about the same expected number of positives; for bands, the one at which
+        all labels of a sample would have been covered at once. The p-value is the
         share of rehearsed samples whose mean score lay at least as far from its best scenario.
         """
         posterior, sizes = self._posterior(scores, samples, variance=True)
         sort = np.searchsorted(self.moves_, _moved(posterior, self.moments_.prevalence))
         stratum = _stratum(posterior.mean, sizes[:, np.newaxis])
-        at = int(np.argmin(np.abs(_LEVELS - level)))
+        at = _level(level)
         deviation = np.sqrt(posterior.variance)
         half = self.deviations_[:, :, at][sort[:, np.newaxis], stratum] * deviation
-        band = np.maximum(self.largest_[:, at][sort][:, np.newaxis] * deviation, half)
+        largest = self.largest_[:, at][sort][:, np.newaxis]
+        band = np.maximum(largest * self._tails(sort, stratum) * deviation, half)
         point = self._point(posterior.mean, sizes)
         lower, upper = _around(posterior.mean, half, point)
         band_lower, band_upper = _around(posterior.mean, band, point)
@@ -337,18 +321,14 @@ class _Stage:
         self._values, self._Y = values, Y
         self.acts = acts
         self._moments: dict[int, Moments] = {}
-        self._view: tuple[tuple[int, _Setting], View] | None = None
+        self._view: tuple[tuple[int, float], View] | None = None
         self._means = {act: act.samples.mean(values[act.held]) for act in acts}
 
-    def only(self, family: str) -> _Stage:
-        """The acts of one family."""
-        return _Stage(self._values, self._Y, [act for act in self.acts if act.family == family])
-
-    def view(self, act: Act, setting: _Setting, make: Callable[[Moments, _Setting], View]) -> View:
+    def view(self, act: Act, shrinkage: float, make: Callable[[Moments, float], View]) -> View:
         """The view of an act's fold; the acts of a fold come one after the other and share it."""
-        key = act.fold, setting
+        key = act.fold, shrinkage
         if self._view is None or self._view[0] != key:
-            self._view = key, make(self._moments_of(act), setting)
+            self._view = key, make(self._moments_of(act), shrinkage)
         return self._view[1]
 
     def _moments_of(self, act: Act) -> Moments:
@@ -386,6 +366,24 @@ def _around(mean: _Floats, half: _Floats, point: _Floats) -> tuple[_Floats, _Flo
     """An interval that holds the point; from 0 on where the likeliest count is 0."""
     lower = np.where(point == 0, 0.0, np.minimum(mean - half, point))
     return np.clip(lower, 0, 1), np.clip(np.maximum(mean + half, point), 0, 1)
+
+
+def _level(level: float) -> int:
+    return int(np.argmin(np.abs(_LEVELS - level)))
+
+
+def _weights(acts: Iterable[Act], by_family: dict[str, float]) -> _Floats:
+    """One for each sample of the acts."""
+    return np.concatenate([np.full(len(a.true), by_family.get(a.family, 1.0)) for a in acts])
+
+
+def _quantiles(values: _Floats, weights: _Floats) -> _Floats:
+    """At `_LEVELS`: the least value with so much of the weight at or below it."""
+    order = np.argsort(values)
+    share = np.cumsum(weights[order]) / weights.sum()
+    # Sums of weights may end a little below 1.
+    at = np.searchsorted(share, np.minimum(_LEVELS, 1) - 1e-9)
+    return values[order][np.minimum(at, len(values) - 1)]
 
 
 def _gaussian(n_labels: int = 1) -> _Floats:

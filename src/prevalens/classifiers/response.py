@@ -123,15 +123,9 @@ def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
         X = classifier[:-1].transform(X) if len(classifier) > 1 else X
         return response(classifier[-1], X, kind, n_labels)
     if hasattr(classifier, "views"):
-        return _with_views(classifier.views(X), n_labels)
+        views = _within_range(classifier.views(X))
+        return Scores(np.clip(classifier.mean_of(views), 0, 1), "posteriors", views=views)
     return Scores(_within_range(_posteriors(classifier, X, n_labels)), kind)
-
-
-def _with_views(views: npt.NDArray[Any], n_labels: int) -> Scores:
-    """The posteriors of a panel's members side by side, and their mean."""
-    views = _within_range(views)
-    mean = views.reshape(len(views), -1, n_labels).mean(axis=1)
-    return Scores(np.clip(mean, 0, 1), "posteriors", views=views)
 
 
 def _not_offered(classifier: Any, kind: Kind) -> str:
