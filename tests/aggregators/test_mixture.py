@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
 
 from prevalens.aggregators import PCC, ScenarioMixture
 from prevalens.aggregators.counting import binomial_median
+from prevalens.aggregators.mixture import _LEVELS, _quantiles
 from prevalens.datasets import synthetic
-from prevalens.protocols import MLAPP, LabelTilt, Natural
+from prevalens.protocols import MLAPP, CovariateTilt, LabelTilt, Natural
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import InputError
@@ -150,3 +153,43 @@ def test_bad_parameters_are_named(parameters, sentence):
     Y = np.array([[0], [1]])
     with pytest.raises(InputError, match=sentence):
         ScenarioMixture(**parameters).fit(Scores(Y), Y)
+
+
+def test_labels_that_follow_drifting_items_are_followed(scored):
+    data, train, test = scored
+    samples = CovariateTilt(test.values, 100, n_samples=300).draw(data.test.Y, 0)
+    true = samples.mean(data.test.Y)
+    errors = [
+        np.abs(
+            ScenarioMixture(0.1, prior=prior).fit(train, data.train.Y).aggregate(test, samples)
+            - true
+        ).mean()
+        for prior in ((1.0, 1.0, 0.2, 1.0), (1.0, 1.0, 0.2, 0.0))
+    ]
+    assert errors[0] < errors[1]
+
+
+@given(
+    values=st.lists(st.floats(0, 10), min_size=1, max_size=30),
+    weights=st.lists(st.integers(1, 4), min_size=30, max_size=30),
+)
+def test_weighted_quantiles_are_those_of_repeated_values(values, weights):
+    values, weights = np.array(values), np.array(weights[: len(values)])
+    repeated = np.sort(np.repeat(values, weights))
+    at = np.ceil((np.minimum(_LEVELS, 1) - 1e-9) * len(repeated)).astype(int) - 1
+    np.testing.assert_array_equal(
+        _quantiles(values, weights.astype(float)), repeated[np.clip(at, 0, None)]
+    )
+
+
+def test_without_rehearsal_bands_are_those_of_independent_gaussians():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((30, 4)) < 0.5).astype(int)
+    scores = Scores(0.2 + 0.6 * Y, kind="posteriors")
+    mixture = ScenarioMixture().fit(scores, Y)
+    found = mixture.intervals(scores, Samples.from_indices([np.arange(20)], n_items=30), 0.9)
+    half, band = found.upper - found.lower, found.band_upper - found.band_lower
+    inside = (found.band_lower > 0) & (found.band_upper < 1)
+    assert inside.any()
+    wider = norm.ppf((1 + 0.9**0.25) / 2) / norm.ppf(0.95)
+    np.testing.assert_allclose((band / half)[inside], wider, rtol=1e-6)

@@ -28,11 +28,11 @@ _Classes = npt.NDArray[np.int64]
 _SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 #: Tempers that are weighed against each other for every sample.
 _TEMPERS = (1.0, 0.5, 0.25, 0.1)
-#: Standard deviations of the drifts of items, as shares of an item's own.
-_DRIFTS = (0.03, 0.1)
+#: Standard deviation of the drift of items, as a share of an item's own.
+_DRIFTS = (0.07,)
 #: Prior weights of no move, one label, many labels and drifting items. Most batches have moved
 #: little, and what their mean score moves by is then noise of the classifier.
-_PRIOR = (3.0, 1.0, 0.2, 2.0)
+_PRIOR = (4.0, 1.0, 0.2, 1.0)
 #: Expected numbers of positives at which intervals are calibrated apart.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
 #: With fewer items the rehearsal is too small to choose by: the shrinkage is the middling one.
