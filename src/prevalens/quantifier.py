@@ -291,7 +291,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         scores = self.score(X)
         samples = Samples.whole(scores.n_items)
         point = self.aggregator_.aggregate(scores, samples)
-        fields = self._interval_fields(scores, samples, interval, None)
+        fields = self.interval_fields(scores, samples, interval, None)
         estimate = PrevalenceEstimate(
             point[0], self.labels_, level=interval, **{name: f[0] for name, f in fields.items()}
         )
@@ -327,10 +327,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             index = names.tolist()
             check_same_length(scores.n_items, "X", samples.n_items, "groups")
         point = self.aggregator_.aggregate(scores, samples)
-        fields = self._interval_fields(scores, samples, interval, index)
+        fields = self.interval_fields(scores, samples, interval, index)
         return PrevalenceEstimate(point, self.labels_, index=index, level=interval, **fields)
 
-    def _interval_fields(
+    def interval_fields(
         self, scores: Scores, samples: Samples, level: float | None, names: list[Any] | None
     ) -> dict[str, npt.NDArray[np.float64]]:
         """Intervals of the aggregator's own making, else of the bootstrap, by their names."""

@@ -119,6 +119,15 @@ def test_wrong_parameters_are_refused():
         CLEMS(n_components=0).fit(X, Y)
 
 
+def test_a_regressor_that_takes_no_sparse_matrix_gets_a_dense_one():
+    X, Y = data()
+    X[X < 0.5] = 0.0
+    dense = CLEMS(MLkNN(3), KernelRidge(kernel=_products)).fit(X, Y)
+    sparse = CLEMS(MLkNN(3), KernelRidge(kernel=_products)).fit(sp.csr_array(X), Y)
+    assert not get_tags(HistGradientBoostingRegressor()).input_tags.sparse
+    np.testing.assert_allclose(sparse.predict_proba(sp.csr_array(X)), dense.predict_proba(X))
+
+
 class Counted(LinearRegression):
     """A regressor that counts its trainings."""
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.utils import get_tags
 
 from prevalens.classifiers.base import MultiLabelClassifier, beside
 from prevalens.classifiers.constant import train
@@ -37,7 +39,8 @@ class CLEMS(MultiLabelClassifier):
         Reads labels from places. Default: ``MLkNN()``. scikit-learn's
         ``KNeighborsClassifier(1)`` without `passthrough` is the decoding of the original.
     regressor : multi-output regressor, optional
-        From items to places. Default: a random forest of 20 trees.
+        From items to places; sparse items are made dense for one that takes no sparse matrix.
+        Default: a random forest of 20 trees.
     cost : {"hamming", "f1", "jaccard", "rank"} or callable
         What a wrong labelset costs; a function of a true and an answered row is called for each
         pair of labelsets.
@@ -143,7 +146,8 @@ class CLEMS(MultiLabelClassifier):
         self._embed(counts)
         places = self.truths_[state_of]
         # A space of one dimension as a flat array: forests warn of a column.
-        self.regressor_ = self._regressor().fit(X, places if places.shape[1] > 1 else places[:, 0])
+        self.regressor_ = self._regressor()
+        self.regressor_.fit(self._seen(X), places if places.shape[1] > 1 else places[:, 0])
         return self._inputs(X, self.answers_[state_of])
 
     def _embed(self, counts: npt.NDArray[np.intp]) -> None:
@@ -163,11 +167,16 @@ class CLEMS(MultiLabelClassifier):
             return clone(self.regressor)
         return RandomForestRegressor(20, n_jobs=self.n_jobs, random_state=self.random_state)
 
+    def _seen(self, X: Any) -> Any:
+        """Items as the regressor takes them: dense if it takes no sparse matrix."""
+        dense = sp.issparse(X) and not get_tags(self.regressor_).input_tags.sparse
+        return X.toarray() if dense else X
+
     def _inputs(self, X: Any, places: npt.NDArray[np.float64]) -> Any:
         return beside(X, places) if self.passthrough else places
 
     def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
-        places = self.regressor_.predict(X).reshape(X.shape[0], -1)
+        places = self.regressor_.predict(self._seen(X)).reshape(X.shape[0], -1)
         scores = response(self.classifier_, self._inputs(X, places), kind, self.n_labels_)
         return np.asarray(scores.values)
 

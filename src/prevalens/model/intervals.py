@@ -52,7 +52,7 @@ def interval_fields(
     for where, block in samples.blocks(_AT_A_TIME):
         smaller, ratio = _thinned(block)
         own, alone = _alone(scores, smaller)
-        fields = quantifier._interval_fields(own, alone, level, list(names[where]))
+        fields = quantifier.interval_fields(own, alone, level, list(names[where]))
         if smaller is not block:
             around = quantifier.aggregator_.aggregate(own, alone)
             factor = 1 / np.sqrt(ratio) if plain else np.ones(len(ratio))
