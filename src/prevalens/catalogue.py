@@ -72,6 +72,7 @@ ENTRIES: dict[str, Entry] = {
             clf.MLkNN,
             clf.Tree,
             clf.Forest,
+            clf.ExtraTrees,
             clf.CLEMS,
             clf.LabelSpaceClusters,
             clf.Powerset,

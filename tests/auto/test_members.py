@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from prevalens.auto.members import Budget, Member, Trainer, scores_of
 from prevalens.classifiers import CrossFit, Forest, PerLabel
@@ -41,10 +42,20 @@ def test_less_time_means_fewer_settings_and_a_note(data, seconds, n_settings, no
     assert [note in told for told in one.budget.notes] == ([True] if note else [])
 
 
-def test_a_forest_is_left_out_where_few_trees_are_affordable(data):
+def test_forests_are_left_out_where_few_trees_are_affordable(data):
     one = trainer(data, 1e-6)
-    assert one.forest() is None
-    assert "A forest was left out" in one.budget.notes[0]
+    assert one.trees() == []
+    assert [note.split(" was left out")[0] for note in one.budget.notes] == ["forest", "extratrees"]
+
+
+def test_extra_trees_are_for_dense_features(data):
+    dense, sparse = trainer(data, 5.0), trainer(data, 5.0)
+    sparse.X = sp.csr_array(data.X)
+    assert [type(one.classifier).__name__ for one in dense.trees()] == ["Forest", "ExtraTrees"]
+    found = sparse.trees()
+    assert [type(one.classifier).__name__ for one in found] == ["Forest"]
+    assert found[0].name == f"forest(n_estimators={found[0].classifier.n_estimators})"
+    assert np.all((found[0].scores >= 0) & (found[0].scores <= 1))
 
 
 def test_a_member_is_trained_on_all_items_only_once(data):

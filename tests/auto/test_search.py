@@ -26,7 +26,7 @@ def fitted(data):
 
 def test_the_best_candidate_is_chosen_and_all_are_told(fitted):
     names = [one.name for one in fitted.choice_.candidates]
-    assert len(names) == len(set(names)) == 11
+    assert len(names) == len(set(names)) == 15
     assert "naive" in names
     mixtures = [one.loss for one in fitted.choice_.candidates if one.name.endswith("mixture")]
     assert fitted.choice_.candidates[0].loss <= min(mixtures) * 1.005
@@ -72,7 +72,7 @@ def test_the_same_items_give_the_same_choice(data, fitted):
 
 def test_little_time_leaves_things_out_and_says_so(data):
     choice = choose(data.train.X, data.train.Y, time_budget=0.01)
-    assert len(choice.notes) == 2
+    assert len(choice.notes) == 3
     assert all(one.name.startswith(("lr+", "naive")) for one in choice.candidates)
 
 

@@ -24,6 +24,7 @@ from prevalens.classifiers import (
     Chain,
     ChainEnsemble,
     CrossFit,
+    ExtraTrees,
     Forest,
     LabelSpaceClusters,
     MLkNN,
@@ -50,6 +51,7 @@ CLASSIFIERS = {
     "MLkNN": MLkNN(k=3),
     "Tree": Tree(random_state=0),
     "Forest": Forest(8, random_state=0),
+    "ExtraTrees": ExtraTrees(8, random_state=0),
     "CLEMS": CLEMS(MLkNN(k=3), RandomForestRegressor(5, max_features=0.3, random_state=0)),
     "CLEMS(f1)": CLEMS(MLkNN(k=3), LinearRegression(), cost="f1", passthrough=False),
     "LabelSpaceClusters": LabelSpaceClusters(2, MLkNN(k=3), random_state=0),
@@ -63,7 +65,8 @@ ALONE = {"PerLabel", "PerLabel(tree)"}
 #: Whose answers depend on where a label stands, by definition.
 ORDERED = {"Chain", "ChainEnsemble", "RAkEL", "RAkEL(overlapping)"}
 #: Whose answers jump when a feature moves by a rounding error.
-JUMPY = {"Tree", "Forest", "PerLabel(tree)", "LabelSpaceClusters(Tree)", "CLEMS", "CLEMS(f1)"}
+JUMPY = {"Tree", "Forest", "ExtraTrees", "PerLabel(tree)", "LabelSpaceClusters(Tree)"}
+JUMPY |= {"CLEMS", "CLEMS(f1)"}
 
 
 @pytest.fixture(params=list(CLASSIFIERS))
@@ -373,6 +376,7 @@ CERTAIN = {
 #: The same for single classifiers.
 EXPECTED_OF = {
     Forest: CERTAIN,
+    ExtraTrees: CERTAIN,
     PerLabel: {
         "check_decision_proba_consistency": ZERO_ONE,
         "check_non_transformer_estimators_n_iter": "the steps are those of `classifier_`",
@@ -407,6 +411,7 @@ CHECKED = [
     MLkNN(k=3),
     Tree(),
     Forest(5),
+    ExtraTrees(5),
     CLEMS(MLkNN(k=3)),
     LabelSpaceClusters(2, MLkNN(k=3)),
     Powerset(),

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import clone
 
-from prevalens.classifiers import Forest, PerLabel
+from prevalens.classifiers import ExtraTrees, Forest, PerLabel
 from prevalens.classifiers.constant import train
 from prevalens.classifiers.labelled import Division
 from prevalens.classifiers.panel import is_weighted, mean_posterior
@@ -158,29 +159,35 @@ class Trainer:
                 scores[held] = response(one, X_held, "posteriors", self.Y.shape[1]).values
         return found
 
-    def forest(self) -> Member | None:
-        """A forest of as many trees as there is time for; None if they would be too few."""
-        self.tell("timing a forest")
+    def trees(self) -> list[Member]:
+        """A forest, and on dense features one of extra trees, if there is time for enough trees."""
+        kinds = [Forest] if sp.issparse(self.X) else [Forest, ExtraTrees]
+        found = [self._forest(kind) for kind in kinds]
+        return [one for one in found if one is not None]
+
+    def _forest(self, kind: type[Forest]) -> Member | None:
+        """As many trees as there is time for; None if they would be too few."""
+        name = to_text(expression_of(kind()))
+        self.tell(f"timing {name}")
         began = time.perf_counter()
-        train(Forest(TIMED_TREES, random_state=self.seed), self.X, self.Y)
+        train(kind(TIMED_TREES, random_state=self.seed), self.X, self.Y)
         per_tree = (time.perf_counter() - began) / TIMED_TREES
         rounds = len(self.divisions) + 1
         affordable = int(FOREST_SHARE * self.budget.left / max(per_tree * rounds, 1e-9))
         if affordable < FEWEST_TREES:
             self.budget.notes.append(
-                f"A forest was left out: {FEWEST_TREES} trees would take "
+                f"{name} was left out: {FEWEST_TREES} trees would take "
                 f"{per_tree * rounds * FEWEST_TREES:.0f} s."
             )
             return None
-        n_trees = min(TREES, affordable)
-        forest = Forest(n_trees, random_state=self.seed)
+        forest = kind(min(TREES, affordable), random_state=self.seed)
         scores = np.empty(self.Y.shape)
         for number, (rest, held) in enumerate(self.divisions):
-            self.tell(f"forest, fold {number + 1} of {len(self.divisions)}")
+            self.tell(f"{name}, fold {number + 1} of {len(self.divisions)}")
             one = train(clone(forest), take_items(self.X, rest), self.Y[rest])
             X_held = take_items(self.X, held)
             scores[held] = response(one, X_held, "posteriors", self.Y.shape[1]).values
-        return Member(to_text(expression_of(Forest(n_trees))), forest, scores)
+        return Member(to_text(expression_of(kind(forest.n_estimators))), forest, scores)
 
     def on_all_items(self, member: Member) -> Any:
         """The member's classifier, trained on all items."""

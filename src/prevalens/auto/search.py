@@ -70,8 +70,8 @@ def choose(
     Notes
     -----
     Tried are logistic regressions per label of four strengths, and of three with balanced
-    classes, a forest, and panels of these; each with the mean posterior and with the scenario
-    mixture; and the training prevalence.
+    classes, a forest, extra trees on dense features, and panels of these; each with the mean
+    posterior and with the scenario mixture; and the training prevalence.
 
     Examples
     --------
@@ -122,8 +122,8 @@ class _Search:
         trainer = Trainer(self.X, self.Y, divisions, self.budget, self.seed, self.tell)
         linear = self._linear(trainer)
         # Without rehearsal there is nothing to compare.
-        forest = trainer.forest() if self.acts else None
-        return self._decide(_groups(linear, [] if forest is None else [forest]), trainer)
+        trees = trainer.trees() if self.acts else []
+        return self._decide(_groups(linear, trees), trainer)
 
     def _divide(self) -> list[Division]:
         scheme = CrossFit(min(5, max(2, len(self.Y))), seed=self.seed)
@@ -222,11 +222,11 @@ class _Search:
         return total_loss(by_family), by_family
 
 
-def _groups(linear: _Linear, forest: list[Member]) -> list[list[Member]]:
+def _groups(linear: _Linear, trees: list[Member]) -> list[list[Member]]:
     """The panels that are compared, each member alone first."""
     lead, beside = linear.plain[:1], linear.balanced
-    groups = [lead, forest, lead + beside, lead + forest, lead + beside + forest]
-    groups += [linear.plain + beside, linear.plain + beside + forest]
+    groups = [lead, *([one] for one in trees), trees, lead + beside, lead + trees]
+    groups += [lead + beside + trees, linear.plain + beside, linear.plain + beside + trees]
     different = {tuple(one.name for one in group): group for group in groups if group}
     return sorted(different.values(), key=len)
 

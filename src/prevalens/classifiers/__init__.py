@@ -1,9 +1,9 @@
 """Classifiers: from one per label to natively multi-label, and the scores they give.
 
 `PerLabel` learns each label alone. `Stacked`, `Chain`, `ChainEnsemble`, `MLkNN`, `Tree`,
-`Forest`, `CLEMS`, `LabelSpaceClusters`, `Powerset` and `RAkEL` see labels together. Any multi-label
-classifier of scikit-learn serves as well: `response` turns its answers into `Scores`. `CrossFit`
-and `HoldOut` make labelled scores of items a classifier has not trained on.
+`Forest`, `ExtraTrees`, `CLEMS`, `LabelSpaceClusters`, `Powerset` and `RAkEL` see labels together.
+Any multi-label classifier of scikit-learn serves as well: `response` turns its answers into
+`Scores`. `CrossFit` and `HoldOut` make labelled scores of items a classifier has not trained on.
 """
 
 from prevalens.classifiers.base import MultiLabelClassifier
@@ -21,7 +21,7 @@ from prevalens.classifiers.powerset import Powerset
 from prevalens.classifiers.rakel import RAkEL
 from prevalens.classifiers.response import is_joint, offers, response
 from prevalens.classifiers.stacked import Stacked
-from prevalens.classifiers.trees import Forest, Tree
+from prevalens.classifiers.trees import ExtraTrees, Forest, Tree
 
 __all__ = [
     "CLEMS",
@@ -29,6 +29,7 @@ __all__ = [
     "Chain",
     "ChainEnsemble",
     "CrossFit",
+    "ExtraTrees",
     "Forest",
     "HoldOut",
     "LabelSpaceClusters",

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.response import response
 
-__all__ = ["Forest", "Tree"]
+__all__ = ["ExtraTrees", "Forest", "Tree"]
 
 
 class _MultiOutput(MultiLabelClassifier):
@@ -138,3 +138,39 @@ class Forest(_MultiOutput):
 
     def _unfitted(self) -> Any:
         return RandomForestClassifier(**self.get_params(deep=False))
+
+
+class ExtraTrees(Forest):
+    """A forest of trees that see all items and split at random thresholds.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees.
+    criterion : {"gini", "entropy", "log_loss"}
+    max_depth, min_samples_leaf, max_features :
+        As in :class:`sklearn.ensemble.ExtraTreesClassifier`.
+    class_weight : str or list, optional
+    n_jobs : int, optional
+    random_state : int, optional
+
+    Notes
+    -----
+    About half the cost of `Forest` on dense features, as no threshold is searched for; more than
+    its cost on sparse ones. Its posteriors vary less from one training set to the next.
+
+    References
+    ----------
+    Geurts, Ernst and Wehenkel, "Extremely randomized trees", Machine Learning 63(1), 2006.
+
+    Examples
+    --------
+    >>> X, Y = [[0.0], [0.1], [1.0], [1.1]], [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> ExtraTrees(10, random_state=0).fit(X, Y).predict([[0.0], [1.1]]).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    code = "extratrees"
+
+    def _unfitted(self) -> Any:
+        return ExtraTreesClassifier(**self.get_params(deep=False))

@@ -53,6 +53,7 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.classifiers.powerset.Powerset",
     "prevalens.classifiers.rakel.RAkEL",
     "prevalens.classifiers.stacked.Stacked",
+    "prevalens.classifiers.trees.ExtraTrees",
     "prevalens.classifiers.trees.Forest",
     "prevalens.classifiers.trees.Tree",
     "prevalens.preparation.cells.CategoryEncoder",
