@@ -27,7 +27,7 @@ from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.expression import Call, Method, expression_of, to_text
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.uncertainty import plain_intervals, warn_of_misfit, with_labels
+from prevalens.uncertainty import Bootstrap, plain_intervals, warn_of_misfit, with_labels
 from prevalens.validation import (
     InputError,
     check_fraction,
@@ -68,8 +68,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         folds, then the classifier is fitted again on all items.
     uncertainty : Bootstrap, optional
         Prepares calibrated intervals while fitting (see `prevalens.uncertainty`), for aggregators
-        that have none of their own. Without it, ``quantify(X, interval=0.9)`` knows only the
-        noise of the batch's items, which is too little under shift.
+        that have none of their own; the automatic choice does so by itself. Without it,
+        ``quantify(X, interval=0.9)`` knows only the noise of the items, too little under shift.
     time_budget : float
         Seconds that the automatic choice may plan with.
 
@@ -162,7 +162,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return self._learn_second(None, aggregator, Scores(X, "features"), Y, tell)
         tell("training the classifier")
         kind: Kind = aggregator.consumes
-        if aggregator.learns or self._prepares(aggregator):
+        if aggregator.learns or self._calibration(aggregator) is not None:
             labelled = self.scheme_or_default().fit(classifier, X, Y, kind)
             seen = labelled.scores, Y[labelled.rows], tell, labelled.folds
             return self._learn_second(labelled.classifier, aggregator, *seen)
@@ -194,14 +194,20 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self, aggregator: Aggregator, scores: Any, Y: npt.NDArray[np.int8], folds: Any, tell: _Tell
     ) -> Any:
         """What calibrated intervals need; None where they are not prepared."""
-        if not self._prepares(aggregator):
+        uncertainty = self._calibration(aggregator)
+        if uncertainty is None:
             return None
         tell("preparing intervals")
-        return clone(self.uncertainty).fit(aggregator, scores, Y, folds=folds)
+        return clone(uncertainty).fit(aggregator, scores, Y, folds=folds)
 
-    def _prepares(self, aggregator: Aggregator) -> bool:
-        """Whether intervals are prepared; not where the aggregator makes its own."""
-        return self.uncertainty is not None and not hasattr(aggregator, "intervals")
+    def _calibration(self, aggregator: Aggregator) -> Any:
+        """What prepares intervals; None where the aggregator makes its own, or none are wanted."""
+        if hasattr(aggregator, "intervals"):
+            return None
+        # Whoever leaves the choice of the method to us leaves that of the intervals, too.
+        if self.is_automatic and self.uncertainty is None and aggregator.consumes == "posteriors":
+            return Bootstrap()
+        return self.uncertainty
 
     def scheme_or_default(self) -> Any:
         """The scheme, or five-fold cross-fitting."""
