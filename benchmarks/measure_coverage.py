@@ -3,7 +3,7 @@
     PREVALENS_DATA=... python benchmarks/measure_coverage.py emotions scene > coverage.md
 
 The bootstrap is that of the mean posterior of the same classifiers, stretched around its point by
-the one factor that makes it cover as often as the mixture does: its width at equal coverage.
+the one factor that makes it cover as often as the intervals do: its width at equal coverage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from prevalens.aggregators import PCC, ScenarioMixture
 from prevalens.auto import choose
 from prevalens.classifiers.response import response
 from prevalens.protocols import MLAPP, LabelTilt, Natural
-from prevalens.uncertainty import plain_intervals
+from prevalens.uncertainty import Bootstrap, plain_intervals
 
 LEVEL = 0.9
 N_SAMPLES = 1000
@@ -58,6 +58,17 @@ def stretched_width(found: Any, point: Floats, truth: Floats, wanted: float) -> 
     return float((upper - lower).mean()) if reached >= wanted - 0.005 else float("nan")
 
 
+class _Counting:
+    """Where counting is chosen: the intervals that `Quantifier()` prepares."""
+
+    def __init__(self, choice: Any, Y: npt.NDArray[np.int8]) -> None:
+        self._aggregator = choice.aggregator
+        self._prepared = Bootstrap().fit(self._aggregator, choice.scores, Y, folds=choice.folds)
+
+    def intervals(self, scores: Any, samples: Any, level: float) -> Any:
+        return self._prepared.intervals(self._aggregator, scores, samples, level)
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     print("# Coverage of the automatic quantifier's intervals\n")
@@ -74,15 +85,15 @@ def main() -> None:
         data = datasets.load(name)
         choice = choose(data.train.X, data.train.Y)
         scores = response(choice.classifier, data.test.X, "posteriors", data.test.n_labels)
-        mixture = choice.aggregator
-        if not isinstance(mixture, ScenarioMixture):
-            mixture = ScenarioMixture().fit(choice.scores, data.train.Y)
+        source = choice.aggregator
+        if not isinstance(source, ScenarioMixture):
+            source = _Counting(choice, data.train.Y)
         counting = PCC().fit(scores, data.test.Y)
         cells = []
         for protocol in protocols().values():
             samples = protocol.draw(data.test.Y, 7)
             truth = samples.mean(data.test.Y)
-            found = mixture.intervals(scores, samples, LEVEL)
+            found = source.intervals(scores, samples, LEVEL)
             each = covers(found.lower, found.upper, truth).mean()
             together = covers(found.band_lower, found.band_upper, truth).all(axis=1).mean()
             plain = plain_intervals(counting, scores, samples, LEVEL, resamples=40)
