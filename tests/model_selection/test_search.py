@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 
 from prevalens import Quantifier, Samples
-from prevalens.aggregators import ACC, CC, PACC, PCC, RQ
+from prevalens.aggregators import ACC, CC, LPQ, PACC, PCC, RQ
 from prevalens.classifiers import HoldOut, MLkNN, PerLabel, Stacked
 from prevalens.datasets import synthetic
 from prevalens.evaluation import evaluate
@@ -225,3 +225,14 @@ def test_unfitted_and_clone() -> None:
     with pytest.raises(NotFittedError):
         made.quantify(X)
     assert clone(made).grid == GRID
+
+
+def test_settings_of_a_classifier_that_the_aggregator_trains_count() -> None:
+    quantifier = Quantifier(PerLabel(), LPQ(PCC(), [[0, 1], [2, 3]]))
+    found = search(quantifier, GRID).cv_results_
+    assert found["failure"] == [""] * 4
+    by_hand = [
+        loss_by_hand(clone(quantifier).set_params(**params)).mean() for params in found["params"]
+    ]
+    np.testing.assert_allclose(-found["mean_test_score"], by_hand)
+    assert len(set(np.round(by_hand, 6))) == 4

@@ -313,14 +313,33 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         task: Task,
     ) -> list[Trial]:
         """All trials, in the order of the candidates."""
-        groups = by_classifier(candidates)
-        shared = hasattr(classifier, "fit_settings")
-        chunks = [groups] if shared else [[group] for group in groups]
+        chunks = self._chunks(classifier, aggregator, candidates)
         hidden = not (sys.stderr.isatty() if self.progress is None else self.progress)
-        jobs = (delayed(try_chunk)(classifier, aggregator, chunk, task) for chunk in chunks)
+        jobs = (delayed(try_chunk)(*chunk, task) for chunk in chunks)
         done = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
         bar = tqdm(done, total=len(chunks), desc="Settings", disable=hidden)
         return list(itertools.chain.from_iterable(bar))
+
+    def _chunks(
+        self,
+        classifier: Any,
+        aggregator: Aggregator,
+        candidates: Sequence[tuple[Settings, Settings]],
+    ) -> list[tuple[Any, Aggregator, list[tuple[Settings, list[Settings]]]]]:
+        """What is tried in one go: a classifier, an aggregator and settings of both."""
+        groups = by_classifier(candidates)
+        if classifier is None:
+            # The aggregator trains the classifier itself; with another setting it is another one.
+            return [(None, self._adopted(group[0]), [group]) for group in groups]
+        if hasattr(classifier, "fit_settings"):
+            return [(classifier, aggregator, groups)]
+        return [(classifier, aggregator, [group]) for group in groups]
+
+    def _adopted(self, settings: Settings) -> Aggregator:
+        """The aggregator that has taken over a classifier with these settings."""
+        params = {f"classifier__{name}": value for name, value in settings.items()}
+        _, aggregator = clone(self.quantifier).set_params(**params).halves()
+        return aggregator
 
     def _choose(self, trials: Sequence[Trial], task: Task) -> list[int | None]:
         """Each label's trial; None for labels that are too rare to be judged."""
