@@ -79,6 +79,9 @@ def test_what_is_built() -> None:
         ("lr+rq(pcc,svr(K=1))", "svr has no parameter 'K'", 11),
         ("lr+pcc(1,2,3)", "pcc cannot take these arguments", 4),
         ("lr+pcc@svr", "'svr' is a regressor, but a scheme belongs here", 8),
+        ("panel(lr,lr,forrest)+pcc", "There is no classifier called 'forrest'.* 'forest'", 13),
+        ("stack(lr,meta=lrr)+pcc", "There is no classifier called 'lrr'", 15),
+        ("stack(pcc)+pcc", "'pcc' is an aggregator, but a classifier belongs here", 7),
     ],
 )
 def test_errors_point_at_the_character(text: str, sentence: str, character: int) -> None:

@@ -104,6 +104,10 @@ ENTRIES: dict[str, Entry] = {
 }
 
 
+#: Parameters of classifiers that are classifiers.
+_INNER = frozenset({"estimator", "base", "meta", "classifier", "first", "second", "more"})
+
+
 def parse(text: str, *, more: Mapping[str, Entry] | None = None) -> Any:
     """The quantifier that a name stands for.
 
@@ -167,13 +171,18 @@ class _Builder:
     def part(self, call: Call, role: str | None = None) -> Any:
         if call.name.startswith(QUAPY):
             return self._checked(call, agg.QuapyPerLabel, (call.name.removeprefix(QUAPY),))
+        entry = self._entry(call, role)
+        self._check_arguments(call, entry)
+        return self._checked(call, entry.make)
+
+    def _entry(self, call: Call, role: str | None) -> Entry:
+        """The entry of that name, if it has the role wanted."""
         entry = self.entries.get(call.name)
         if entry is None:
             raise error_at(self.text, call.position, self._unknown(call.name, role))
         if role is not None and entry.role != role:
             raise error_at(self.text, call.position, _misplaced(entry, role))
-        self._check_arguments(call, entry)
-        return self._checked(call, entry.make)
+        return entry
 
     def _check_arguments(self, call: Call, entry: Entry) -> None:
         for name in call.kwargs:
@@ -183,6 +192,9 @@ class _Builder:
                 known = ", ".join(entry.parameters) or "none"
                 sentence = f"{entry.code} has no parameter {name!r}; it has {known}.{hint}"
                 raise error_at(self.text, call.position, sentence)
+        if entry.role == "classifier":
+            for inner in _inner_classifiers(call, list(entry.parameters)):
+                self._entry(inner, "classifier")
 
     def _checked(self, call: Call, make: Callable[..., Any], first: tuple[Any, ...] = ()) -> Any:
         args = [*first, *(self.value(value) for value in call.args)]
@@ -216,6 +228,16 @@ class _Builder:
         close = difflib.get_close_matches(name, codes, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else f" There are {', '.join(codes)}."
         return f"There is no {role or 'part'} called {name!r}.{hint}"
+
+
+def _inner_classifiers(call: Call, names: list[str]) -> list[Call]:
+    """What is given for parameters that are classifiers themselves; the last one may repeat."""
+    placed = [(names[min(place, len(names) - 1)], value) for place, value in enumerate(call.args)]
+    found: list[Any] = []
+    for name, value in [*placed, *call.kwargs.items()]:
+        if name in _INNER:
+            found += value if isinstance(value, list) else [value]
+    return [one for one in found if isinstance(one, Call)]
 
 
 def _misplaced(entry: Entry, role: str) -> str:
