@@ -234,7 +234,7 @@ def test_switched_off() -> None:
 def test_refusals() -> None:
     with pytest.raises(NotFittedError):
         ColumnGuard().transform(X)
-    with pytest.raises(InputError, match="fitted on 9 features, but the items have 2"):
+    with pytest.raises(InputError, match="items have 2 features, but there were 9 in training"):
         GUARD.transform(X[:, :2])
     with pytest.raises(InputError, match="X has 1500 rows but Y has 3"):
         ColumnGuard().fit(X, Y[:3])

@@ -230,8 +230,8 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         matrix = check_matrix(X)
         if matrix.shape[1] != self.n_features_in_:
             raise InputError(
-                f"The guard was fitted on {self.n_features_in_} features, but the items have "
-                f"{matrix.shape[1]}."
+                f"The items have {matrix.shape[1]} features, but there were "
+                f"{self.n_features_in_} in training; give the same columns in the same order."
             )
         return matrix
 
