@@ -31,13 +31,12 @@ from prevalens.uncertainty import Bootstrap, plain_intervals, warn_of_misfit, wi
 from prevalens.validation import (
     InputError,
     check_fraction,
-    check_matrix,
+    check_items,
     check_same_length,
     count_items,
-    is_texts,
 )
 
-__all__ = ["Quantifier", "check_items"]
+__all__ = ["Quantifier"]
 
 _Tell = Callable[[str], None]
 
@@ -363,15 +362,6 @@ def _automatic(time_budget: float) -> Method:
 def _values(groups: Any) -> Any:
     series = nw.from_native(groups, series_only=True, pass_through=True)
     return series.to_numpy() if isinstance(series, nw.Series) else groups
-
-
-def check_items(X: Any) -> Any:
-    """Numbers are checked here; texts and frames are left to the classifier's own preparation."""
-    native = nw.from_native(X, pass_through=True, allow_series=True)
-    mixed = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2
-    if mixed or isinstance(native, (nw.DataFrame, nw.Series)):
-        return X
-    return np.asarray(X, dtype=object) if is_texts(X) else check_matrix(X)
 
 
 def _adopt(aggregator: Aggregator, classifier: Any) -> Aggregator:

@@ -29,6 +29,7 @@ __all__ = [
     "check_choice",
     "check_fraction",
     "check_int",
+    "check_items",
     "check_label_names",
     "check_matrix",
     "check_prevalences",
@@ -273,3 +274,12 @@ def take_items(X: Any, rows: Any) -> Any:
     if isinstance(frame, (nw.DataFrame, nw.Series)):
         return nw.to_native(frame[positions.tolist()])
     return [X[i] for i in positions]
+
+
+def check_items(X: Any) -> Any:
+    """Numbers are checked here; texts and frames are left to the classifier's own preparation."""
+    native = nw.from_native(X, pass_through=True, allow_series=True)
+    mixed = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2
+    if mixed or isinstance(native, (nw.DataFrame, nw.Series)):
+        return X
+    return np.asarray(X, dtype=object) if is_texts(X) else check_matrix(X)

@@ -23,8 +23,8 @@ class Posterior(NamedTuple):
     misfit : shape (n_samples,)
         Squared distance of the mean score from the scenario that explains it best, in units of
         its expected value. NaN unless the variance is asked for.
-    weights : shape (n_samples, n_labels + 1 + n_scales)
-        Posterior probability of each scenario: each label moved, none did, many did.
+    weights : shape (n_samples, n_scenarios)
+        Posterior probability of each scenario: each label moved, none did, many did, items drifted.
     """
 
     mean: _Floats

@@ -156,8 +156,8 @@ class ExtraTrees(Forest):
 
     Notes
     -----
-    About half the cost of `Forest` on dense features, as no threshold is searched for; more than
-    its cost on sparse ones. Its posteriors vary less from one training set to the next.
+    Cheaper than `Forest` on dense features, as no threshold is searched for: on Yeast, Birds and
+    Emotions a tree took 0.4 to 0.6 of the time.
 
     References
     ----------

@@ -35,7 +35,7 @@ from prevalens.model_selection.trials import (
     try_chunk,
 )
 from prevalens.protocols import MLAPP
-from prevalens.quantifier import Quantifier, check_items
+from prevalens.quantifier import Quantifier
 from prevalens.scores import Scores
 from prevalens.splits import stratified_holdout
 from prevalens.validation import (
@@ -43,6 +43,7 @@ from prevalens.validation import (
     check_choice,
     check_fraction,
     check_int,
+    check_items,
     check_rng,
     take_items,
 )
