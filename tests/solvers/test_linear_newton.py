@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from prevalens.solvers.linear_design import make_design
+from prevalens.solvers.linear_mixed import make_design
 from prevalens.solvers.linear_newton import Batch, NewtonStream
 from prevalens.solvers.logistic_loss import BinaryLoss
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from prevalens.solvers.linear_design import Design, make_design
+from prevalens.solvers.linear_design import Design
+from prevalens.solvers.linear_mixed import make_design
 from prevalens.solvers.linear_systems import NewtonSystems
 from prevalens.solvers.logistic_loss import BinaryLoss
 

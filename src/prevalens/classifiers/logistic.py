@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.logistic_targets import classes_of, for_all_labels, weights_of_classes
+from prevalens.solvers.linear_mixed import linear_predictor
 from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
 from prevalens.solvers.multinomial import fit_multinomial
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
@@ -170,11 +171,12 @@ class BatchedLogistic(MultiLabelClassifier):
         )
 
     def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
-        return np.asarray(expit(X @ self.coef_.T + self.intercept_))
+        return np.asarray(expit(linear_predictor(X, self.coef_, self.intercept_)))
 
     def _decide(self, X: Any) -> npt.NDArray[np.float64]:
         check_is_fitted(self)
-        return np.asarray(self._check_items(X, reset=False) @ self.coef_.T + self.intercept_)
+        items = self._check_items(X, reset=False)
+        return linear_predictor(items, self.coef_, self.intercept_)
 
     def _check_labels(self, Y: Any) -> npt.NDArray[np.int8]:
         """Labels as columns of 0 and 1; remembers how they were given."""
@@ -353,7 +355,7 @@ class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        predictor = np.asarray(X @ self.coef_.T + self.intercept_)
+        predictor = linear_predictor(X, self.coef_, self.intercept_)
         return predictor[:, 0] if len(self.classes_) == 2 else predictor
 
     def _options(self, sample_weight: Any) -> dict[str, Any]:

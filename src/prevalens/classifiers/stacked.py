@@ -31,10 +31,6 @@ __all__ = ["Stacked", "by_own_settings"]
 _META = "meta__"
 #: Parameters that do not touch the first layer.
 _SECOND = ("meta", "normalize", "passthrough")
-#: Share of filled cells from which the second layer's input is dense though the items are sparse.
-#: Solved for ten settings, 38 % (Corel5k) take 1 / 1.6 of the time, 68 % (Delicious) 1 / 2.1;
-#: from a third on, memory is doubled at most.
-_FILLED = 1 / 3
 
 
 class Stacked(MultiLabelClassifier):
@@ -52,7 +48,7 @@ class Stacked(MultiLabelClassifier):
     normalize : bool
         Whether the second layer's input is standardised. A sparse matrix is scaled and not centred:
         for a classifier with a free intercept, such as logistic regression, centring makes no
-        difference. The input is sparse if the items are, unless the posteriors fill a third of it.
+        difference. The input is sparse if the items are.
     passthrough : bool
         Whether the second layer sees the features, and not the posteriors alone.
     cv : int or scikit-learn splitter
@@ -159,9 +155,7 @@ class Stacked(MultiLabelClassifier):
     def _prepare(self, X: Matrix, first_layer: LabelledScores) -> Matrix:
         """Remember the first layer and how to scale; the second layer's input in training."""
         self.base_ = first_layer.classifier
-        posteriors = first_layer.scores.values
-        self._dense = _filled(X, posteriors) >= _FILLED
-        inputs = self._beside(X, posteriors)
+        inputs = self._beside(X, first_layer.scores.values)
         self.scaler_ = None
         if self.normalize:
             self.scaler_ = StandardScaler(with_mean=not sp.issparse(inputs)).fit(inputs)
@@ -182,9 +176,7 @@ class Stacked(MultiLabelClassifier):
         return divisions
 
     def _beside(self, X: Matrix, posteriors: npt.NDArray[Any]) -> Matrix:
-        if not self.passthrough:
-            return posteriors
-        return beside(X.toarray() if self._dense and sp.issparse(X) else X, posteriors)
+        return beside(X, posteriors) if self.passthrough else posteriors
 
     def _scale(self, inputs: Matrix) -> Matrix:
         return inputs if self.scaler_ is None else self.scaler_.transform(inputs)
@@ -203,12 +195,6 @@ class Stacked(MultiLabelClassifier):
 
     def _offers_posteriors(self) -> bool:
         return self.meta is None or "posteriors" in offers(self.meta)
-
-
-def _filled(X: Matrix, posteriors: npt.NDArray[Any]) -> float:
-    """Share of the cells that hold an entry when posteriors stand beside the features."""
-    entries = X.nnz if sp.issparse(X) else X.size
-    return float((entries + posteriors.size) / (X.shape[0] * (X.shape[1] + posteriors.shape[1])))
 
 
 def by_own_settings(

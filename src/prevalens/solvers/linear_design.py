@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from prevalens.solvers import _sparse_compiled as compiled
 from prevalens.validation import Matrix
 
-__all__ = ["Array", "DenseDesign", "Design", "SparseDesign", "make_design"]
+__all__ = ["MOST_PARAMETERS", "Array", "DenseDesign", "Design", "SparseDesign"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -31,13 +31,11 @@ _ROWS_PER_PARAMETER = 10
 #: A sparse design may hold this many products of two entries of a row, for its Gram matrices.
 _MOST_PAIRS = 2 * 10**7
 #: Gram matrices of more parameters than this are never made.
-_MOST_PARAMETERS = 1200
+MOST_PARAMETERS = 1200
 #: What a pair costs in a Gram matrix, and a cubed parameter in its factorisation, in units of an
 #: entry in a wide sparse product: pairs are read from afar, entries are shared by all columns.
 _PAIR_COST = 14.0
 _FACTOR_COST = 0.07
-#: Entries times problems from which compiled products are worth the second that loading them takes.
-_WORTH_COMPILING = 2 * 10**7
 #: Columns whose Gram matrices are made together from a sparse design.
 _GRAM_COLUMNS = 16
 
@@ -85,22 +83,6 @@ class Design(Protocol):
         """Parameters of this design as coefficients and intercepts of the features."""
 
 
-def make_design(
-    X: Matrix, *, intercept: bool, width: int, n_problems: int = 1
-) -> tuple[Design, Design]:
-    """The design of `X` in single and in double precision.
-
-    It is for so many problems, of which up to `width` columns are in work at a time.
-    """
-    double: Any
-    if sp.issparse(X):
-        fast = compiled.available() and X.nnz * n_problems >= _WORTH_COMPILING
-        double = SparseDesign(X, intercept=intercept, width=width, fast=fast)
-    else:
-        double = DenseDesign(X, intercept=intercept, width=width)
-    return double.single(), double
-
-
 def _blocks(n_items: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n_items)) for start in range(0, n_items, size)]
 
@@ -112,9 +94,12 @@ class DenseDesign:
     by scaling its penalty. Both make the products harmless in single precision.
     """
 
-    def __init__(self, X: Array, *, intercept: bool, width: int) -> None:
+    def __init__(
+        self, X: Array, *, intercept: bool, width: int, rows: list[slice] | None = None
+    ) -> None:
         n_items, self.n_features = X.shape
-        self._intercept, self._width = intercept, width
+        self._intercept = intercept
+        self.rows = _blocks(n_items, _BLOCK_SIZE // width + 1) if rows is None else rows
         self.centre = X.mean(axis=0, dtype=np.float64) if intercept else np.zeros(self.n_features)
         self._matrix = np.ones((n_items, self.n_features + intercept))
         features = self._matrix[:, : self.n_features]
@@ -128,14 +113,13 @@ class DenseDesign:
         self.n_items, self.n_params = self._matrix.shape
         self.dtype = self._matrix.dtype
         self.n_entries = self._matrix.size
-        self.rows = _blocks(self.n_items, _BLOCK_SIZE // self._width + 1)
         self.penalty = np.zeros((self.n_params, 1), dtype=self.dtype)
         self.penalty[: self.n_features, 0] = self.scale**-2
         self._n_chosen = min(self.n_items, _ROWS_PER_PARAMETER * self.n_params)
         self.gram_cost = self._gram_cost()
 
     def _gram_cost(self) -> float:
-        if self.n_params > _MOST_PARAMETERS:
+        if self.n_params > MOST_PARAMETERS:
             return np.inf
         work = self._n_chosen * self.n_params**2 + self.n_params**3 / 3
         return work / (4 * self.n_items * self.n_params)
@@ -143,8 +127,8 @@ class DenseDesign:
     def single(self) -> DenseDesign:
         """The same design in single precision."""
         other: DenseDesign = object.__new__(DenseDesign)
-        other.n_features = self.n_features
-        other._intercept, other._width = self._intercept, self._width
+        other.n_features, other.rows = self.n_features, self.rows
+        other._intercept = self._intercept
         other.centre, other.scale = self.centre, self.scale
         other._matrix = self._matrix.astype(np.float32)
         other._set_up()
@@ -235,7 +219,7 @@ class SparseDesign:
     def _gram_cost(self) -> float:
         entries = np.diff(self._matrix.indptr).astype(np.float64)
         n_pairs = float(np.sum(entries * (entries + 1) / 2))
-        if n_pairs > _MOST_PAIRS or self.n_params > _MOST_PARAMETERS:
+        if n_pairs > _MOST_PAIRS or self.n_params > MOST_PARAMETERS:
             return np.inf
         work = _PAIR_COST * n_pairs + _FACTOR_COST * self.n_params**3
         return work / (2 * self._matrix.nnz)

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from prevalens.solvers.linear_design import Array, Design, make_design
+from prevalens.solvers.linear_design import Array, Design
+from prevalens.solvers.linear_mixed import make_design
 from prevalens.solvers.linear_newton import Batch, NewtonStream
 from prevalens.solvers.logistic_loss import Loss
 from prevalens.validation import Matrix
