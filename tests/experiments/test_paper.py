@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from prevalens.experiments.build import build
+from prevalens.experiments.names import parse
 from prevalens.experiments.paper import DESCRIBED, PRINTED, TABLES, paper_plan, table_results
 from prevalens.records import Result
 from prevalens.validation import InputError
@@ -51,6 +52,22 @@ def test_only_the_print_adjusts_by_rates_that_cannot_be_told_apart() -> None:
         inside = build(method, 0).get_params(deep=True)
         guards = {value for name, value in inside.items() if name.endswith("__guard")}
         assert guards == ({None} if method.variant == PRINTED else {4.0})
+
+
+def test_solvers_stop_earlier_on_delicious_and_nowhere_else() -> None:
+    def expressions(dataset: str) -> dict[str, str]:
+        cells = paper_plan(TABLES, ["emotions", "delicious"]).cells()
+        return {
+            cell.method.name: cell.method.expression for cell in cells if cell.dataset == dataset
+        }
+
+    usual, coarse = expressions("emotions"), expressions("delicious")
+    assert not any("tol=" in expression for expression in usual.values())
+    for name, expression in coarse.items():
+        assert ("stack(lr,lr(tol=0.0001)" in expression) == ("stack(" in usual[name])
+        group = name.partition(" [")[0]
+        assert ("tol=0.001)" in expression) == group.endswith("+MLA"), name
+        parse(expression)
 
 
 def test_delicious_has_its_coarser_grid() -> None:

@@ -79,6 +79,29 @@ def test_defaults_are_the_papers_protocol(content: dict[str, Any]) -> None:
     assert plan.metrics == ("ae", "rae")
 
 
+def test_an_override_may_name_one_variant(content: dict[str, Any]) -> None:
+    content["datasets"] = ["synthetic", "emotions"]
+    content["methods"] = [
+        {"label": "count", "variant": variant, "expression": "lr+pcc"}
+        for variant in ("plain", "coarse")
+    ]
+    content["overrides"] = {
+        "emotions": {
+            "methods": {
+                "count": {"grid": {"classifier__C": [5]}},
+                "count [coarse]": {"expression": "lr(tol=0.01)+pcc"},
+            }
+        }
+    }
+    plan = Plan.from_dict(content)
+    methods = {(cell.dataset, cell.method.variant): cell.method for cell in plan.cells()}
+    assert methods["synthetic", "coarse"].expression == "lr+pcc"
+    assert methods["emotions", "plain"].expression == "lr+pcc"
+    assert methods["emotions", "coarse"].expression == "lr(tol=0.01)+pcc"
+    assert methods["emotions", "plain"].grid == methods["emotions", "coarse"].grid
+    assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
+
+
 def test_an_override_changes_one_dataset_only(content: dict[str, Any]) -> None:
     content["datasets"] = ["synthetic", "emotions"]
     content["methods"][1] |= {

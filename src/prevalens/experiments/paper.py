@@ -10,7 +10,7 @@ EM run twice for SLD; ACC and PACC that adjust by rates which can hardly be told
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +49,12 @@ _STACK = {
     "classifier__normalize": ["True", "False"],
 }
 _SVR = {"aggregator__regressor__C": _C}
+#: Parts of expressions, and what they become where there are very many labels.
+_COARSE = (
+    ("stack(lr,lr", "stack(lr,lr(tol=0.0001)"),
+    ("grid=stack-grid))", "grid=stack-grid),tol=0.001)"),
+    (",svr,", ",svr(tol=0.001),"),
+)
 _NEIGHBOURS = {"k": [1, 3, 5, 7, 9], "s": [0.5, 0.7, 1]}
 
 
@@ -87,7 +93,10 @@ def paper_plan(
         "methods": [_small(method) if fast else method for method in methods.values()],
     }
     if "delicious" in datasets:
-        content["overrides"] = {"delicious": {"protocols": {"ml-app": {"grid": 21}}}}
+        coarse = {name: change for one in content["methods"] for name, change in _coarser(one)}
+        content["overrides"] = {
+            "delicious": {"protocols": {"ml-app": {"grid": 21}}, "methods": coarse}
+        }
     return Plan.from_dict(content)
 
 
@@ -272,6 +281,19 @@ def _regressors() -> list[dict[str, Any]]:
         ),
         *_corrected(),
     ]
+
+
+def _coarser(method: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The change, if any, that lets the solvers of a method stop earlier.
+
+    With 983 labels, stacked logistic regressions and support vector regressions to the last digit
+    would take days. The paper's solvers stop earlier still.
+    """
+    expression = method["expression"]
+    for exact, coarse in _COARSE:
+        expression = expression.replace(exact, coarse)
+    if expression != method["expression"]:
+        yield f"{method['label']} [{method['variant']}]", {"expression": expression}
 
 
 def _small(method: dict[str, Any]) -> dict[str, Any]:

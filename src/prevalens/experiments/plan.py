@@ -19,8 +19,9 @@
     grid = 21
 
 `overrides` say what is different on one dataset: parameters of protocols by their name, and of
-methods by their label the expression, the grid, the selection, or ``skip = true``. `sources`
-name files of one's own that are used as datasets.
+methods by their label the expression, the grid, the selection, or ``skip = true``. A label stands
+for all its variants; ``"label [variant]"`` for one of them. `sources` name files of one's own that
+are used as datasets.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class Plan:
 
     def _methods_on(self, dataset: str) -> list[MethodSpec]:
         changes = self.overrides.get(dataset, {}).get("methods", {})
-        changed = [(one, Table(changes.get(one.label, {}), "The plan")) for one in self.methods]
+        changed = [(one, Table(_change_of(one, changes), "The plan")) for one in self.methods]
         return [
             _changed(one, change) if change.values else one
             for one, change in changed
@@ -166,6 +167,11 @@ def read_plan(path: str | Path) -> Plan:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise FormatError(f"{path}: this is not a TOML file: {error}.") from error
     return Plan.from_dict(content, where=str(path), folder=path.parent.resolve())
+
+
+def _change_of(method: MethodSpec, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What overrides say of a method: of its label, and more than that, of its variant."""
+    return _merged(changes.get(method.label, {}), changes.get(method.name, {}))
 
 
 def _changed(method: MethodSpec, change: Table) -> MethodSpec:
@@ -245,16 +251,21 @@ def _check_protocols(changes: Table, protocols: tuple[ProtocolSpec, ...]) -> Non
 
 def _check_methods(changes: Table, methods: tuple[MethodSpec, ...]) -> None:
     for label in changes.values:
-        _check_known(changes, label, [one.label for one in methods])
+        _check_known(changes, label, _names(methods))
         change = changes.table(label)
         if not isinstance(change.take("skip", False), bool):
             change.fail("skip", f"must be true or false; got {change.values['skip']!r}.")
         for part in ("grid", "selection"):
             change.table(part)
         for method in methods:
-            if method.label == label:
+            if label in (method.label, method.name):
                 _changed(method, change)
         change.close()
+
+
+def _names(methods: tuple[MethodSpec, ...]) -> list[str]:
+    """Labels, and labels with variants."""
+    return list(dict.fromkeys(name for one in methods for name in (one.label, one.name)))
 
 
 def _check_known(table: Table, name: str, known: Collection[str]) -> None:

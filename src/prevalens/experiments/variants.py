@@ -111,6 +111,8 @@ class SeenItems(_Variant):
     Cs : list of float
         Settings of the support vector regression to choose from.
     seed : int
+    tol : float
+        Relative duality gap at which a regression is finished.
 
     Notes
     -----
@@ -126,10 +128,12 @@ class SeenItems(_Variant):
         Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0, 1000.0),
         *,
         seed: int = 0,
+        tol: float = 1e-4,
     ) -> None:
         self.quantifier = quantifier
         self.Cs = Cs
         self.seed = seed
+        self.tol = tol
 
     @property
     def name(self) -> str:
@@ -161,7 +165,7 @@ class SeenItems(_Variant):
 
     def _best_regressor(self, learned: Any, judged: Any) -> Any:
         settings = [{"C": C} for C in self.Cs]
-        fitted = list(BatchedLinearSVR().fit_settings(settings, *learned))
+        fitted = list(BatchedLinearSVR(tol=self.tol).fit_settings(settings, *learned))
         losses = [ae(judged[1], np.clip(one.predict(judged[0]), 0, 1)).mean() for one in fitted]
         return fitted[int(np.argmin(losses))]
 
