@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import LinearSVR
 
-from prevalens.solvers import svr
+from prevalens.solvers import _svr_descent, svr
 from prevalens.solvers.svr import LOSSES, fit_linear_svr, linear_svr_path
 from prevalens.validation import InputError
 
@@ -52,6 +52,25 @@ def test_large_c_converges_with_a_certificate(C, loss):
     nearly_exact = fit_linear_svr(X, Y, C=C, loss=loss, tol=1e-6)
     assert nearly_exact.gap.max() <= 1e-6
     np.testing.assert_allclose(solution.objective, nearly_exact.objective, rtol=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.02])
+def test_single_precision_on_the_way_leaves_the_certificate_true(monkeypatch, epsilon):
+    X, Y = prevalences(n_rows=600, n_labels=8, seed=1)
+    settings = {"Cs": [0.1, 10.0, 1000.0], "epsilon": epsilon, "tol": 1e-5}
+    expected = linear_svr_path(X, Y, **settings)
+    monkeypatch.setattr(_svr_descent, "_LARGE", 0)
+    found = linear_svr_path(X, Y, **settings)
+    for C, one, other in zip(settings["Cs"], found, expected, strict=True):
+        assert one.gap.max() <= 1e-5
+        np.testing.assert_allclose(one.objective, other.objective, rtol=2e-5)
+        recomputed = [
+            objective(X, y, w, b, C=C, epsilon=epsilon, loss="epsilon_insensitive")
+            for y, w, b in zip(Y.T, one.coef, one.intercept, strict=True)
+        ]
+        np.testing.assert_allclose(one.objective, recomputed, rtol=1e-9)
+        # The gap is a bound: no solution may lie below what it allows.
+        assert (other.objective >= one.objective * (1 - one.gap) - 1e-12).all()
 
 
 def test_nothing_near_the_solution_is_better():

@@ -31,6 +31,8 @@ _STEPS_PER_ROUND = 50
 _MAX_ROUNDS = 20
 _SHARED_PENALTY = 3.0
 _OVER_RELAXATION = 1.7
+#: Cells of the design from which shared steps are taken in single precision.
+_LARGE = 2**20
 #: Newton starts with this many rows near the kink per coordinate, and tightens while there are more
 #: than _ENOUGH; with fewer rows than coordinates its systems are nearly singular, its steps short.
 _ROWS_AT_START = 3
@@ -84,19 +86,33 @@ class Absolute:
         self._narrow(state, rank)
 
     def _shared_round(self, basis: Basis, state: State, split: Array) -> Array:
-        """Steps of ADMM, every one the same linear map for all targets but for a scale."""
+        """Steps of ADMM, every one the same linear map for all targets but for a scale.
+
+        Large problems take them in single precision, at half the cost: what they lead to is
+        judged in double precision, and a step in error is corrected by the next.
+        """
+        left: npt.NDArray[Any] = basis.left if basis.left.size < _LARGE else basis.single_left
+        kind: Any = left.dtype
+        targets, split = state.targets.astype(kind, copy=False), split.astype(kind, copy=False)
+        shift, limit = state.shift.astype(kind), state.limit.astype(kind)
         shrink = state.sigma[:, np.newaxis] / (state.sigma[:, np.newaxis] + basis.penalty)
+        shrink = shrink.astype(kind)
         for _ in range(_STEPS_PER_ROUND):
-            wanted = state.targets - split
-            wanted += state.shift
-            state.coordinates = (wanted @ basis.left) * shrink
-            state.residual = state.targets - state.coordinates @ basis.left.T
-            mixed = _OVER_RELAXATION * state.residual
+            wanted = targets - split
+            wanted += shift
+            coordinates = (wanted @ left) * shrink
+            residual = targets - coordinates @ left.T
+            mixed = _OVER_RELAXATION * residual
             mixed += (1.0 - _OVER_RELAXATION) * split
-            mixed += state.shift
-            state.shift = pull(mixed, self.epsilon, state.limit)
-            split = mixed - state.shift
-        return split
+            mixed += shift
+            shift = pull(mixed, self.epsilon, limit)
+            split = mixed - shift
+        # Rounding must not bring the multipliers beyond their bound, nor part residual and fit.
+        bound = state.limit[:, np.newaxis]
+        state.shift = np.clip(shift.astype(np.float64), -bound, bound)
+        state.coordinates = coordinates.astype(np.float64)
+        state.residual = state.targets - state.coordinates @ basis.left.T
+        return split.astype(np.float64)
 
     def _narrow(self, state: State, rank: int) -> None:
         place = min(state.targets.shape[1] - 1, _ROWS_AT_START * rank)

@@ -7,6 +7,7 @@ the design, in which ``|w|^2`` is a weighted sum of squares and the fit an ortho
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,6 +45,11 @@ class Basis:
         left, strength, right = np.linalg.svd(design, full_matrices=False)
         kept = strength > max(strength[0] * _RANK_TOLERANCE, float(np.finfo(np.float64).tiny))
         return cls(np.ascontiguousarray(left[:, kept]), strength[kept], right[kept])
+
+    @cached_property
+    def single_left(self) -> npt.NDArray[np.float32]:
+        """`left` in single precision."""
+        return self.left.astype(np.float32)
 
     @property
     def penalty(self) -> Array:
