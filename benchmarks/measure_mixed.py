@@ -3,7 +3,8 @@
 The second layer of a stacked classifier sees sparse items and, beside them, a full column per
 label. All three designs solve the same problems, in turn, in one run; their objectives must agree.
 
-Run: ``PREVALENS_DATA=... python benchmarks/measure_mixed.py bibtex corel5k delicious``
+Run: ``python benchmarks/measure_mixed.py medical tmc2007_500 bibtex corel5k delicious``, with the
+public datasets in the folder PREVALENS_DATA.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def compare(name: str) -> str:
     """A row of the table."""
     X, Y = stacked_items(name)
     fit_logistic_path(X, Y[:, :2], Cs=[0.1], tol=TOL)  # compiles what is compiled
-    mixed, found = timed(X, Y, MOST_PARAMETERS=0)
+    mixed, found = timed(X, Y, _FEW_PARAMETERS=0, _LEAST_CELLS=0)
     dense, by_dense = timed(X.toarray(), Y, _LEAST_FULL=0)
     sparse, by_sparse = timed(X, Y, _LEAST_FULL=10**9)
     for other in (by_dense, by_sparse):

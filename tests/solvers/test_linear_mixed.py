@@ -33,8 +33,9 @@ def labels(X: Any, seed: int = 1) -> np.ndarray:
 
 @pytest.fixture(params=["scipy", "compiled"])
 def mixed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mixed design even for few parameters, in blocks of few rows, with either product."""
-    monkeypatch.setattr(linear_mixed, "MOST_PARAMETERS", 0)
+    """A mixed design even for a small matrix, in blocks of few rows, with either product."""
+    monkeypatch.setattr(linear_mixed, "_FEW_PARAMETERS", 0)
+    monkeypatch.setattr(linear_mixed, "_LEAST_CELLS", 0)
     monkeypatch.setattr("prevalens.solvers.linear_design._BLOCK_SIZE", 12 * N_COLUMNS)
     if request.param == "compiled":
         pytest.importorskip("numba")
@@ -109,18 +110,24 @@ def test_each_matrix_gets_its_design(monkeypatch: pytest.MonkeyPatch) -> None:
         return type(make_design(X, intercept=True, width=8)[1])
 
     X = items()
-    thin = sp.csr_matrix((N_ITEMS, 500))
+    wide = sp.hstack([X, sp.csr_matrix((N_ITEMS, 500))], format="csr")
     assert kind(X.toarray()) is DenseDesign
     assert kind(X) is DenseDesign  # full enough, and few parameters
-    assert kind(sp.hstack([X, thin], format="csr")) is MixedDesign
-    assert kind(sp.hstack([X[:, : 7 + N_THIN], thin], format="csr")) is SparseDesign
-    monkeypatch.setattr(linear_mixed, "MOST_PARAMETERS", X.shape[1])
-    assert kind(X) is MixedDesign  # the intercept is one too many
+    assert kind(wide) is SparseDesign  # too small to be taken apart
+    monkeypatch.setattr(linear_mixed, "_LEAST_CELLS", N_ITEMS * N_FULL)
+    assert kind(wide) is MixedDesign
+    assert kind(wide[:, 4:]) is SparseDesign  # four full columns less
+    assert kind(X) is DenseDesign
+    monkeypatch.setattr(linear_mixed, "_FEW_PARAMETERS", X.shape[1] - 1)
+    assert kind(X) is MixedDesign
 
 
 @pytest.mark.parametrize("columns", [slice(None), slice(4, 7 + N_THIN)], ids=["many", "few"])
 @pytest.mark.parametrize("sparse_type", [sp.csr_matrix, sp.csr_array])
-def test_the_predictor_is_the_product(sparse_type: Any, columns: slice) -> None:
+def test_the_predictor_is_the_product(
+    sparse_type: Any, columns: slice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear_mixed, "_LEAST_CELLS", 0)
     X = items()[:, columns]
     rng = np.random.default_rng(4)
     coef, intercept = rng.normal(size=(N_COLUMNS, X.shape[1])), rng.normal(size=N_COLUMNS)

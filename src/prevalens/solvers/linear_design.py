@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from prevalens.solvers import _sparse_compiled as compiled
 from prevalens.validation import Matrix
 
-__all__ = ["MOST_PARAMETERS", "Array", "DenseDesign", "Design", "SparseDesign"]
+__all__ = ["Array", "DenseDesign", "Design", "SparseDesign"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -31,7 +31,7 @@ _ROWS_PER_PARAMETER = 10
 #: A sparse design may hold this many products of two entries of a row, for its Gram matrices.
 _MOST_PAIRS = 2 * 10**7
 #: Gram matrices of more parameters than this are never made.
-MOST_PARAMETERS = 1200
+_MOST_PARAMETERS = 1200
 #: What a pair costs in a Gram matrix, and a cubed parameter in its factorisation, in units of an
 #: entry in a wide sparse product: pairs are read from afar, entries are shared by all columns.
 _PAIR_COST = 14.0
@@ -119,7 +119,7 @@ class DenseDesign:
         self.gram_cost = self._gram_cost()
 
     def _gram_cost(self) -> float:
-        if self.n_params > MOST_PARAMETERS:
+        if self.n_params > _MOST_PARAMETERS:
             return np.inf
         work = self._n_chosen * self.n_params**2 + self.n_params**3 / 3
         return work / (4 * self.n_items * self.n_params)
@@ -219,7 +219,7 @@ class SparseDesign:
     def _gram_cost(self) -> float:
         entries = np.diff(self._matrix.indptr).astype(np.float64)
         n_pairs = float(np.sum(entries * (entries + 1) / 2))
-        if n_pairs > _MOST_PAIRS or self.n_params > MOST_PARAMETERS:
+        if n_pairs > _MOST_PAIRS or self.n_params > _MOST_PARAMETERS:
             return np.inf
         work = _PAIR_COST * n_pairs + _FACTOR_COST * self.n_params**3
         return work / (2 * self._matrix.nnz)

@@ -14,13 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.solvers import _sparse_compiled as compiled
-from prevalens.solvers.linear_design import (
-    MOST_PARAMETERS,
-    Array,
-    DenseDesign,
-    Design,
-    SparseDesign,
-)
+from prevalens.solvers.linear_design import Array, DenseDesign, Design, SparseDesign
 from prevalens.validation import Matrix
 
 __all__ = ["MixedDesign", "linear_predictor", "make_design"]
@@ -29,8 +23,12 @@ __all__ = ["MixedDesign", "linear_predictor", "make_design"]
 _WORTH_COMPILING = 2 * 10**7
 #: Share of filled cells from which a column, or a whole matrix, costs less as a dense one.
 _FULL = 1 / 3
-#: With fewer full columns a dense product is too narrow to gain much.
+#: With fewer full columns a dense product is too narrow to gain much, with fewer cells in them too
+#: small to pay for taking the matrix apart.
 _LEAST_FULL = 16
+_LEAST_CELLS = 2**15
+#: Up to so many parameters, Gram matrices are worth more than fast products.
+_FEW_PARAMETERS = 128
 
 
 def make_design(
@@ -46,13 +44,12 @@ def make_design(
         return double.single(), double
     fast = compiled.available() and X.nnz * n_problems >= _WORTH_COMPILING
     full = _full_columns(X)
-    if full.sum() < _LEAST_FULL:
-        double = SparseDesign(X, intercept=intercept, width=width, fast=fast)
-    elif _is_filled(X) and X.shape[1] + intercept <= MOST_PARAMETERS:
-        # Few enough parameters for Gram matrices, and these are fast from a dense matrix.
+    if X.shape[1] > _FEW_PARAMETERS and _is_worth_parting(X, full):
+        double = MixedDesign(X, full, intercept=intercept, width=width, fast=fast)
+    elif full.sum() >= _LEAST_FULL and X.nnz >= _FULL * X.shape[0] * X.shape[1]:
         double = DenseDesign(X.toarray(), intercept=intercept, width=width)
     else:
-        double = MixedDesign(X, full, intercept=intercept, width=width, fast=fast)
+        double = SparseDesign(X, intercept=intercept, width=width, fast=fast)
     return double.single(), double
 
 
@@ -74,10 +71,8 @@ def linear_predictor(X: Matrix, coef: Array, intercept: Array) -> npt.NDArray[np
     >>> linear_predictor(np.eye(2), np.array([[2.0, 3.0]]), np.array([1.0])).tolist()
     [[3.0], [4.0]]
     """
-    if not sp.issparse(X):
-        return np.asarray(X @ coef.T + intercept)
-    full = _full_columns(X)
-    if full.sum() < _LEAST_FULL:
+    full = _full_columns(X) if sp.issparse(X) else None
+    if full is None or not _is_worth_parting(X, full):
         return np.asarray(X @ coef.T + intercept)
     out = X[:, np.flatnonzero(full)].toarray() @ coef[:, full].T
     out += X[:, np.flatnonzero(~full)] @ coef[:, ~full].T
@@ -91,15 +86,16 @@ def _full_columns(X: Any) -> npt.NDArray[np.bool_]:
     return np.asarray(entries >= _FULL * max(1, X.shape[0]))
 
 
-def _is_filled(X: Any) -> bool:
-    return bool(X.nnz >= _FULL * X.shape[0] * X.shape[1])
+def _is_worth_parting(X: Any, full: npt.NDArray[np.bool_]) -> bool:
+    n_full = int(full.sum())
+    return n_full >= _LEAST_FULL and n_full * X.shape[0] >= _LEAST_CELLS
 
 
 class MixedDesign:
     """A sparse matrix some of whose columns are full; see `Design`.
 
     The parameters are in the order of the features, the intercept last. Gram matrices are not
-    offered: they would be as dear as those of a dense matrix with as many columns.
+    offered: with so many parameters they cost more than they save.
     """
 
     def __init__(
