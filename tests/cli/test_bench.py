@@ -99,6 +99,53 @@ def test_results_go_to_a_folder_with_the_plans_name(
     assert len(Store(tmp_path / "small-results")) == 1
 
 
+TWO_PROTOCOLS = """
+[[protocols]]
+name = "natural"
+size = 50
+n_samples = 30
+"""
+
+
+def test_pages_hold_tables_and_charts_of_every_protocol(plan: Path, tmp_path: Path) -> None:
+    plan.write_text(PLAN + TWO_PROTOCOLS)
+    names = {"--html": "page.html", "--markdown": "page.md", "--latex": "page.tex"}
+    asked = [word for option, name in names.items() for word in (option, tmp_path / name)]
+    result = bench(plan, "--store", tmp_path / "out", *asked)
+    assert result.exit_code == 0, result.output
+    html, markdown, latex = ((tmp_path / name).read_text("utf-8") for name in names.values())
+    for protocol in ("ml-app", "natural"):
+        for metric in ("AE", "RAE"):
+            assert f"{protocol}: Results, {metric}" in html
+            assert f"## {protocol}: Results, {metric}" in markdown
+    assert "How far samples have moved" in html
+    assert html.count("<svg") == 1 + 2 * 2  # shifts, and error against shift per table
+    assert "http" not in html.replace("http://www.w3.org", "").replace("http-equiv", "")
+    assert "## How far samples have moved" not in markdown  # charts alone
+    assert latex.startswith(r"\documentclass")
+    assert latex.count(r"\begin{tabular}") == markdown.count("\n\n**")
+    again = bench(plan, "--store", tmp_path / "out", "--no-run", "--html", tmp_path / "again.html")
+    assert again.exit_code == 0
+    assert (tmp_path / "again.html").read_text("utf-8") == html
+
+
+@pytest.mark.parametrize("option", ["--html", "--latex", "--records", "--leaderboard"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(
+    plan: Path, tmp_path: Path, option: str
+) -> None:
+    result = bench(plan, "--store", tmp_path / "out", option, tmp_path / "nowhere" / "file")
+    assert isinstance(result.exception, InputError)
+    assert "there is no folder" in str(result.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_pages_of_nothing_are_refused(plan: Path, tmp_path: Path) -> None:
+    result = bench(plan, "--store", tmp_path, "--no-run", "--html", tmp_path / "page.html")
+    assert isinstance(result.exception, InputError)
+    assert "No cell of the plan 'small' is finished" in str(result.exception)
+    assert not (tmp_path / "page.html").exists()
+
+
 def test_json_holds_the_records(plan: Path, tmp_path: Path) -> None:
     result = bench(plan, "--store", tmp_path / "out", "--json", "--only", "seed=1")
     report = json.loads(result.stdout)

@@ -122,6 +122,7 @@ def test_markdown_without_charts(sections: list[Section]) -> None:
     text = markdown_page("Title", sections)
     assert "![" not in text
     assert "Two charts." not in text
+    assert text.count("## Charts") == 1  # the one that was empty from the start
 
 
 def test_tables_and_charts_can_be_taken_out(

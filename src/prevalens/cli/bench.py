@@ -15,14 +15,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.pages import FILE, Pages, page_options, write_text
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.plan import Plan, read_plan
-from prevalens.experiments.runner import Keys, Summary, plan_records, run_plan
+from prevalens.experiments.runner import Keys, Summary, plan_records, plan_results, run_plan
 from prevalens.experiments.store import Store
 from prevalens.experiments.tables import suggestion
 from prevalens.metrics import SHIFT_NAMES
+from prevalens.model.writing import check_writable
 from prevalens.records import Record, to_rows
+from prevalens.reporting import protocol_sections
 from prevalens.reporting.leaderboard import leaderboard, write_records
 
 __all__ = ["command"]
@@ -55,16 +58,17 @@ _REGIMES = (*SHIFT_NAMES, "all")
 )
 @click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@page_options
 @click.option(
     "--records",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Write the mean errors of all finished cells to this CSV file.",
 )
 @click.option(
     "--leaderboard",
     "board",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a page (Markdown) that compares the methods.",
+    type=FILE,
+    help="Write a page (Markdown) that compares the methods over all kinds of shift.",
 )
 @click.option("--no-run", is_flag=True, help="Only report on what is finished.")
 @click.option("--no-cache", is_flag=True, help="Do not keep the scores of classifiers.")
@@ -75,6 +79,7 @@ def command(
     only: Sequence[str],
     listing: bool,
     as_json: bool,
+    pages: Pages,
     records: Path | None,
     board: Path | None,
     no_run: bool,
@@ -91,6 +96,9 @@ def command(
     if listing:
         _list(cells, store, as_json=as_json)
         return
+    pages.check()
+    for path in filter(None, (records, board)):
+        check_writable(path)
     if no_run:
         cells = _finished(cells, store)
     summary = _run(read, store, cells, jobs=jobs, remember=not no_cache)
@@ -100,6 +108,8 @@ def command(
     else:
         _print(summary, found, read.metrics[0], store)
     _write(found, records, board, plan)
+    if pages:
+        _write_pages(pages, read, _finished(cells, store), store)
     if summary.failed:
         sys.exit(FAILED)
 
@@ -116,9 +126,17 @@ def _write(found: list[Record], records: Path | None, board: Path | None, plan: 
     if board is not None:
         source = plan.name if records is None else f"{records.parent.name}/{records.name}"
         text = leaderboard(found, command=f"prevalens bench {plan.name}", source=source)
-        part = board.with_name(board.name + ".part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(board)
+        write_text(board, text)
+
+
+def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> None:
+    """Tables and charts of the finished cells."""
+    if not cells:
+        raise InputError(
+            f"No cell of the plan {plan.name!r} is finished; there is nothing to show."
+        )
+    results = plan_results(cells, store)
+    pages.write(plan.name, protocol_sections(results, metrics=plan.metrics))
 
 
 def _run(plan: Plan, store: Store, cells: list[Cell], *, jobs: int, remember: bool) -> Summary:

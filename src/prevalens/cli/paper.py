@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from prevalens.cli.pages import FILE, Pages, page_options, write_text
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.paper import AT_HAND, TABLES, paper_plan, table_results
 from prevalens.experiments.plan import Plan
@@ -22,7 +23,6 @@ from prevalens.reporting import (
     compare,
     digest,
     markdown_page,
-    page,
     printed,
     read_digests,
     report_sections,
@@ -52,10 +52,7 @@ FAILED = 1
 @click.option("--jobs", default=1, show_default=True, help="Processes; -1 is one per core.")
 @click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
 @click.option("--no-run", is_flag=True, help="Compute nothing; report what the store has.")
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page.")
-@click.option(
-    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="The same as text."
-)
+@page_options
 @click.option(
     "--save-records",
     "records",
@@ -70,7 +67,7 @@ FAILED = 1
 )
 @click.option(
     "--reproduction",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Write the page that puts printed and own figures side by side.",
 )
 def command(
@@ -82,8 +79,7 @@ def command(
     jobs: int,
     listing: bool,
     no_run: bool,
-    html: Path | None,
-    markdown: Path | None,
+    pages: Pages,
     records: Path | None,
     saved: Path | None,
     reproduction: Path | None,
@@ -107,6 +103,7 @@ def command(
     if listing:
         _list(plan, store)
         return
+    pages.check()
     failed = False
     if not no_run:
         summary = run_plan(plan, store, n_jobs=jobs, progress=sys.stderr.isatty())
@@ -115,12 +112,9 @@ def command(
     results = plan_results(_finished(plan.cells(), store), store)
     for table in names:
         _summarise(table, table_results(results, table))
-    sections = [section for table in names for section in _sections(table, results)]
-    title = "Multi-label quantification: the paper's tables, run again"
-    if html is not None:
-        _write(html, page(title, sections))
-    if markdown is not None:
-        _write(markdown, markdown_page(title, sections))
+    if pages:
+        sections = [section for table in names for section in _sections(table, results)]
+        pages.write("Multi-label quantification: the paper's tables, run again", sections)
     digests = _digests(names, results) if records or reproduction else {}
     if records is not None:
         for one in digests.values():
@@ -179,12 +173,4 @@ def _digests(names: Sequence[str], results: Sequence[Result]) -> dict[str, Table
 def _write_reproduction(digests: Mapping[str, TableDigest], path: Path | None) -> None:
     if path is None:
         raise click.UsageError("--from-records needs --reproduction, the file to write.")
-    _write(path, markdown_page(REPRODUCTION_TITLE, reproduction_sections(digests)))
-
-
-def _write(path: Path, content: str) -> None:
-    """The whole file, or the old one."""
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(content, encoding="utf-8")
-    temporary.replace(path)
-    click.echo(f"Wrote {path}.", err=True)
+    write_text(path, markdown_page(REPRODUCTION_TITLE, reproduction_sections(digests)))

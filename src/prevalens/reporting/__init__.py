@@ -47,6 +47,7 @@ from prevalens.reporting.reproduction import TITLE as REPRODUCTION_TITLE
 from prevalens.reporting.reproduction import reproduction_sections
 from prevalens.reporting.sections import (
     comparison_section,
+    protocol_sections,
     provenance_section,
     report_sections,
     results_section,
@@ -97,6 +98,7 @@ __all__ = [
     "plots",
     "prevalence_section",
     "printed",
+    "protocol_sections",
     "provenance_section",
     "read_digests",
     "report_sections",

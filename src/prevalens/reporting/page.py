@@ -225,11 +225,13 @@ def markdown_page(
     figures : str
         Folder, seen from the document, in which the charts lie as ``NAME.svg``; empty leaves
         charts out. Charts without a name are left out in any case. `figure_files` makes them.
+        A section of which nothing is left is left out too.
     """
     blocks = [f"# {escape_markdown(title)}", *([escape_markdown(lead)] if lead else [])]
     for section in sections:
-        blocks.append(f"## {escape_markdown(section.title)}")
-        blocks += [block for part in section.parts for block in _blocks(part, figures)]
+        own = [block for part in section.parts for block in _blocks(part, figures)]
+        if own or not section.parts:
+            blocks += [f"## {escape_markdown(section.title)}", *own]
     return "\n\n".join(block.strip("\n") for block in blocks) + "\n"
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from prevalens.records import Result
-from prevalens.reporting.chart_sections import curves_section
+from prevalens.reporting.chart_sections import curves_section, shift_section
 from prevalens.reporting.checking import (
     column_of,
     of_one_protocol,
@@ -39,6 +43,7 @@ from prevalens.validation import InputError
 
 __all__ = [
     "comparison_section",
+    "protocol_sections",
     "provenance_section",
     "report_sections",
     "results_section",
@@ -109,6 +114,53 @@ def report_sections(
         ]
         sections.append(curves_section(chosen, metric=metric))
     return [*sections, provenance_section(chosen, tables)]
+
+
+def protocol_sections(
+    results: Iterable[Result], *, metrics: Sequence[str] = ("ae",)
+) -> list[Section]:
+    """The sections of a report for each protocol, and how far samples moved under each.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        At most one for each dataset, method, variant, protocol and seed.
+    metrics : sequence of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> results = [
+    ...     Result("own", name, "PCC", "lr+pcc", 0, np.arange(3.0), {"ae": np.ones(3)})
+    ...     for name in ("ml-app", "natural")
+    ... ]
+    >>> [section.title for section in protocol_sections(results)][:2]
+    ['How far samples have moved', 'ml-app: Results, AE']
+    """
+    found = list(results)
+    protocols = list(dict.fromkeys(result.protocol for result in found))
+    if len(protocols) < 2:
+        return report_sections(found, metrics=metrics)
+    return [
+        shift_section(_shifts(found)),
+        *(
+            Section(f"{protocol}: {section.title}", section.parts)
+            for protocol in protocols
+            for section in report_sections(found, metrics=metrics, protocol=protocol)
+        ),
+    ]
+
+
+def _shifts(results: Sequence[Result]) -> dict[str, dict[str, npt.NDArray[np.floating[Any]]]]:
+    """By dataset and protocol, the shifts of the samples; methods with one seed share theirs."""
+    found: dict[str, dict[str, npt.NDArray[np.floating[Any]]]] = {}
+    for dataset in ordered_datasets(results):
+        own: dict[str, npt.NDArray[np.floating[Any]]] = {}
+        for result in results:
+            if result.dataset == dataset:
+                own.setdefault(result.protocol, result.shift)
+        found[dataset] = own
+    return found
 
 
 def results_section(tables: Mapping[str, ResultTable]) -> Section:
