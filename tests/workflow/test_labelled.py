@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prevalens.errors import InputError
+from prevalens.errors import InputError, PrevalensWarning
 from prevalens.workflow import read_labelled
 
 
@@ -31,3 +31,17 @@ def test_nothing_but_labels(path: Path) -> None:
         read_labelled(path, labels=["*"])
     with pytest.raises(InputError, match="has no columns besides the labels"):
         read_labelled(path, labels=["x", "y"], leave_out=["text"])
+
+
+def test_tags_divided_by_another_sign_are_pointed_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("text,tags\nhello,a;b\nworld,b\nagain,a\n")
+    with pytest.warns(PrevalensWarning, match="No tag of the column 'tags' holds ',', but 1 of 3"):
+        found = read_labelled(path, tags="tags", text="text")
+    assert found.labels == ("a", "a;b", "b")
+    # None of these warns, and warnings are errors.
+    assert read_labelled(path, tags="tags", text="text", sep=";").labels == ("a", "b")
+    path.write_text('text,tags\nhello,"a,c;b"\nworld,b\n')
+    assert read_labelled(path, tags="tags", text="text").labels == ("a", "b", "c;b")
+    path.write_text("text,tags\nhello,a b\nworld,b\n")
+    assert read_labelled(path, tags="tags", text="text").labels == ("a b", "b")

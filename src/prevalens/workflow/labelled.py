@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.errors import InputError
+from prevalens.errors import InputError, PrevalensWarning
 from prevalens.inputs import Chunk, Reading, Table, expand
 from prevalens.inputs.labels import label_columns, labels_of_columns, tag_matrix, tag_sets
 from prevalens.workflow.progress import Watch
 
 __all__ = ["Labelled", "read_labelled"]
+
+#: Signs that usually divide tags, and the share of cells that must hold one to be pointed out.
+_SEPARATORS = (",", ";", "|", "\t")
+_OFTEN = 0.05
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ def _item_columns(
 def _from_tags(
     parts: Sequence[Chunk], column: str, sep: str, known: Sequence[str] | None
 ) -> tuple[list[str], npt.NDArray[np.int8]]:
+    _hint_at_sep(parts, column, sep)
     sets = [tag_sets(part, column, sep) for part in parts]
     counts = Counter(tag for one in sets for tags in one for tag in tags)
     names = sorted(counts) if known is None else list(known)
@@ -140,6 +146,23 @@ def _from_tags(
         raise InputError(f"No item has a tag in the column {column!r}; there is nothing to learn.")
     Y = [tag_matrix(part, one, names) for part, one in zip(parts, sets, strict=True)]
     return names, np.vstack(Y)
+
+
+def _hint_at_sep(parts: Sequence[Chunk], column: str, sep: str) -> None:
+    """Point out a sign that seems to divide the tags where the one that was named never stands."""
+    texts = [cell for part in parts for cell in part[column] if isinstance(cell, str)]
+    if any(sep in text for text in texts):
+        return
+    counts = {sign: sum(sign in text for text in texts) for sign in _SEPARATORS}
+    sign = max(counts, key=counts.__getitem__)
+    if counts[sign] >= _OFTEN * len(texts) > 0:
+        warnings.warn(
+            f"No tag of the column {column!r} holds {sep!r}, but {counts[sign]:,} of "
+            f"{len(texts):,} hold {sign!r}; if that divides the tags, say --sep {sign!r} "
+            f"(sep={sign!r}).",
+            PrevalensWarning,
+            stacklevel=2,
+        )
 
 
 def _joined(parts: Sequence[Chunk], columns: Sequence[str], tables: Sequence[Table]) -> Chunk:
