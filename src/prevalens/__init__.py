@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from prevalens.collection import Collection
     from prevalens.estimate import PrevalenceEstimate
     from prevalens.evaluation import evaluate
+    from prevalens.extension import register
     from prevalens.quantifier import Quantifier
     from prevalens.samples import Samples
     from prevalens.scores import Scores
@@ -35,6 +36,7 @@ _HOMES = {
     "Scores": "prevalens.scores",
     "evaluate": "prevalens.evaluation",
     "parse": "prevalens.catalogue",
+    "register": "prevalens.extension",
 }
 _ROOMS = ("aggregators", "classifiers", "datasets", "metrics", "protocols")
 
@@ -52,6 +54,7 @@ __all__ = [
     "metrics",
     "parse",
     "protocols",
+    "register",
 ]
 
 

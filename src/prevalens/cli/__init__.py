@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
 import click
@@ -52,8 +53,19 @@ class _Lazy(click.Group):
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="prevalens")
-def cli() -> None:
+@click.option(
+    "--with",
+    "modules",
+    multiple=True,
+    metavar="FILE|MODULE",
+    help="Python code with methods of your own (see prevalens.register). May be repeated.",
+)
+def cli(modules: Sequence[str]) -> None:
     """Estimate how frequent each label is in a batch whose label mix has moved."""
+    if modules:
+        load_parts = import_module("prevalens.extension").load_parts
+        for module in modules:
+            load_parts(module)
 
 
 def main() -> None:

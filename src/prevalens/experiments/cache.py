@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from prevalens._version import __version__
 from prevalens.experiments.files import make_folder, sweep, write_whole
 from prevalens.experiments.values import canonical
+from prevalens.extension import stamp
 
 __all__ = ["ScoreCache", "digest", "identity"]
 
@@ -190,10 +191,13 @@ def _describe(value: Any) -> Any:
 
 
 def _name(value: Any) -> str:
-    """The full name of a class or function; those made on the fly have none."""
+    """The full name of a class or function; those made on the fly have none.
+
+    A part of one's own is told by its file too.
+    """
     if "<" in value.__qualname__:
         raise _UnknownError
-    return f"{value.__module__}.{value.__qualname__}"
+    return f"{value.__module__}.{value.__qualname__}{stamp(value.__module__)}"
 
 
 def _known(text: str | None) -> str:

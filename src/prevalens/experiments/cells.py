@@ -12,7 +12,14 @@ from typing import Any
 
 from prevalens.experiments.data import Source
 from prevalens.experiments.specs import MethodSpec, ProtocolSpec
-from prevalens.experiments.values import canonical, checksum, method_tree, value_tree
+from prevalens.experiments.values import (
+    canonical,
+    checksum,
+    method_tree,
+    names_in,
+    value_tree,
+)
+from prevalens.extension import fingerprints
 
 __all__ = ["FORMAT", "Cell"]
 
@@ -77,6 +84,11 @@ class Cell:
         return canonical(shared)
 
     def _training(self) -> dict[str, Any]:
+        content = self._method()
+        own = fingerprints(names_in(content))
+        return content | {"own": own} if own else content
+
+    def _method(self) -> dict[str, Any]:
         grid = self.method.grid.items()
         return {
             "source": self.source.content(),

@@ -18,8 +18,9 @@ from prevalens.experiments.progress import Durations, Progress
 from prevalens.experiments.run import CellResult
 from prevalens.experiments.store import Store
 from prevalens.experiments.workers import compute
+from prevalens.extension import own_modules
 from prevalens.records import Record, Result
-from prevalens.validation import PrevalensWarning, check_int
+from prevalens.validation import InputError, PrevalensWarning, check_int
 
 __all__ = ["FailedCell", "Keys", "Summary", "plan_records", "plan_results", "run_plan"]
 
@@ -104,6 +105,7 @@ def run_plan(
     """
     wanted = plan.cells() if cells is None else list(cells)
     n_jobs = _check_jobs(n_jobs)
+    _check_own_parts(n_jobs)
     store.clean()
     keys = Keys(wanted)
     done = {keys[cell]: cell for cell in wanted if keys[cell] in store}
@@ -145,6 +147,14 @@ def _finished(cells: Sequence[Cell], store: Store) -> Iterator[tuple[Cell, CellR
     for cell in cells:
         if keys[cell] in store:
             yield cell, store.read(keys[cell])
+
+
+def _check_own_parts(n_jobs: int) -> None:
+    if n_jobs > 1 and "__main__" in own_modules():
+        raise InputError(
+            f"Other processes cannot see parts that are registered in a script or notebook; put "
+            f"them into a module that is imported, or run with n_jobs=1 instead of {n_jobs}."
+        )
 
 
 def _check_jobs(n_jobs: int) -> int:

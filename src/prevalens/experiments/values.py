@@ -11,7 +11,7 @@ from prevalens.catalogue import parse_value
 from prevalens.expression import Call, Method, parse_method
 from prevalens.validation import InputError
 
-__all__ = ["canonical", "checksum", "method_tree", "read_value", "value_tree"]
+__all__ = ["canonical", "checksum", "method_tree", "names_in", "read_value", "value_tree"]
 
 
 def read_value(value: Any) -> Any:
@@ -66,6 +66,22 @@ def _plain(node: Any) -> Any:
         kwargs = {name: _plain(one) for name, one in node.kwargs.items()}
         return {"name": node.name, "args": [_plain(one) for one in node.args], "kwargs": kwargs}
     return [_plain(one) for one in node] if isinstance(node, list) else node
+
+
+def names_in(content: Any) -> set[str]:
+    """The names of all parts in what `method_tree` and `value_tree` gave, however deep.
+
+    Examples
+    --------
+    >>> sorted(names_in(method_tree("stack(lr)+rq(pcc,svr)")))
+    ['lr', 'pcc', 'rq', 'stack', 'svr']
+    """
+    if isinstance(content, Mapping):
+        own = {content["name"]} if {"name", "args", "kwargs"} <= set(content) else set()
+        return own.union(*map(names_in, content.values()))
+    if isinstance(content, (list, tuple)):
+        return set().union(*map(names_in, content))
+    return set()
 
 
 def canonical(content: Mapping[str, Any]) -> str:

@@ -17,13 +17,14 @@ import sys
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.run import CellResult, Failure, run_cells
+from prevalens.extension import load_parts, own_modules
 
 __all__ = ["compute", "serve"]
 
@@ -37,6 +38,8 @@ _LIMITS = (
     "NUMBA_NUM_THREADS",
     "LOKY_MAX_CPU_COUNT",
 )
+#: What a worker is told: modules with parts of one's own, where scores are kept, the cells.
+_Group: TypeAlias = tuple[tuple[str, ...], Path | None, list[Cell]]
 _COMMAND = "from prevalens.experiments.workers import serve; serve()"
 
 
@@ -174,7 +177,7 @@ class _Worker:
         if self._process is None:
             self._process = _start()
         to, answers = _pipes(self._process)
-        _send(to, (self._cache_folder, list(cells)))
+        _send(to, (own_modules(), self._cache_folder, list(cells)))
         for _ in range(len(cells)):
             yield pickle.load(answers)
 
@@ -219,15 +222,17 @@ def serve() -> None:
     os.dup2(2, 1)
     # Ctrl-C reaches every process of a terminal; the parent decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    groups: queue.SimpleQueue[tuple[Path | None, list[Cell]]] = queue.SimpleQueue()
+    groups: queue.SimpleQueue[_Group] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(groups,), daemon=True).start()
     while True:
-        folder, cells = groups.get()
+        modules, folder, cells = groups.get()
+        for module in modules:
+            load_parts(module)
         for found in run_cells(cells, _cache(folder)):
             _send(answers, found)
 
 
-def _receive(groups: queue.SimpleQueue[tuple[Path | None, list[Cell]]]) -> None:
+def _receive(groups: queue.SimpleQueue[_Group]) -> None:
     """Read in a thread of its own, so that the parent's end is noticed in the middle of a cell."""
     while True:
         try:

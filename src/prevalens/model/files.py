@@ -18,6 +18,7 @@ from typing import Any
 from skops.io import dumps, get_untrusted_types, loads
 
 from prevalens.errors import FormatError, InputError
+from prevalens.extension import own_types
 from prevalens.model.soundness import check_sound
 from prevalens.model.trusted import TRUSTED
 from prevalens.model.writing import writing
@@ -37,7 +38,7 @@ def to_bytes(parts: Any, trusted: Iterable[str] = ()) -> bytes:
     # Whatever a foreign object answers when it is taken apart.
     except Exception as error:
         raise InputError(f"The model cannot be stored: {' '.join(str(error).split())}") from error
-    unknown = sorted(set(get_untrusted_types(data=content)) - set(TRUSTED) - set(trusted))
+    unknown = sorted(set(get_untrusted_types(data=content)) - set(_trusted(trusted)))
     if unknown:
         raise InputError(
             f"The model holds {', '.join(unknown)}, which model files may not; name it with "
@@ -50,9 +51,9 @@ def from_bytes(name: str, content: bytes, trusted: Iterable[str] = ()) -> Any:
     """The fitted objects; only objects of trusted types are made."""
     _check_expansion(name, content)
     try:
-        unknown = sorted(set(get_untrusted_types(data=content)) - set(TRUSTED) - set(trusted))
+        unknown = sorted(set(get_untrusted_types(data=content)) - set(_trusted(trusted)))
         if not unknown:
-            parts = loads(content, trusted=[*TRUSTED, *trusted])
+            parts = loads(content, trusted=_trusted(trusted))
             check_sound(parts, name)
             return parts
     except FormatError:
@@ -63,8 +64,14 @@ def from_bytes(name: str, content: bytes, trusted: Iterable[str] = ()) -> Any:
         raise FormatError(f"{name}: {what}") from error
     raise FormatError(
         f"{name}: it holds {', '.join(unknown)}, which is not among the types that model files "
-        "may hold; nothing of it was loaded."
+        "may hold; nothing of it was loaded. If it is a part of your own, load its code first: "
+        "prevalens --with FILE."
     )
+
+
+def _trusted(further: Iterable[str]) -> list[str]:
+    """All types a file may hold here: ours, registered ones, and those that the caller trusts."""
+    return [*TRUSTED, *own_types(), *further]
 
 
 def _check_expansion(name: str, content: bytes) -> None:
