@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from typing import Any
 from xml.etree import ElementTree
 
@@ -93,3 +94,18 @@ def paper_like() -> Callable[..., list[Result]]:
 def read_xml() -> Callable[[str], ElementTree.Element]:
     """Parse markup as XML, which forgives nothing."""
     return ElementTree.fromstring
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A running Chromium."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("there is no Chromium on this machine")
+    with sync_api.sync_playwright() as driver:
+        running = driver.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield running
+        running.close()

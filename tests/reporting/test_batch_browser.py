@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,7 @@ import pytest
 from prevalens.reporting.batch_data import BatchReport, Driver, Drivers, Notice
 from prevalens.reporting.batch_page import batch_page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
     # The driver of the browser leaves loops open at its end.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -41,16 +38,6 @@ REPORT = BatchReport(
     notices=(Notice("A warning."),),
     provenance={"method": "lr+pacc"},
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as driver:
-        running = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
