@@ -28,6 +28,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
+from sklearn.base import ClassifierMixin, RegressorMixin
+
 from prevalens.aggregators import Aggregator
 from prevalens.catalogue import ENTRIES, Entry
 from prevalens.expression import parse_method
@@ -44,6 +46,9 @@ __all__ = [
 ]
 
 ROLES = ("classifier", "aggregator", "regressor", "clusterer", "scheme", "quantifier")
+
+#: Roles that can be seen from what a class descends from.
+_KINDS = {Aggregator: "aggregator", ClassifierMixin: "classifier", RegressorMixin: "regressor"}
 
 _Part = TypeVar("_Part", bound=Callable[..., Any])
 #: The entries that did not come with the package.
@@ -133,24 +138,15 @@ def _is_name(text: str) -> bool:
 def _role(part: Any, role: str) -> str:
     if role:
         return check_choice(role, "role", ROLES)
-    if inspect.isclass(part) and issubclass(part, Aggregator):
-        return "aggregator"
     if hasattr(part, "quantify_many"):
         return "quantifier"
-    kind = getattr(part, "_estimator_type", None) or _kind_of_mixin(part)
-    if kind in ("classifier", "regressor"):
-        return str(kind)
+    for base, kind in _KINDS.items():
+        if inspect.isclass(part) and issubclass(part, base):
+            return kind
     raise InputError(
         f"What {part.__name__} is used as cannot be seen from it; say register(role=...), one of "
         f"{', '.join(ROLES)}."
     )
-
-
-def _kind_of_mixin(part: Any) -> str | None:
-    """What a class of scikit-learn is by its ancestors."""
-    names = {base.__name__ for base in getattr(part, "__mro__", ())}
-    kinds = {"ClassifierMixin": "classifier", "RegressorMixin": "regressor"}
-    return next((kind for mixin, kind in kinds.items() if mixin in names), None)
 
 
 def load_parts(name: str) -> ModuleType:
