@@ -46,6 +46,9 @@ _WEIGHTS = {"label-tilt": 3.0, "natural": 1.5}
 _BAND_WEIGHTS = {"label-tilt": 10.0}
 #: Bands are multiples of intervals at this level, so that rare and frequent labels miss as often.
 _TAIL = 0.99
+#: Share of what may be missed that bands give up: items of a new pool differ from the training
+#: items by more than folds of these differ from each other, and one label is enough to miss.
+_BAND_SLACK = 0.2
 #: Least multiple in that: a stratum without errors in rehearsal may have some yet.
 _LEAST = 0.5
 #: Samples, or pairs of sample and label, from which a quantile is taken.
@@ -242,9 +245,10 @@ class ScenarioMixture(Aggregator):
         """Quantiles of a sample's largest ratio, in units of the tail of each label's stratum."""
         self.largest_ = np.tile(self.largest_, (_CLASSES, 1))
         largest = (ratio / self._tails(sort, stratum)).max(axis=1)
+        wider = _LEVELS + _BAND_SLACK * (1 - _LEVELS)
         for number in np.unique(sort):
             rows = sort == number
-            self.largest_[number] = _quantiles(largest[rows], weights[rows])
+            self.largest_[number] = _quantiles(largest[rows], weights[rows], wider)
 
     def _tails(self, sort: _Classes, stratum: _Classes) -> _Floats:
         """The multiples of the deviation at the tail's level, shape (n_samples, n_labels)."""
@@ -377,12 +381,12 @@ def _weights(acts: Iterable[Act], by_family: dict[str, float]) -> _Floats:
     return np.concatenate([np.full(len(a.true), by_family.get(a.family, 1.0)) for a in acts])
 
 
-def _quantiles(values: _Floats, weights: _Floats) -> _Floats:
-    """At `_LEVELS`: the least value with so much of the weight at or below it."""
+def _quantiles(values: _Floats, weights: _Floats, levels: _Floats = _LEVELS) -> _Floats:
+    """At each level: the least value with so much of the weight at or below it."""
     order = np.argsort(values)
     share = np.cumsum(weights[order]) / weights.sum()
     # Sums of weights may end a little below 1.
-    at = np.searchsorted(share, np.minimum(_LEVELS, 1) - 1e-9)
+    at = np.searchsorted(share, np.minimum(levels, 1) - 1e-9)
     return values[order][np.minimum(at, len(values) - 1)]
 
 
