@@ -1,7 +1,9 @@
 """A method of one's own, beside those of the catalogue.
 
-prevalens --with examples/own_method.py methods stretched
-prevalens --with examples/own_method.py bench examples/own_plan.toml --html own.html
+To see it, and to run it against two others:
+
+    prevalens --with examples/own_method.py methods stretched
+    prevalens --with examples/own_method.py bench examples/own_plan.toml --html own.html
 """
 
 from __future__ import annotations

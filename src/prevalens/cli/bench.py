@@ -109,7 +109,7 @@ def command(
         _print(summary, found, read.metrics[0], store)
     _write(found, records, board, plan)
     if pages:
-        _write_pages(pages, read, _finished(cells, store), store)
+        _write_pages(pages, read, cells, store)
     if summary.failed:
         sys.exit(FAILED)
 
@@ -131,11 +131,11 @@ def _write(found: list[Record], records: Path | None, board: Path | None, plan: 
 
 def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> None:
     """Tables and charts of the finished cells."""
-    if not cells:
+    results = plan_results(cells, store)
+    if not results:
         raise InputError(
             f"No cell of the plan {plan.name!r} is finished; there is nothing to show."
         )
-    results = plan_results(cells, store)
     pages.write(plan.name, protocol_sections(results, metrics=plan.metrics))
 
 
