@@ -2,13 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from prevalens.aggregators import PCC, ScenarioMixture
 from prevalens.aggregators.counting import binomial_median
-from prevalens.aggregators.mixture import _LEVELS, _quantiles
 from prevalens.datasets import synthetic
 from prevalens.protocols import MLAPP, CovariateTilt, LabelTilt, Natural
 from prevalens.samples import Samples
@@ -167,19 +164,6 @@ def test_labels_that_follow_drifting_items_are_followed(scored):
         for prior in ((1.0, 1.0, 0.2, 1.0), (1.0, 1.0, 0.2, 0.0))
     ]
     assert errors[0] < errors[1]
-
-
-@given(
-    values=st.lists(st.floats(0, 10), min_size=1, max_size=30),
-    weights=st.lists(st.integers(1, 4), min_size=30, max_size=30),
-)
-def test_weighted_quantiles_are_those_of_repeated_values(values, weights):
-    values, weights = np.array(values), np.array(weights[: len(values)])
-    repeated = np.sort(np.repeat(values, weights))
-    at = np.ceil((np.minimum(_LEVELS, 1) - 1e-9) * len(repeated)).astype(int) - 1
-    np.testing.assert_array_equal(
-        _quantiles(values, weights.astype(float)), repeated[np.clip(at, 0, None)]
-    )
 
 
 def test_without_rehearsal_bands_are_those_of_independent_gaussians():

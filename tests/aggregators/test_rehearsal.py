@@ -5,7 +5,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from prevalens.aggregators.rehearsal import FAMILIES, FEWEST, losses, rehearse, total_loss
+from prevalens.aggregators.rehearsal import (
+    FAMILIES,
+    FEW,
+    FEWEST,
+    losses,
+    rehearse,
+    rehearse_halves,
+    total_loss,
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +49,22 @@ def test_acts_of_a_fold_stand_together_and_share_their_items(acts):
     for before, after in pairwise(acts):
         if before.fold == after.fold:
             assert before.rest is after.rest
+
+
+@pytest.mark.parametrize(("n_items", "n_folds"), [(301, 8), (2 * FEW, 2)])
+def test_halves_are_divided_by_chance(n_items, n_folds):
+    labels = (np.random.default_rng(1).random((n_items, 2)) < [0.5, 0.2]).astype(np.int8)
+    found = rehearse_halves(labels)
+    assert {(act.fold, act.family) for act in found} == {
+        (fold, family) for fold in range(n_folds) for family in FAMILIES
+    }
+    for act in found:
+        assert abs(len(act.held) - len(act.rest)) <= 1
+        assert not set(act.rest) & set(act.held)
+    # By chance: the halves of a division do not have as many positives each.
+    halves = {tuple(labels[act.held].sum(axis=0)) for act in found}
+    assert len(halves) == n_folds
+    assert rehearse_halves(labels[: FEWEST - 1]) == []
 
 
 def test_the_seed_decides(labels, acts):

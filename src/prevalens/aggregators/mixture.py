@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
 
+from prevalens.aggregators._calibration import Bands, Multiples
 from prevalens.aggregators._posterior import Posterior
 from prevalens.aggregators._scenarios import View
 from prevalens.aggregators._score_moments import Moments
 from prevalens.aggregators.base import Aggregator
-from prevalens.aggregators.counting import binomial_median, medians
-from prevalens.aggregators.rehearsal import Act, losses, rehearse, total_loss
+from prevalens.aggregators.counting import medians
+from prevalens.aggregators.rehearsal import Act, losses, rehearse, rehearse_halves, total_loss
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
@@ -23,7 +23,6 @@ from prevalens.validation import InputError, check_choice
 __all__ = ["ScenarioMixture"]
 
 _Floats = npt.NDArray[np.float64]
-_Classes = npt.NDArray[np.int64]
 #: Shrinkages that are tried, around a middling one first.
 _SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 #: Tempers that are weighed against each other for every sample.
@@ -33,28 +32,17 @@ _DRIFTS = (0.07,)
 #: Prior weights of no move, one label, many labels and drifting items. Most batches have moved
 #: little, and what their mean score moves by is then noise of the classifier.
 _PRIOR = (4.0, 1.0, 0.2, 1.0)
-#: Expected numbers of positives at which intervals are calibrated apart.
-_STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
 #: With fewer items the rehearsal is too small to choose by: the shrinkage is the middling one.
 _FEW = 1000
 _MIDDLING = 0.1
 #: Intervals are calibrated apart for this many classes of samples, by how far they seem to have
 #: moved. Weights of the families there, 1 unless said: tilts are the rarest among samples that
-#: moved far, and the hardest; for bands, which miss if one label does, they weigh more.
+#: moved far, and the hardest.
 _CLASSES = 6
 _WEIGHTS = {"label-tilt": 3.0, "natural": 1.5}
-_BAND_WEIGHTS = {"label-tilt": 10.0}
-#: Bands are multiples of intervals at this level, so that rare and frequent labels miss as often.
-_TAIL = 0.99
-#: Least multiple in that: a stratum without errors in rehearsal may have some yet.
-_LEAST = 0.5
-#: Share of what may be missed that bands give up: without, they covered less of new items than in
-#: rehearsal, under tilts on four of six datasets less than 85 % (docs/mixture.md).
-_BAND_SLACK = 0.2
-#: Samples, or pairs of sample and label, from which a quantile is taken.
-_ENOUGH = 60
-#: Levels at which the calibration is remembered.
-_LEVELS = np.concatenate([np.arange(0.0, 0.99, 0.01), np.arange(0.99, 1.0005, 0.001)])
+#: The same for bands, which miss if one label does.
+_BAND_CLASSES = 12
+_BAND_WEIGHTS = {"label-tilt": 5.0, "natural": 5.0}
 
 
 class ScenarioMixture(Aggregator):
@@ -150,13 +138,13 @@ class ScenarioMixture(Aggregator):
         # A rehearsal of few items is too small to choose by.
         if self.shrinkage is None and len(Y) >= _FEW:
             self.shrinkage_ = self._shrunk(_Stage(values, Y, rehearse(Y, seed=self.random_state)))
-        acts = rehearse(Y, seed=self.random_state, stratified=False)
-        stage = _Stage(values, Y, acts)
         self.moments_ = Moments.of(values, Y)
-        found = {act: self._rehearsed(stage, act) for act in acts}
+        acts = rehearse(Y, seed=self.random_state, stratified=False)
+        found = self._rehearsed(values, Y, acts)
         self.losses_ = losses(acts, lambda act: self._at_size(found[act].mean, act.size))
         self.loss_ = total_loss(self.losses_) if acts else float("nan")
-        self._calibrate(found)
+        halves = rehearse_halves(Y, seed=self.random_state)
+        self._calibrate(found, self._rehearsed(values, Y, halves))
 
     def _check_parameters(self) -> None:
         check_choice(self.point, "point", ("median", "mean"))
@@ -205,55 +193,25 @@ class ScenarioMixture(Aggregator):
     def _point(self, mean: _Floats, sizes: npt.NDArray[np.int64]) -> _Floats:
         return medians(mean, sizes) if self.point == "median" else mean
 
-    def _calibrate(self, rehearsed: dict[Act, Posterior]) -> None:
+    def _calibrate(self, rehearsed: dict[Act, Posterior], halves: dict[Act, Posterior]) -> None:
         """Remember how far the truth lay from the posterior mean, in posterior deviations."""
         self.misfits_ = np.zeros(0)
-        self.moves_ = np.zeros(0)
-        self.deviations_ = np.tile(_gaussian(), (1, len(_STRATA) + 1, 1))
-        self.largest_ = _gaussian(self.n_labels_)[np.newaxis] / _gaussian()[_level(_TAIL)]
-        if not rehearsed:
-            return
-        found = rehearsed.items()
-        self.misfits_ = np.sort(np.concatenate([p.misfit for _, p in found]))
-        moved = np.concatenate([_moved(p, act.naive) for act, p in found])
-        self.moves_ = np.quantile(moved, np.arange(1, _CLASSES) / _CLASSES)
-        sort = np.searchsorted(self.moves_, moved)
-        stratum = np.concatenate([_stratum(p.mean, act.size) for act, p in found])
-        ratio = np.concatenate([_ratio(act.true, p, act.size) for act, p in found])
-        self._remember_intervals(sort, stratum, ratio, _weights(rehearsed, _WEIGHTS))
-        self._remember_bands(sort, stratum, ratio, _weights(rehearsed, _BAND_WEIGHTS))
+        self.multiples_, self.bands_ = Multiples.gaussian(), Bands.gaussian(self.n_labels_)
+        if rehearsed:
+            self.misfits_ = np.sort(np.concatenate([p.misfit for p in rehearsed.values()]))
+            self.multiples_ = Multiples.of(rehearsed, _CLASSES, _WEIGHTS)
+            self.bands_ = Bands.of(halves, _BAND_CLASSES, _BAND_WEIGHTS)
 
-    def _rehearsed(self, stage: _Stage, act: Act) -> Posterior:
-        view = stage.view(act, self.shrinkage_, self._view)
-        return view.posterior(stage.means(act), act.size, variance=True)
-
-    def _remember_intervals(
-        self, sort: _Classes, stratum: _Classes, ratio: _Floats, weights: _Floats
-    ) -> None:
-        """Quantiles of the ratios, by class of move and stratum of expected positives."""
-        self.deviations_ = np.tile(self.deviations_, (_CLASSES, 1, 1))
-        for number in np.unique(sort):
-            for cell in range(len(_STRATA) + 1):
-                inside = (sort == number)[:, np.newaxis] & (stratum == cell)
-                if inside.sum() >= _ENOUGH:
-                    each = np.broadcast_to(weights[:, np.newaxis], inside.shape)[inside]
-                    self.deviations_[number, cell] = _quantiles(ratio[inside], each)
-
-    def _remember_bands(
-        self, sort: _Classes, stratum: _Classes, ratio: _Floats, weights: _Floats
-    ) -> None:
-        """Quantiles of a sample's largest ratio, in units of the tail of each label's stratum."""
-        self.largest_ = np.tile(self.largest_, (_CLASSES, 1))
-        largest = (ratio / self._tails(sort, stratum)).max(axis=1)
-        wider = _LEVELS + _BAND_SLACK * (1 - _LEVELS)
-        for number in np.unique(sort):
-            rows = sort == number
-            self.largest_[number] = _quantiles(largest[rows], weights[rows], wider)
-
-    def _tails(self, sort: _Classes, stratum: _Classes) -> _Floats:
-        """The multiples of the deviation at the tail's level, shape (n_samples, n_labels)."""
-        found = self.deviations_[:, :, _level(_TAIL)][sort[:, np.newaxis], stratum]
-        return np.maximum(found, _LEAST)
+    def _rehearsed(
+        self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8], acts: Sequence[Act]
+    ) -> dict[Act, Posterior]:
+        stage = _Stage(values, Y, acts)
+        return {
+            act: stage.view(act, self.shrinkage_, self._view).posterior(
+                stage.means(act), act.size, variance=True
+            )
+            for act in acts
+        }
 
     def _aggregate(self, scores: Scores, samples: Samples) -> _Floats:
         posterior, sizes = self._posterior(scores, samples, variance=False)
@@ -297,13 +255,9 @@ class ScenarioMixture(Aggregator):
         share of rehearsed samples whose mean score lay at least as far from its best scenario.
         """
         posterior, sizes = self._posterior(scores, samples, variance=True)
-        sort = np.searchsorted(self.moves_, _moved(posterior, self.moments_.prevalence))
-        stratum = _stratum(posterior.mean, sizes[:, np.newaxis])
-        at = _level(level)
-        deviation = np.sqrt(posterior.variance)
-        half = self.deviations_[:, :, at][sort[:, np.newaxis], stratum] * deviation
-        largest = self.largest_[:, at][sort][:, np.newaxis]
-        band = np.maximum(largest * self._tails(sort, stratum) * deviation, half)
+        known = posterior, sizes, self.moments_.prevalence, level
+        half = self.multiples_.half_widths(*known)
+        band = np.maximum(self.bands_.half_widths(*known), half)
         point = self._point(posterior.mean, sizes)
         lower, upper = _around(posterior.mean, half, point)
         band_lower, band_upper = _around(posterior.mean, band, point)
@@ -350,46 +304,7 @@ def _neighbours(grid: Sequence[float], value: float, step: int) -> list[float]:
     return [grid[i] for i in (at - step, at, at + step) if 0 <= i < len(grid)]
 
 
-def _moved(posterior: Posterior, prevalence: _Floats) -> _Floats:
-    """How far a sample seems to have moved from the training items."""
-    found: _Floats = np.abs(posterior.mean - prevalence).mean(axis=1)
-    return found
-
-
-def _stratum(mean: _Floats, size: Any) -> npt.NDArray[np.int64]:
-    return np.searchsorted(_STRATA, mean * size, side="right")
-
-
-def _ratio(true: _Floats, posterior: Posterior, size: int) -> _Floats:
-    """Distance of the truth in posterior deviations; none for a rare label that is absent."""
-    ratio = np.abs(true - posterior.mean) / np.sqrt(posterior.variance)
-    return np.where((true == 0) & (binomial_median(posterior.mean, size) == 0), 0.0, ratio)
-
-
 def _around(mean: _Floats, half: _Floats, point: _Floats) -> tuple[_Floats, _Floats]:
     """An interval that holds the point; from 0 on where the likeliest count is 0."""
     lower = np.where(point == 0, 0.0, np.minimum(mean - half, point))
     return np.clip(lower, 0, 1), np.clip(np.maximum(mean + half, point), 0, 1)
-
-
-def _level(level: float) -> int:
-    return int(np.argmin(np.abs(_LEVELS - level)))
-
-
-def _weights(acts: Iterable[Act], by_family: dict[str, float]) -> _Floats:
-    """One for each sample of the acts."""
-    return np.concatenate([np.full(len(a.true), by_family.get(a.family, 1.0)) for a in acts])
-
-
-def _quantiles(values: _Floats, weights: _Floats, levels: _Floats = _LEVELS) -> _Floats:
-    """At each level: the least value with so much of the weight at or below it."""
-    order = np.argsort(values)
-    share = np.cumsum(weights[order]) / weights.sum()
-    # Sums of weights may end a little below 1.
-    at = np.searchsorted(share, np.minimum(levels, 1) - 1e-9)
-    return values[order][np.minimum(at, len(values) - 1)]
-
-
-def _gaussian(n_labels: int = 1) -> _Floats:
-    """Multiples of the deviation for `_LEVELS`, were all errors Gaussian and independent."""
-    return norm.ppf((1 + np.clip(_LEVELS, 0, 0.9999) ** (1 / n_labels)) / 2)

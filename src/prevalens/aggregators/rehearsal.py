@@ -18,7 +18,7 @@ from prevalens.samples import Samples
 from prevalens.splits import stratified_folds
 from prevalens.validation import InputError, check_rng
 
-__all__ = ["FAMILIES", "Act", "drawn", "losses", "rehearse", "total_loss"]
+__all__ = ["FAMILIES", "Act", "drawn", "losses", "rehearse", "rehearse_halves", "total_loss"]
 
 _Floats = npt.NDArray[np.float64]
 SIZE = 100
@@ -67,10 +67,34 @@ def rehearse(
     Stratified folds make settings comparable. Folds by chance differ from the rest as a new pool of
     items does, above all in their rare labels: errors are as large as they will be.
     """
+    n_folds, n_divisions = (5, 2) if len(Y) < FEW else (3, 1)
+    return _divided(Y, (n_folds, n_divisions), n_samples, seed=seed, stratified=stratified)
+
+
+def rehearse_halves(Y: npt.NDArray[np.int8], *, seed: int = 0) -> list[Act]:
+    """Draw from one half of the items, for what was fitted on the other.
+
+    Two halves by chance are two pools of items of one size, as training and new items often are,
+    and hold the rare labels that a fifth of the items lacks. What is fitted on a half is worse than
+    what all items will teach.
+    """
+    divisions, n_samples = ((2, 4), 300) if len(Y) < 2 * FEW else ((2, 1), 150)
+    return _divided(Y, divisions, n_samples, seed=seed, stratified=False)
+
+
+def _divided(
+    Y: npt.NDArray[np.int8],
+    divisions: tuple[int, int],
+    n_samples: int,
+    *,
+    seed: int,
+    stratified: bool,
+) -> list[Act]:
+    """The acts of so many folds, so many times."""
     if len(Y) < FEWEST:
         return []
     rng = check_rng(seed)
-    n_folds, n_divisions = (5, 2) if len(Y) < FEW else (3, 1)
+    n_folds, n_divisions = divisions
     each = max(1, 3 * n_samples // (n_folds * n_divisions))
     acts: list[Act] = []
     for division in range(n_divisions):
