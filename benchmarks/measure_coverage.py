@@ -1,23 +1,32 @@
 """Coverage of the automatic quantifier's intervals, and their width beside the bootstrap's.
 
     PREVALENS_DATA=... python benchmarks/measure_coverage.py emotions scene > coverage.md
+    PREVALENS_DATA=... python benchmarks/measure_coverage.py --divisions 5 emotions scene
 
 The bootstrap is that of the mean posterior of the same classifiers, stretched around its point by
 the one factor that makes it cover as often as the intervals do: its width at equal coverage.
+
+With --divisions, all items of a dataset are divided by chance, into parts as large as its own, and
+the classifiers chosen on its own training part are trained on each. Coverage on one test part
+depends on which items happen to be in it; the mean over divisions much less.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import clone
 
 from prevalens import datasets
 from prevalens.aggregators import PCC, ScenarioMixture
 from prevalens.auto import choose
+from prevalens.classifiers import CrossFit
 from prevalens.classifiers.response import response
 from prevalens.protocols import MLAPP, LabelTilt, Natural
 from prevalens.uncertainty import Bootstrap, plain_intervals
@@ -25,6 +34,7 @@ from prevalens.uncertainty import Bootstrap, plain_intervals
 LEVEL = 0.9
 N_SAMPLES = 1000
 Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int8]
 
 
 def protocols() -> dict[str, Any]:
@@ -61,47 +71,121 @@ def stretched_width(found: Any, point: Floats, truth: Floats, wanted: float) -> 
 class _Counting:
     """Where counting is chosen: the intervals that `Quantifier()` prepares."""
 
-    def __init__(self, choice: Any, Y: npt.NDArray[np.int8]) -> None:
-        self._aggregator = choice.aggregator
-        self._prepared = Bootstrap().fit(self._aggregator, choice.scores, Y, folds=choice.folds)
+    def __init__(self, aggregator: Any, scores: Any, Y: Labels, folds: Any) -> None:
+        self._aggregator = aggregator
+        self._prepared = Bootstrap().fit(aggregator, scores, Y, folds=folds)
 
     def intervals(self, scores: Any, samples: Any, level: float) -> Any:
         return self._prepared.intervals(self._aggregator, scores, samples, level)
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    print("# Coverage of the automatic quantifier's intervals\n")
-    print(
-        f"Written by `benchmarks/measure_coverage.py`: level {LEVEL}, {N_SAMPLES} samples of "
-        "100 test items each."
+def source(aggregator: Any, scores: Any, Y: Labels, folds: Any) -> Any:
+    """What makes the intervals."""
+    if isinstance(aggregator, ScenarioMixture):
+        return aggregator
+    return _Counting(aggregator, scores, Y, folds)
+
+
+class Found(NamedTuple):
+    samples: Any
+    truth: Floats
+    intervals: Any
+    each: float
+    together: float
+
+
+def measured(made: Any, scores: Any, Y: Labels) -> Iterator[Found]:
+    """What the intervals of some test items are worth, protocol by protocol."""
+    for protocol in protocols().values():
+        samples = protocol.draw(Y, 7)
+        truth = samples.mean(Y)
+        found = made.intervals(scores, samples, LEVEL)
+        each = covers(found.lower, found.upper, truth).mean()
+        together = covers(found.band_lower, found.band_upper, truth).all(axis=1).mean()
+        yield Found(samples, truth, found, float(each), float(together))
+
+
+def own_test_part(data: Any, choice: Any) -> list[str]:
+    scores = response(choice.classifier, data.test.X, "posteriors", data.test.n_labels)
+    made = source(choice.aggregator, choice.scores, data.train.Y, choice.folds)
+    counting = PCC().fit(scores, data.test.Y)
+    cells = []
+    for found in measured(made, scores, data.test.Y):
+        plain = plain_intervals(counting, scores, found.samples, LEVEL, resamples=40)
+        point = counting.aggregate(scores, found.samples)
+        width = stretched_width(plain, point, found.truth, found.each)
+        own = (found.intervals.upper - found.intervals.lower).mean()
+        cells.append(f"{found.each:.2f} / {found.together:.2f} / {own:.3f} / {width:.3f}")
+    return cells
+
+
+def random_divisions(data: Any, choice: Any, n_divisions: int) -> list[str]:
+    stacked = sp.vstack if sp.issparse(data.train.X) else np.vstack
+    X = stacked([data.train.X, data.test.X])
+    X = X.tocsr() if sp.issparse(X) else X
+    Y = np.vstack([data.train.Y, data.test.Y])
+    found = np.array(
+        [_one_division(X, Y, data.train.n_items, choice, seed) for seed in range(n_divisions)]
     )
-    print(
+    cells = []
+    for place in range(found.shape[1]):
+        # Shape (n_divisions, 2): intervals and bands.
+        part = found[:, place]
+        cells.append(
+            " / ".join(
+                f"{mean:.2f} ({low:.2f} - {high:.2f})"
+                for mean, low, high in zip(
+                    part.mean(axis=0), part.min(axis=0), part.max(axis=0), strict=True
+                )
+            )
+        )
+    return cells
+
+
+def _one_division(
+    X: Any, Y: Labels, n_train: int, choice: Any, seed: int
+) -> list[tuple[float, float]]:
+    rows = np.random.default_rng(seed).permutation(len(Y))
+    train, test = rows[:n_train], rows[n_train:]
+    labelled = CrossFit().fit(clone(choice.classifier), X[train], Y[train])
+    aggregator = clone(choice.aggregator).fit(labelled.scores, Y[train])
+    scores = response(labelled.classifier, X[test], "posteriors", Y.shape[1])
+    made = source(aggregator, labelled.scores, Y[train], labelled.folds)
+    return [(found.each, found.together) for found in measured(made, scores, Y[test])]
+
+
+def head(n_divisions: int) -> str:
+    items = f"{N_SAMPLES} samples of 100 test items each"
+    if n_divisions:
+        return (
+            f"Written by `benchmarks/measure_coverage.py --divisions {n_divisions}`: level "
+            f"{LEVEL}, {n_divisions} random divisions of all items, {items}.\n"
+            "Each cell: intervals cover / bands cover all labels, mean (least - most)\n"
+        )
+    return (
+        f"Written by `benchmarks/measure_coverage.py`: level {LEVEL}, {items}.\n"
         "Each cell: intervals cover / bands cover all labels / mean width / bootstrap's width at "
         "equal coverage\n"
     )
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("datasets", nargs="+")
+    parser.add_argument("--divisions", type=int, default=0)
+    given = parser.parse_args()
+    print("# Coverage of the automatic quantifier's intervals\n")
+    print(head(given.divisions))
     print("| dataset | chosen | ML-APP | uniform | tilt |\n|---|---|---|---|---|")
-    for name in sys.argv[1:]:
+    for name in given.datasets:
         data = datasets.load(name)
         choice = choose(data.train.X, data.train.Y)
-        scores = response(choice.classifier, data.test.X, "posteriors", data.test.n_labels)
-        source = choice.aggregator
-        if not isinstance(source, ScenarioMixture):
-            source = _Counting(choice, data.train.Y)
-        counting = PCC().fit(scores, data.test.Y)
-        cells = []
-        for protocol in protocols().values():
-            samples = protocol.draw(data.test.Y, 7)
-            truth = samples.mean(data.test.Y)
-            found = source.intervals(scores, samples, LEVEL)
-            each = covers(found.lower, found.upper, truth).mean()
-            together = covers(found.band_lower, found.band_upper, truth).all(axis=1).mean()
-            plain = plain_intervals(counting, scores, samples, LEVEL, resamples=40)
-            width = stretched_width(plain, counting.aggregate(scores, samples), truth, each)
-            cells.append(
-                f"{each:.2f} / {together:.2f} / "
-                f"{(found.upper - found.lower).mean():.3f} / {width:.3f}"
-            )
+        cells = (
+            random_divisions(data, choice, given.divisions)
+            if given.divisions
+            else own_test_part(data, choice)
+        )
         print(f"| {name} | `{choice.name}` | " + " | ".join(cells) + " |", flush=True)
 
 
