@@ -51,6 +51,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
     ----------
     replicas_ : list of fitted Aggregator
     errors_ : ErrorModel
+    n_labelled_ : int
     misfit_ : Misfit or None
         Goodness of fit, for aggregators that read posteriors.
 
@@ -126,6 +127,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
             _joined(noises), together.mean(Y), Y.mean(axis=0), np.concatenate(families)
         )
         self.misfit_ = _misfit(scores, Y, folds, rng)
+        self.n_labelled_ = len(Y)
         return self
 
     def intervals(
@@ -145,10 +147,17 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
             aggregator, self.replicas_, scores, samples, times=self.resamples, rng=rng
         )
         found = self.errors_.intervals(noise, level)
-        if self.misfit_ is None:
-            return found
-        p_value = self.misfit_.p_value(scores.values, samples)
-        return Intervals(found.lower, found.upper, found.band_lower, found.band_upper, p_value)
+        # A label without an error so far may meet its first odd item: bands leave room for one in
+        # the batch, and for one in as many as were labelled.
+        least = np.maximum(1.0 / samples.sizes, 1.0 / self.n_labelled_)[:, np.newaxis]
+        misfit = self.misfit_
+        return Intervals(
+            found.lower,
+            found.upper,
+            np.minimum(found.band_lower, np.maximum(noise.point - least, 0.0)),
+            np.maximum(found.band_upper, np.minimum(noise.point + least, 1.0)),
+            None if misfit is None else misfit.p_value(scores.values, samples),
+        )
 
 
 def _misfit(
