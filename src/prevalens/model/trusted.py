@@ -9,6 +9,8 @@ from __future__ import annotations
 __all__ = ["TRUSTED"]
 
 TRUSTED: tuple[str, ...] = (
+    "prevalens.aggregators._calibration.Bands",
+    "prevalens.aggregators._calibration.Multiples",
     "prevalens.aggregators._score_moments.Moments",
     "prevalens.aggregators._sld_rule.Rule",
     "prevalens.aggregators.adjusted.ACC",
