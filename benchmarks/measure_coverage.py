@@ -120,9 +120,8 @@ def own_test_part(data: Any, choice: Any) -> list[str]:
 
 
 def random_divisions(data: Any, choice: Any, n_divisions: int) -> list[str]:
-    stacked = sp.vstack if sp.issparse(data.train.X) else np.vstack
-    X = stacked([data.train.X, data.test.X])
-    X = X.tocsr() if sp.issparse(X) else X
+    parts = [data.train.X, data.test.X]
+    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
     Y = np.vstack([data.train.Y, data.test.Y])
     found = np.array(
         [_one_division(X, Y, data.train.n_items, choice, seed) for seed in range(n_divisions)]

@@ -1,7 +1,7 @@
 """Half-widths that would have covered in rehearsal, in units of the posterior's deviation.
 
 Samples are classed by how far they seem to have moved, labels by how many positives are expected;
-a class or stratum that rehearsal hardly saw has the multiples of independent Gaussian errors.
+a stratum that rehearsal hardly saw has the multiples of Gaussian errors.
 """
 
 from __future__ import annotations

@@ -67,8 +67,8 @@ def rehearse(
     Stratified folds make settings comparable. Folds by chance differ from the rest as a new pool of
     items does, above all in their rare labels: errors are as large as they will be.
     """
-    n_folds, n_divisions = (5, 2) if len(Y) < FEW else (3, 1)
-    return _divided(Y, (n_folds, n_divisions), n_samples, seed=seed, stratified=stratified)
+    divisions = (5, 2) if len(Y) < FEW else (3, 1)
+    return _divided(Y, divisions, n_samples, seed=seed, stratified=stratified)
 
 
 def rehearse_halves(Y: npt.NDArray[np.int8], *, seed: int = 0) -> list[Act]:
@@ -90,7 +90,7 @@ def _divided(
     seed: int,
     stratified: bool,
 ) -> list[Act]:
-    """The acts of so many folds, so many times."""
+    """The acts of `divisions`: so many folds, so many times."""
     if len(Y) < FEWEST:
         return []
     rng = check_rng(seed)

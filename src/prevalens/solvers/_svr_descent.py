@@ -92,7 +92,7 @@ class Absolute:
     def _shared_round(self, basis: Basis, state: State, split: Array) -> Array:
         """Steps of ADMM, every one the same linear map for all targets but for a scale.
 
-        Large problems take them in single precision, at half the cost: what they lead to is
+        Large problems take them in single precision, which is faster: what they lead to is
         judged in double precision, and a step in error is corrected by the next.
         """
         left: npt.NDArray[Any] = basis.left if basis.left.size < _LARGE else basis.single_left

@@ -52,6 +52,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
     replicas_ : list of fitted Aggregator
     errors_ : ErrorModel
     n_labelled_ : int
+        Items it was fitted on.
     misfit_ : Misfit or None
         Goodness of fit, for aggregators that read posteriors.
 
