@@ -166,6 +166,16 @@ def test_labels_that_follow_drifting_items_are_followed(scored):
     assert errors[0] < errors[1]
 
 
+def test_losses_can_be_had_without_a_fit(scored, fitted):
+    data, scores, _ = scored
+    Y = data.train.Y
+    mixture = ScenarioMixture()
+    found = mixture.rehearsed_losses(scores, Y)
+    assert not hasattr(mixture, "shrinkage_")
+    assert found == pytest.approx(fitted.losses_, rel=1e-9)
+    assert ScenarioMixture().rehearsed_losses(scores.take(np.arange(20)), Y[:20]) == {}
+
+
 def test_without_rehearsal_bands_are_those_of_independent_gaussians():
     rng = np.random.default_rng(0)
     Y = (rng.random((30, 4)) < 0.5).astype(int)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from prevalens.aggregators._calibration import Bands, Multiples
 from prevalens.aggregators._posterior import Posterior
@@ -131,13 +132,8 @@ class ScenarioMixture(Aggregator):
         self.random_state = random_state
 
     def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
-        self._check_parameters()
         values = scores.evidence
-        self.tempers_ = _TEMPERS if self.temper is None else (float(self.temper),)
-        self.shrinkage_ = self.shrinkage or _MIDDLING
-        # A rehearsal of few items is too small to choose by.
-        if self.shrinkage is None and len(Y) >= _FEW:
-            self.shrinkage_ = self._shrunk(_Stage(values, Y, rehearse(Y, seed=self.random_state)))
+        self._choose(values, Y)
         self.moments_ = Moments.of(values, Y)
         acts = rehearse(Y, seed=self.random_state, stratified=False)
         found = self._rehearsed(values, Y, acts)
@@ -145,6 +141,25 @@ class ScenarioMixture(Aggregator):
         self.loss_ = total_loss(self.losses_) if acts else float("nan")
         halves = rehearse_halves(Y, seed=self.random_state)
         self._calibrate(found, self._rehearsed(values, Y, halves))
+
+    def rehearsed_losses(self, scores: Scores, Y: npt.NDArray[np.int8]) -> dict[str, float]:
+        """The `losses_` that `fit` would find, without its intervals; nothing is kept.
+
+        To choose by: a fit spends most of its time on intervals.
+        """
+        twin, values = clone(self), scores.evidence
+        twin._choose(values, Y)
+        acts = rehearse(Y, seed=self.random_state, stratified=False)
+        return twin._losses(_Stage(values, Y, acts), twin.shrinkage_)
+
+    def _choose(self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> None:
+        """Tempers and shrinkage: those given, or those found best."""
+        self._check_parameters()
+        self.tempers_ = _TEMPERS if self.temper is None else (float(self.temper),)
+        self.shrinkage_ = self.shrinkage or _MIDDLING
+        # A rehearsal of few items is too small to choose by.
+        if self.shrinkage is None and len(Y) >= _FEW:
+            self.shrinkage_ = self._shrunk(_Stage(values, Y, rehearse(Y, seed=self.random_state)))
 
     def _check_parameters(self) -> None:
         check_choice(self.point, "point", ("median", "mean"))
@@ -172,7 +187,7 @@ class ScenarioMixture(Aggregator):
 
         def loss(shrinkage: float) -> float:
             if shrinkage not in tried:
-                tried[shrinkage] = self._loss(stage, shrinkage)
+                tried[shrinkage] = total_loss(self._losses(stage, shrinkage))
             return tried[shrinkage]
 
         best = _MIDDLING
@@ -180,12 +195,12 @@ class ScenarioMixture(Aggregator):
             best = min(_neighbours(_SHRINKAGES, best, step), key=loss)
         return best
 
-    def _loss(self, stage: _Stage, shrinkage: float) -> float:
+    def _losses(self, stage: _Stage, shrinkage: float) -> dict[str, float]:
         def estimate(act: Act) -> _Floats:
             view = stage.view(act, shrinkage, self._view)
             return self._at_size(view.posterior(stage.means(act), act.size).mean, act.size)
 
-        return total_loss(losses(stage.acts, estimate))
+        return losses(stage.acts, estimate)
 
     def _at_size(self, mean: _Floats, size: int) -> _Floats:
         return self._point(mean, np.full(len(mean), size))

@@ -208,11 +208,11 @@ class _Search:
 
     def _loss(self, aggregator: Aggregator, scores: Scores) -> tuple[float, dict[str, float]]:
         """Rehearsed loss; the mixture's own rehearsal is taken as it is."""
-        if isinstance(aggregator, ScenarioMixture):
-            aggregator.fit(scores, self.Y)
-            return aggregator.loss_, aggregator.losses_
         if not self.acts:
             return float("nan"), {}
+        if isinstance(aggregator, ScenarioMixture):
+            by_family = aggregator.rehearsed_losses(scores, self.Y)
+            return total_loss(by_family), by_family
 
         def estimate(act: Act) -> npt.NDArray[np.float64]:
             fitted = clone(aggregator).fit(scores.take(act.rest), self.Y[act.rest])
