@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from prevalens.solvers.linear_mixed import make_design
-from prevalens.solvers.linear_newton import Batch, NewtonStream
+from prevalens.solvers.linear_newton import Batch, NewtonStream, _Columns
+from prevalens.solvers.linear_systems import NewtonSystems
 from prevalens.solvers.logistic_loss import BinaryLoss
 
 N_ITEMS, N_FEATURES, N_LABELS = 80, 4, 7
@@ -107,3 +108,36 @@ def test_columns_that_run_out_of_steps_say_so() -> None:
 def test_a_source_without_columns_is_nothing_to_do() -> None:
     X, Y = problem(0)
     assert run(X, Y[:, :0], [1.0], tol=1e-4).found == {}
+
+
+def products(monkeypatch: pytest.MonkeyPatch, weights: list[float], *, leaps: bool) -> int:
+    """Products with the Hessian on the way to the solutions of labels that a plane separates."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N_ITEMS, N_FEATURES))
+    Y = (X @ rng.normal(size=(N_FEATURES, N_LABELS)) > 0.3).astype(np.int8)
+    spent = 0
+    iterate = NewtonSystems.iterate
+
+    def count(self: NewtonSystems, loss: BinaryLoss) -> None:
+        nonlocal spent
+        spent += int(self.open.sum())
+        iterate(self, loss)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NewtonSystems, "iterate", count)
+        if not leaps:
+            patch.setattr(_Columns, "_leap", lambda self, columns: None)
+        source = run(sp.csr_matrix(X), Y, weights, tol=1e-4)
+    for (label, step), (T, *_, converged) in source.found.items():
+        C = weights[step]
+        assert converged
+        assert objective(X, Y[:, label], T, C) <= least(sp.csr_matrix(X), Y[:, label], C) * 1.0001
+    return spent
+
+
+@pytest.mark.parametrize("weights", [[10.0**k for k in range(7)], [1.0, 10.0, 1e3, 1e4, 1e6]])
+def test_leaps_save_products_where_classes_are_separated(
+    monkeypatch: pytest.MonkeyPatch, weights: list[float]
+) -> None:
+    with_leaps = products(monkeypatch, weights, leaps=True)
+    assert with_leaps < 0.85 * products(monkeypatch, weights, leaps=False)

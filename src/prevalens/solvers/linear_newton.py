@@ -12,6 +12,11 @@ without. It is finished when the decrease promised by its last Newton step is be
 its value: a criterion that does not change with the scale of features, weights or labels. The step
 is still taken, so that what remains is far smaller; with a coarse ``tol`` it must keep its promise.
 
+A column that goes on with a larger weight of its loss first tries to go on as it went between the
+two weights before: along a path of weights, parameters move about evenly in the logarithm of the
+weight, and evenly indeed once the classes are separated, where Newton steps are short. One
+evaluation so saves several steps.
+
 Reference: Dembo and Steihaug, "Truncated-Newton algorithms for large-scale unconstrained
 optimization", Math. Programming 1983.
 """
@@ -191,9 +196,15 @@ class _Columns:
         The step it tries, the change of value per length of it, and the length.
     cuts, n_iter : array of int
         How often the step was shortened; Newton steps taken.
-    fine, trying, last, present : array of bool
+    before : array, shape (n_params, n_columns)
+        Where the column was at the end with the weights of its loss before these.
+    rise, stride : array
+        The logarithm of the factor between the last two weights, NaN where there was one only; how
+        much larger that to the next weights is.
+    fine, trying, last, leaps, present : array of bool
         Whether double precision is used; whether there is a step to try; whether that step is the
-        last if it keeps its promise; False for columns that have left.
+        last if it keeps its promise; whether the column shall leap from where it is evaluated next;
+        False for columns that have left.
     """
 
     design: Design
@@ -210,9 +221,13 @@ class _Columns:
     length: Array
     cuts: npt.NDArray[np.int64]
     n_iter: npt.NDArray[np.int64]
+    before: Array
+    rise: Array
+    stride: Array
     fine: npt.NDArray[np.bool_]
     trying: npt.NDArray[np.bool_]
     last: npt.NDArray[np.bool_]
+    leaps: npt.NDArray[np.bool_]
     present: npt.NDArray[np.bool_]
 
     @classmethod
@@ -234,9 +249,13 @@ class _Columns:
             length=np.zeros(n_columns),
             cuts=np.zeros(n_columns, dtype=np.int64),
             n_iter=np.zeros(n_columns, dtype=np.int64),
+            before=batch.start.copy(),
+            rise=np.full(n_columns, np.nan),
+            stride=np.ones(n_columns),
             fine=np.zeros(n_columns, dtype=bool),
             trying=np.zeros(n_columns, dtype=bool),
             last=np.zeros(n_columns, dtype=bool),
+            leaps=np.zeros(n_columns, dtype=bool),
             present=np.ones(n_columns, dtype=bool),
         )
         self._try_here(np.arange(n_columns), fine=model is design)
@@ -248,6 +267,9 @@ class _Columns:
             self.loss.reweight(columns, factors)
             self.n_iter[columns] = 0
             self._try_here(columns, fine=self.model is self.design)
+            rise, before = np.log(factors), self.rise[columns]
+            self.rise[columns], self.leaps[columns] = rise, True
+            self.stride[columns] = np.where(np.isnan(before), 1.0, rise / before)
 
     def enough_waiting(self) -> bool:
         """Whether so many systems are closed that an evaluation is worth while."""
@@ -339,7 +361,8 @@ class _Columns:
         moved = columns[accepted]
         self.T[:, moved], self.value[moved] = trial[:, accepted], value[accepted]
         self.gradient[:, moved], self.trying[moved] = gradient[:, accepted], False
-        chosen = np.flatnonzero(accepted & ~self.last[columns])
+        self._leap(moved[self.leaps[moved]])
+        chosen = np.flatnonzero(accepted & ~self.last[columns] & ~self.trying[columns])
         if not len(chosen):
             return
         if len(chosen) < len(columns):
@@ -347,6 +370,17 @@ class _Columns:
             value, gradient = value[chosen], gradient[:, chosen]
         self.loss.update(columns, loss)
         self.systems.begin(columns, gradient, loss, self._share(columns) * value)
+
+    def _leap(self, columns: Array) -> None:
+        """Let columns with new weights try to go on as they went between the weights before."""
+        if not len(columns):
+            return
+        self.step[:, columns] = self.T[:, columns] - self.before[:, columns]
+        self.before[:, columns], self.leaps[columns] = self.T[:, columns], False
+        slope = self.loss.pool(column_dots(self.gradient, self.step))
+        falls = columns[slope[columns] < 0]
+        self.slope[falls], self.length[falls] = slope[falls], self.stride[falls]
+        self.trying[falls] = True
 
 
 def _evaluate(design: Design, loss: Loss, T: Array) -> tuple[Array, Array]:
