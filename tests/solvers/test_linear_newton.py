@@ -82,11 +82,16 @@ def least(X: sp.csr_matrix, y: np.ndarray, C: float) -> float:
     return objective(X, y, np.append(model.coef_[0], model.intercept_[0]), C)
 
 
-@settings(max_examples=10)
-@given(st.integers(0, 10_000), st.sampled_from([1e-3, 1e-4, 1e-8]))
-def test_each_column_ends_at_its_minimum_for_every_weight(seed: int, tol: float) -> None:
+@settings(max_examples=20)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([1e-3, 1e-4, 1e-8]),
+    st.sampled_from([[0.1, 10.0, 1000.0], [0.1, 1.0, 1.0, 1.1, 1000.0]]),
+)
+def test_each_column_ends_at_its_minimum_for_every_weight(
+    seed: int, tol: float, weights: list[float]
+) -> None:
     X, Y = problem(seed)
-    weights = [0.1, 10.0, 1000.0]
     source = run(X, Y, weights, tol=tol)
     assert len(source.found) == N_LABELS * len(weights)
     assert source.widest <= 3

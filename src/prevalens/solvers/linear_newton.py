@@ -199,8 +199,8 @@ class _Columns:
     before : array, shape (n_params, n_columns)
         Where the column was at the end with the weights of its loss before these.
     rise, stride : array
-        The logarithm of the factor between the last two weights, NaN where there was one only; how
-        much larger that to the next weights is.
+        The logarithm of the factor between the last two weights, 0 where there was one only; how
+        much larger that to the next weights is, 1 where that cannot be said.
     fine, trying, last, leaps, present : array of bool
         Whether double precision is used; whether there is a step to try; whether that step is the
         last if it keeps its promise; whether the column shall leap from where it is evaluated next;
@@ -250,7 +250,7 @@ class _Columns:
             cuts=np.zeros(n_columns, dtype=np.int64),
             n_iter=np.zeros(n_columns, dtype=np.int64),
             before=batch.start.copy(),
-            rise=np.full(n_columns, np.nan),
+            rise=np.zeros(n_columns),
             stride=np.ones(n_columns),
             fine=np.zeros(n_columns, dtype=bool),
             trying=np.zeros(n_columns, dtype=bool),
@@ -269,7 +269,8 @@ class _Columns:
             self._try_here(columns, fine=self.model is self.design)
             rise, before = np.log(factors), self.rise[columns]
             self.rise[columns], self.leaps[columns] = rise, True
-            self.stride[columns] = np.where(np.isnan(before), 1.0, rise / before)
+            known = before > 0
+            self.stride[columns] = np.divide(rise, before, out=np.ones_like(rise), where=known)
 
     def enough_waiting(self) -> bool:
         """Whether so many systems are closed that an evaluation is worth while."""
