@@ -139,9 +139,8 @@ NOT_RUN = (
     "paper's sizes. A table that was run on a dataset in part (some methods only) shows dashes for "
     "the others. Where a method was run in one way only, that run stands under both headings. "
     "Of the relative absolute errors, the printed figures at hand are those of the regressors.",
-    "On Delicious all four groups were run as printed with CC, PCC and SLD; as described BC+BA, "
-    "and MLC+BA with CC and PCC; with ACC and PACC BC+BA alone. With 983 labels, a grid of the "
-    "stack took an hour of one core, though its second layer stops earlier there (tol 1e-4); a "
-    "cell of BC+MLA or MLC+MLA, five support vector regressions of all labels among it, half "
-    "an hour.",
+    "On Delicious all four groups were run as printed, and BC+BA and MLC+BA as described, with CC, "
+    "PCC and SLD; BC+BA alone with ACC and PACC. With 983 labels, a grid of the stack took an hour "
+    "of one core, though its second layer stops earlier there (tol 1e-4); a cell of BC+MLA or "
+    "MLC+MLA, five support vector regressions of all labels among it, half an hour.",
 )
