@@ -49,7 +49,7 @@ def test_forests_are_left_out_where_few_trees_are_affordable(data):
 
 
 def test_extra_trees_are_for_dense_features(data):
-    dense, sparse = trainer(data, 5.0), trainer(data, 5.0)
+    dense, sparse = trainer(data), trainer(data)
     sparse.X = sp.csr_array(data.X)
     assert [type(one.classifier).__name__ for one in dense.trees()] == ["Forest", "ExtraTrees"]
     found = sparse.trees()
