@@ -1,8 +1,8 @@
 """Logistic regressions along a path of weights: with leaps from weight to weight, and without.
 
 The second layer of a stack, as the paper's grid has it: features beside the out-of-fold
-posteriors of all labels, as they are and scaled, five values of C, some of the labels. Both ways
-solve the same problems, in turn, in one run, to the same tolerance.
+posteriors of all labels, as they are and scaled, five values of C, some of the labels and of the
+items. Both ways solve the same problems, in turn, in one run, to the same tolerance.
 
 Run: ``python benchmarks/measure_leaps.py yeast enron delicious``, with the public datasets in
 the folder PREVALENS_DATA.
@@ -28,18 +28,18 @@ from prevalens.solvers import linear_newton
 from prevalens.solvers.linear_systems import NewtonSystems
 from prevalens.solvers.logistic import LogisticPath, fit_logistic_path
 
-N_LABELS, TOL, QUICK = 8, 1e-4, 10.0
+N_ITEMS, N_LABELS, TOL, QUICK = 4_000, 24, 1e-4, 10.0
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 WEIGHTS = (None, "balanced")
 
 
 def seen_by_stack(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Features beside posteriors, and some of the labels."""
+    """Features beside posteriors, and labels: some of both where there are many."""
     train = load(name).train
     posteriors = CrossFit(5).fit(PerLabel(tol=1e-4), train.X, train.Y).scores.values
     chosen = np.random.default_rng(0).permutation(train.n_labels)[:N_LABELS]
     inputs = sp.hstack([sp.csr_matrix(train.X), posteriors], format="csr")
-    return inputs, np.asarray(train.Y)[:, chosen]
+    return inputs[:N_ITEMS], np.asarray(train.Y)[:N_ITEMS, chosen]
 
 
 @contextmanager
