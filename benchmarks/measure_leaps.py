@@ -63,22 +63,21 @@ def solve(X: Any, Y: np.ndarray) -> tuple[float, int, LogisticPath]:
         return time.process_time() - start, spent[0], path
 
 
-def again(X: Any, Y: np.ndarray, plain: float, leaping: float) -> tuple[float, float]:
-    """The least seconds of some more runs, for problems so quick that chance decides."""
-    for _ in range(3):
-        leaping = min(leaping, solve(X, Y)[0])
-        with mock.patch.object(linear_newton._Columns, "_leap", return_value=None):
-            plain = min(plain, solve(X, Y)[0])
-    return plain, leaping
+def both(X: Any, Y: np.ndarray) -> tuple[Any, Any]:
+    """What `solve` gives with leaps, and without."""
+    leaping = solve(X, Y)
+    with mock.patch.object(linear_newton._Columns, "_leap", return_value=None):
+        return leaping, solve(X, Y)
 
 
 def compare(name: str, X: Any, Y: np.ndarray, scaled: str) -> str:
     """A row of the table."""
     solve(X, Y[:, :1])  # compiles
-    leaping, few, found = solve(X, Y)
-    with mock.patch.object(linear_newton._Columns, "_leap", return_value=None):
-        plain, many, other = solve(X, Y)
-    plain, leaping = again(X, Y, plain, leaping) if plain < QUICK else (plain, leaping)
+    (leaping, few, found), (plain, many, other) = both(X, Y)
+    # Where problems are so quick that chance decides, the least of some runs counts.
+    for _ in range(3 if plain < QUICK else 0):
+        again = both(X, Y)
+        leaping, plain = min(leaping, again[0][0]), min(plain, again[1][0])
     np.testing.assert_allclose(found.objective, other.objective, rtol=10 * TOL)
     shape = f"{X.shape[0]:,} x {X.shape[1]:,}"
     each = found.objective.size

@@ -199,12 +199,11 @@ class _Columns:
     before : array, shape (n_params, n_columns)
         Where the column was at the end with the weights of its loss before these.
     rise, stride : array
-        The logarithm of the factor between the last two weights, 0 where there was one only; how
-        much larger that to the next weights is, 1 where that cannot be said.
-    fine, trying, last, leaps, present : array of bool
+        The logarithm of the factor between the last two weights, 0 where there was one only. How
+        far the column shall leap from where it is evaluated next, in units of its way between them.
+    fine, trying, last, present : array of bool
         Whether double precision is used; whether there is a step to try; whether that step is the
-        last if it keeps its promise; whether the column shall leap from where it is evaluated next;
-        False for columns that have left.
+        last if it keeps its promise; False for columns that have left.
     """
 
     design: Design
@@ -227,7 +226,6 @@ class _Columns:
     fine: npt.NDArray[np.bool_]
     trying: npt.NDArray[np.bool_]
     last: npt.NDArray[np.bool_]
-    leaps: npt.NDArray[np.bool_]
     present: npt.NDArray[np.bool_]
 
     @classmethod
@@ -251,11 +249,10 @@ class _Columns:
             n_iter=np.zeros(n_columns, dtype=np.int64),
             before=batch.start.copy(),
             rise=np.zeros(n_columns),
-            stride=np.ones(n_columns),
+            stride=np.zeros(n_columns),
             fine=np.zeros(n_columns, dtype=bool),
             trying=np.zeros(n_columns, dtype=bool),
             last=np.zeros(n_columns, dtype=bool),
-            leaps=np.zeros(n_columns, dtype=bool),
             present=np.ones(n_columns, dtype=bool),
         )
         self._try_here(np.arange(n_columns), fine=model is design)
@@ -267,10 +264,9 @@ class _Columns:
             self.loss.reweight(columns, factors)
             self.n_iter[columns] = 0
             self._try_here(columns, fine=self.model is self.design)
-            rise, before = np.log(factors), self.rise[columns]
-            self.rise[columns], self.leaps[columns] = rise, True
-            known = before > 0
-            self.stride[columns] = np.divide(rise, before, out=np.ones_like(rise), where=known)
+            rise, last = np.log(factors), self.rise[columns]
+            self.stride[columns] = np.divide(rise, last, out=np.ones_like(rise), where=last > 0)
+            self.rise[columns] = rise
 
     def enough_waiting(self) -> bool:
         """Whether so many systems are closed that an evaluation is worth while."""
@@ -362,7 +358,7 @@ class _Columns:
         moved = columns[accepted]
         self.T[:, moved], self.value[moved] = trial[:, accepted], value[accepted]
         self.gradient[:, moved], self.trying[moved] = gradient[:, accepted], False
-        self._leap(moved[self.leaps[moved]])
+        self._leap(moved[self.stride[moved] > 0])
         chosen = np.flatnonzero(accepted & ~self.last[columns] & ~self.trying[columns])
         if not len(chosen):
             return
@@ -377,11 +373,11 @@ class _Columns:
         if not len(columns):
             return
         self.step[:, columns] = self.T[:, columns] - self.before[:, columns]
-        self.before[:, columns], self.leaps[columns] = self.T[:, columns], False
+        self.before[:, columns] = self.T[:, columns]
         slope = self.loss.pool(column_dots(self.gradient, self.step))
         falls = columns[slope[columns] < 0]
         self.slope[falls], self.length[falls] = slope[falls], self.stride[falls]
-        self.trying[falls] = True
+        self.trying[falls], self.stride[columns] = True, 0.0
 
 
 def _evaluate(design: Design, loss: Loss, T: Array) -> tuple[Array, Array]:
