@@ -19,7 +19,14 @@ from prevalens.cli.pages import FILE, Pages, page_options, write_text
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.plan import Plan, read_plan
-from prevalens.experiments.runner import Keys, Summary, plan_records, plan_results, run_plan
+from prevalens.experiments.runner import (
+    Keys,
+    Summary,
+    finished_cells,
+    plan_records,
+    plan_results,
+    run_plan,
+)
 from prevalens.experiments.store import Store
 from prevalens.experiments.tables import suggestion
 from prevalens.metrics import SHIFT_NAMES
@@ -100,7 +107,7 @@ def command(
     for path in filter(None, (records, board)):
         check_writable(path)
     if no_run:
-        cells = _finished(cells, store)
+        cells = finished_cells(cells, store)
     summary = _run(read, store, cells, jobs=jobs, remember=not no_cache)
     found = plan_records(cells, store)
     if as_json:
@@ -112,11 +119,6 @@ def command(
         _write_pages(pages, read, cells, store)
     if summary.failed:
         sys.exit(FAILED)
-
-
-def _finished(cells: list[Cell], store: Store) -> list[Cell]:
-    keys = Keys(cells)
-    return [cell for cell in cells if keys[cell] in store]
 
 
 def _write(found: list[Record], records: Path | None, board: Path | None, plan: Path) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 
 from prevalens.cli.pages import FILE, Pages, page_options, write_text
-from prevalens.experiments.cells import Cell
 from prevalens.experiments.paper import AT_HAND, TABLES, paper_plan, table_results
 from prevalens.experiments.plan import Plan
-from prevalens.experiments.runner import Keys, Summary, plan_results, run_plan
+from prevalens.experiments.runner import Summary, finished_cells, plan_results, run_plan
 from prevalens.experiments.store import Store
 from prevalens.records import Result
 from prevalens.reporting import (
@@ -109,7 +108,7 @@ def command(
         summary = run_plan(plan, store, n_jobs=jobs, progress=sys.stderr.isatty())
         _report_run(summary)
         failed = bool(summary.failed)
-    results = plan_results(_finished(plan.cells(), store), store)
+    results = plan_results(plan.cells(), store)
     for table in names:
         _summarise(table, table_results(results, table))
     if pages:
@@ -129,14 +128,9 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _finished(cells: Sequence[Cell], store: Store) -> list[Cell]:
-    keys = Keys(cells)
-    return [cell for cell in cells if keys[cell] in store]
-
-
 def _list(plan: Plan, store: Store) -> None:
     cells = plan.cells()
-    done = set(map(str, _finished(cells, store)))
+    done = set(map(str, finished_cells(cells, store)))
     for cell in cells:
         click.echo(f"{'done' if str(cell) in done else 'open'}  {cell}")
     click.echo(f"{len(done)} of {len(cells)} cells are done.")

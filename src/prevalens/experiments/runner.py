@@ -22,7 +22,15 @@ from prevalens.extension import own_modules
 from prevalens.records import Record, Result
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
-__all__ = ["FailedCell", "Keys", "Summary", "plan_records", "plan_results", "run_plan"]
+__all__ = [
+    "FailedCell",
+    "Keys",
+    "Summary",
+    "finished_cells",
+    "plan_records",
+    "plan_results",
+    "run_plan",
+]
 
 
 @dataclass(frozen=True)
@@ -134,19 +142,23 @@ def run_plan(
 def plan_records(cells: Sequence[Cell], store: Store) -> list[Record]:
     """Mean errors of those cells that are finished, under the names they have in the plan."""
     found = _finished(cells, store)
-    return [record for cell, result in found for record in result.records(cell)]
+    return [record for cell, key in found for record in store.read(key).records(cell)]
 
 
 def plan_results(cells: Sequence[Cell], store: Store) -> list[Result]:
     """The errors of those cells that are finished, sample by sample, named as in the plan."""
-    return [result.result(cell) for cell, result in _finished(cells, store)]
+    return [store.read(key).result(cell) for cell, key in _finished(cells, store)]
 
 
-def _finished(cells: Sequence[Cell], store: Store) -> Iterator[tuple[Cell, CellResult]]:
+def finished_cells(cells: Sequence[Cell], store: Store) -> list[Cell]:
+    """Those of some cells that are finished, in the same order."""
+    return [cell for cell, _ in _finished(cells, store)]
+
+
+def _finished(cells: Sequence[Cell], store: Store) -> Iterator[tuple[Cell, str]]:
+    """Finished cells and their keys."""
     keys = Keys(cells)
-    for cell in cells:
-        if keys[cell] in store:
-            yield cell, store.read(keys[cell])
+    return ((cell, keys[cell]) for cell in cells if keys[cell] in store)
 
 
 def _check_own_parts(n_jobs: int) -> None:
