@@ -8,6 +8,7 @@ from typing import Any
 import joblib
 import pytest
 
+from prevalens._version import __version__
 from prevalens.experiments import Plan, Store, plan_records, plan_results, run_plan
 from prevalens.experiments import runner as module
 from prevalens.experiments.runner import Keys
@@ -48,6 +49,27 @@ def test_a_new_method_costs_only_itself(content: dict[str, Any], plan: Plan, sto
     names = {"lr+cc", "lr+pcc", "again", "another name"}
     assert {record.method for record in plan_records(cells, store)} == names
     assert {result.method for result in plan_results(cells, store)} == names
+
+
+def test_results_of_another_version_are_kept_and_pointed_out(
+    plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("prevalens.experiments.usage.__version__", "0.0.9")
+        run_plan(plan, store, cells=plan.cells()[:1], progress=False)
+    assert [store.version(key) for key in store] == ["0.0.9"]
+    expected = f"1 of the 1 results found in .* by prevalens 0.0.9, and this is {__version__}; "
+    with pytest.warns(PrevalensWarning, match=expected):
+        summary = run_plan(plan, store, progress=False)
+    assert (summary.found, summary.computed) == (1, 1)
+    assert sorted(map(str, map(store.version, store))) == ["0.0.9", __version__]
+
+
+def test_a_damaged_result_has_no_version(plan: Plan, store: Store) -> None:
+    run_plan(plan, store, cells=plan.cells()[:1], progress=False)
+    (path,) = (store.folder / "cells").iterdir()
+    path.write_bytes(path.read_bytes()[:100])
+    assert store.version(path.stem) is None
 
 
 def test_without_a_cache_nothing_is_kept_and_nothing_changes(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 
+from prevalens._version import __version__
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.data import checksum
@@ -109,7 +110,8 @@ def run_plan(
     Notes
     -----
     Each cell is stored when it is done. Interrupted or killed at any point, the run goes on
-    with the next cell when it is started again, and ends with the same results.
+    with the next cell when it is started again, and ends with the same results. Results that
+    another version of prevalens has computed are kept, with a warning.
     """
     wanted = plan.cells() if cells is None else list(cells)
     n_jobs = _check_jobs(n_jobs)
@@ -118,6 +120,7 @@ def run_plan(
     keys = Keys(wanted)
     done = {keys[cell]: cell for cell in wanted if keys[cell] in store}
     pending = {keys[cell]: cell for cell in wanted if keys[cell] not in done}
+    _tell_other_versions(store, done)
     durations = _durations(store, done)
     scores = store.folder / "scores" if remember else None
     failed = []
@@ -159,6 +162,20 @@ def _finished(cells: Sequence[Cell], store: Store) -> Iterator[tuple[Cell, str]]
     """Finished cells and their keys."""
     keys = Keys(cells)
     return ((cell, keys[cell]) for cell in cells if keys[cell] in store)
+
+
+def _tell_other_versions(store: Store, keys: Collection[str]) -> None:
+    """Point out results that this version might not have computed in the same way."""
+    versions = [store.version(key) for key in keys]
+    others = [version for version in versions if version and version != __version__]
+    if others:
+        warnings.warn(
+            f"{len(others)} of the {len(versions)} results found in {store.folder} were computed "
+            f"by prevalens {', '.join(sorted(set(others)))}, and this is {__version__}; they are "
+            f"kept. To compute all by one version, give a new folder.",
+            PrevalensWarning,
+            stacklevel=3,
+        )
 
 
 def _check_own_parts(n_jobs: int) -> None:

@@ -110,6 +110,15 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
+    def version(self, key: str) -> str | None:
+        """The prevalens that computed a cell; None if the file does not say."""
+        _need_pyarrow()
+        try:
+            metadata = json.loads(pq.read_schema(self._result(key)).metadata[_METADATA])
+            return str(metadata["versions"]["prevalens"])
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+            return None
+
     def results(self) -> Iterator[CellResult]:
         """All finished cells, in the order of their keys."""
         return map(self.read, self.keys())
