@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -33,6 +34,14 @@ def test_what_is_written_is_read_back(store: Store, make_result: Make) -> None:
     for name, values in result.columns.items():
         assert found.columns[name].dtype == values.dtype
         np.testing.assert_array_equal(found.columns[name], values)
+
+
+def test_arrow_is_never_given_a_python_file(
+    store: Store, make_result: Make, parquet_sources: list[object]
+) -> None:
+    store.write(make_result())
+    assert len(list(store.results())) == 1
+    assert [isinstance(source, pa.NativeFile) for source in parquet_sources] == [True]
 
 
 def test_keys_are_those_of_finished_cells(store: Store, make_result: Make) -> None:

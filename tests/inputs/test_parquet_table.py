@@ -42,6 +42,16 @@ def test_compressed_as_a_whole_and_under_another_name(tmp_path: Path) -> None:
     assert open_table(other).total == 10
 
 
+def test_arrow_is_never_given_a_python_file(tmp_path: Path, parquet_sources: list[object]) -> None:
+    plain = written(tmp_path / "t.parquet")
+    packed = tmp_path / "t.parquet.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    for path in (plain, packed):
+        open_table(path).read(["text"])
+    assert len(parquet_sources) == 4
+    assert all(isinstance(source, Path | arrow.NativeFile) for source in parquet_sources)
+
+
 def test_damaged(tmp_path: Path) -> None:
     plain = written(tmp_path / "t.parquet")
     plain.write_bytes(plain.read_bytes()[:-20])

@@ -171,7 +171,8 @@ def _checksum(metadata: dict[str, Any], columns: Any) -> str:
 
 def _from_parquet(content: bytes, path: Path, usage: Usage | None) -> CellResult:
     try:
-        table = pq.read_table(BytesIO(content))
+        # Arrow's threads may let go of a Python file only when Python is ending, and abort it.
+        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
         metadata = json.loads(table.schema.metadata[_METADATA])
         columns = {name: table[name].to_numpy() for name in table.column_names}
         sound = metadata.pop("checksum") == _checksum(metadata, columns)

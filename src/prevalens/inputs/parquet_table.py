@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -33,25 +32,30 @@ class ParquetTable(Table):
     @contextmanager
     def _file(self) -> Iterator[Any]:
         try:
+            arrow = importlib.import_module("pyarrow")
             parquet = importlib.import_module("pyarrow.parquet")
         except ImportError:
             raise InputError(
                 f'{self.name} needs pyarrow to be read: pip install "prevalens[frames]".'
             ) from None
         try:
-            yield parquet.ParquetFile(self._place())
+            yield parquet.ParquetFile(self._place(arrow))
         except InputError:
             raise
         # The parser answers a damaged file with errors of several kinds.
         except Exception as error:
             raise damaged(self.name, f"this is no readable Parquet file ({error}).") from None
 
-    def _place(self) -> Any:
-        """The file itself if it is not compressed as a whole: then only what is needed is read."""
+    def _place(self, arrow: Any) -> Any:
+        """The file itself if it is not compressed as a whole: then only what is needed is read.
+
+        Never a Python file: Arrow's threads may let go of one only when Python is ending, and
+        abort it.
+        """
         with self.source.opened() as (stream, raw):
             if isinstance(self.source, Stored) and stream is raw:
                 return self.source.path
-            return io.BytesIO(stream.read())
+            return arrow.BufferReader(stream.read())
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
         done = 0

@@ -108,6 +108,14 @@ def test_parquet(tmp_path: Path) -> None:
         parquet_table(path)
 
 
+def test_arrow_is_never_given_a_python_file(tmp_path: Path, parquet_sources: list[object]) -> None:
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "f.parquet"
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"x": [1.0]}), path)
+    assert len(parquet_table(path).lines) == 1
+    assert [isinstance(source, pa.NativeFile) for source in parquet_sources] == [True]
+
+
 def test_parquet_without_pyarrow_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -290,12 +290,14 @@ def parquet_table(path: str | Path) -> Table:
     """Read a Parquet file; needs pyarrow (``pip install "prevalens[frames]"``)."""
     path = Path(path)
     try:
+        arrow = importlib.import_module("pyarrow")
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise InputError(
             f'{path} needs pyarrow to be read: pip install "prevalens[frames]".'
         ) from None
-    content = io.BytesIO(read_bytes(path))
+    # No Python file: Arrow's threads may let go of one only when Python is ending, and abort it.
+    content = arrow.BufferReader(read_bytes(path))
     # The parser answers a damaged file with errors of several kinds.
     try:
         found = parquet.ParquetFile(content).read()
