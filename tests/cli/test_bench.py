@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from prevalens.cli import bench as module
 from prevalens.cli.bench import command
 from prevalens.errors import InputError
 from prevalens.experiments import Store
@@ -221,10 +220,20 @@ def test_an_interrupt_says_where_things_are(
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "run_plan", interrupt)
+    monkeypatch.setattr("prevalens.cli.runs.run_plan", interrupt)
     result = bench(plan, "--store", tmp_path / "out")
     assert result.exit_code != 0
     assert f"Finished cells are in {tmp_path / 'out'}; the same command" in result.stderr
+
+
+def test_a_warning_is_one_line(plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("prevalens.experiments.usage.__version__", "0.0.9")
+        bench(plan, "--store", tmp_path / "out", "--only", "seed=0")
+    result = bench(plan, "--store", tmp_path / "out")
+    assert result.exit_code == 0
+    (line,) = [line for line in result.stderr.splitlines() if "0.0.9" in line]
+    assert line.startswith("prevalens: note: 2 of the 2 results found in")
 
 
 def start(plan: Path, store: Path, jobs: int) -> subprocess.Popen[bytes]:

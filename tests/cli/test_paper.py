@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -41,6 +42,18 @@ def test_run_report_and_resume(tmp_path: Path) -> None:
     assert (tmp_path / "records" / "pcc_general.json").is_file()
     assert "0 cells computed, 8 were there" in again.stderr
     assert html.read_text() == page
+
+
+def test_an_interrupt_says_where_things_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("prevalens.cli.runs.run_plan", interrupt)
+    result = CliRunner().invoke(command, [*WORDS, "--store", str(tmp_path / "out")])
+    assert result.exit_code != 0
+    assert f"Finished cells are in {tmp_path / 'out'}; the same command" in result.stderr
 
 
 def test_the_reproduction_is_made_of_records(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from prevalens.cli.pages import FILE, Pages, page_options, write_text
+from prevalens.cli.runs import run_told
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.plan import Plan, read_plan
@@ -25,7 +26,6 @@ from prevalens.experiments.runner import (
     finished_cells,
     plan_records,
     plan_results,
-    run_plan,
 )
 from prevalens.experiments.store import Store
 from prevalens.experiments.tables import suggestion
@@ -108,7 +108,7 @@ def command(
         check_writable(path)
     if no_run:
         cells = finished_cells(cells, store)
-    summary = _run(read, store, cells, jobs=jobs, remember=not no_cache)
+    summary = run_told(read, store, cells=cells, n_jobs=jobs, remember=not no_cache)
     found = plan_records(cells, store)
     if as_json:
         _print_json(_report(summary, found))
@@ -139,17 +139,6 @@ def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> N
             f"No cell of the plan {plan.name!r} is finished; there is nothing to show."
         )
     pages.write(plan.name, protocol_sections(results, metrics=plan.metrics))
-
-
-def _run(plan: Plan, store: Store, cells: list[Cell], *, jobs: int, remember: bool) -> Summary:
-    try:
-        return run_plan(plan, store, n_jobs=jobs, cells=cells, remember=remember)
-    except KeyboardInterrupt:
-        click.echo(
-            f"\nStopped. Finished cells are in {store.folder}; the same command goes on there.",
-            err=True,
-        )
-        raise
 
 
 def _chosen(cells: list[Cell], only: Sequence[str]) -> list[Cell]:

@@ -9,9 +9,10 @@ from pathlib import Path
 import click
 
 from prevalens.cli.pages import FILE, Pages, page_options, write_text
+from prevalens.cli.runs import run_told
 from prevalens.experiments.paper import AT_HAND, TABLES, paper_plan, table_results
 from prevalens.experiments.plan import Plan
-from prevalens.experiments.runner import Summary, finished_cells, plan_results, run_plan
+from prevalens.experiments.runner import Summary, finished_cells, plan_results
 from prevalens.experiments.store import Store
 from prevalens.records import Result
 from prevalens.reporting import (
@@ -105,7 +106,7 @@ def command(
     pages.check()
     failed = False
     if not no_run:
-        summary = run_plan(plan, store, n_jobs=jobs, progress=sys.stderr.isatty())
+        summary = run_told(plan, store, n_jobs=jobs, progress=sys.stderr.isatty())
         _report_run(summary)
         failed = bool(summary.failed)
     results = plan_results(plan.cells(), store)
