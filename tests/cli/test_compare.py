@@ -46,3 +46,11 @@ def test_failures_are_shown_and_unknown_methods_refused(train: str) -> None:
     assert "lr(C=-1)+pcc could not be trained" in result.output
     refused = CliRunner().invoke(command, [*words, "nothing+pcc"])
     assert "There is no classifier called 'nothing'" in str(refused.exception)
+
+
+def test_a_warning_is_one_line(train: str) -> None:
+    words = [train, "--text", "text", "--tags", "tags", "--sep", ",", "--samples", "40"]
+    result = CliRunner().invoke(command, [*words, "--folds", "2", "--methods", "naive"])
+    assert result.exit_code == 0, (result.output, result.exception)
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("prevalens: note: No tag of the column 'tags' holds ','")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from prevalens.cli.options import item_options, labelled_options, protocol_option, sample_options
 from prevalens.cli.results import Results, result_options
+from prevalens.cli.speaking import said_warnings
 from prevalens.cli.steps import shown_steps
 from prevalens.cli.tables import plain_table
 from prevalens.reporting.trust_leaderboard import Leaderboard
@@ -45,7 +46,7 @@ def command(train: tuple[str, ...], methods: str, results: Results, **settings: 
     Cross-validation: every method is trained on all folds but one, and estimates samples of that
     one whose label mix has moved. The first of the table is closest to the truth on this data.
     """
-    with shown_steps() as progress:
+    with said_warnings(), shown_steps() as progress:
         found = compare_files(train, methods, progress=progress, **settings)
     results.hand_over(lambda: leaderboard_page(found), found.to_rows, found.to_dict())
     if not results.as_json:
