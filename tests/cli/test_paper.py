@@ -69,6 +69,15 @@ def test_records_need_a_file_to_write() -> None:
     assert "--from-records needs --reproduction" in result.output
 
 
+def test_a_page_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path) -> None:
+    words = [*WORDS, "--store", str(tmp_path / "store"), "--reproduction"]
+    with pytest.raises(InputError, match="nowhere"):
+        CliRunner().invoke(
+            command, [*words, str(tmp_path / "nowhere" / "page.md")], catch_exceptions=False
+        )
+    assert not (tmp_path / "store").exists()
+
+
 def test_nothing_run_yet(tmp_path: Path) -> None:
     result = CliRunner().invoke(
         command,

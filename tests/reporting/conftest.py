@@ -47,7 +47,7 @@ def make_result() -> Callable[..., Result]:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def paper_like() -> Callable[..., list[Result]]:
     """Results whose means by regime are the printed ones times a factor, with noise in pairs."""
 

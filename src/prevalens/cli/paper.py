@@ -14,6 +14,7 @@ from prevalens.experiments.paper import AT_HAND, TABLES, paper_plan, table_resul
 from prevalens.experiments.plan import Plan
 from prevalens.experiments.runner import Summary, finished_cells, plan_results
 from prevalens.experiments.store import Store
+from prevalens.model.writing import check_writable
 from prevalens.records import Result
 from prevalens.reporting import (
     REPRODUCTION_TITLE,
@@ -27,9 +28,9 @@ from prevalens.reporting import (
     read_digests,
     report_sections,
     reproduction_sections,
+    save_digest,
     tables_of,
     to_markdown,
-    write_digest,
 )
 
 __all__ = ["command"]
@@ -57,7 +58,7 @@ FAILED = 1
     "--save-records",
     "records",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write means and p-values, without samples, into a folder.",
+    help="Keep means and p-values, without samples, in a folder, beside the records in it.",
 )
 @click.option(
     "--from-records",
@@ -104,6 +105,8 @@ def command(
         _list(plan, store)
         return
     pages.check()
+    if reproduction is not None:
+        check_writable(reproduction)
     failed = False
     if not no_run:
         summary = run_told(plan, store, n_jobs=jobs, progress=sys.stderr.isatty())
@@ -117,8 +120,9 @@ def command(
         pages.write("Multi-label quantification: the paper's tables, run again", sections)
     digests = _digests(names, results) if records or reproduction else {}
     if records is not None:
-        for one in digests.values():
-            click.echo(f"Wrote {write_digest(one, records)}.", err=True)
+        digests = {name: save_digest(one, records) for name, one in digests.items()}
+        for table in digests:
+            click.echo(f"Wrote the records of {table} to {records}.", err=True)
     if reproduction is not None:
         _write_reproduction(digests, reproduction)
     if failed:

@@ -28,6 +28,7 @@ from prevalens.reporting.comparison_layout import (
 )
 from prevalens.reporting.digest import TableDigest, digest, read_digests, write_digest
 from prevalens.reporting.grid import Entry, Grid, Group, Heading, Line
+from prevalens.reporting.joining import join_digests, save_digest
 from prevalens.reporting.layout import long_grid, samples_grid, spread_grid, wide_grid
 from prevalens.reporting.ordering import Order, orders
 from prevalens.reporting.page import (
@@ -88,6 +89,7 @@ __all__ = [
     "estimates_section",
     "figure_files",
     "grids_of",
+    "join_digests",
     "latex_document",
     "long_grid",
     "markdown_page",
@@ -105,6 +107,7 @@ __all__ = [
     "reproduction_sections",
     "results_section",
     "samples_grid",
+    "save_digest",
     "shift_section",
     "spread_grid",
     "standalone",

@@ -11,7 +11,15 @@ from prevalens.records import Result
 from prevalens.reporting.printed import TWINS, method_place
 from prevalens.validation import InputError
 
-__all__ = ["column_of", "in_order", "of_one_protocol", "ordered_columns", "ordered_datasets"]
+__all__ = [
+    "column_of",
+    "in_order",
+    "of_one_protocol",
+    "ordered_columns",
+    "ordered_datasets",
+    "ordered_names",
+    "twins_among",
+]
 
 
 def column_of(result: Result) -> str:
@@ -108,7 +116,17 @@ def ordered_columns(results: Iterable[Result]) -> tuple[str, ...]:
 
 def ordered_datasets(results: Iterable[Result]) -> tuple[str, ...]:
     """Datasets in the order of the registry, twins side by side, then the others by name."""
+    return ordered_names(result.dataset for result in results)
+
+
+def ordered_names(datasets: Iterable[str]) -> tuple[str, ...]:
+    """Names of datasets in that order, each once."""
     places: dict[str, float] = {name: place for place, name in enumerate(names())}
     places |= {twin: places[name] + 0.5 for name, twin in TWINS.items()}
-    found = {result.dataset for result in results}
-    return tuple(sorted(found, key=lambda name: (places.get(name, len(places)), name)))
+    return tuple(sorted(set(datasets), key=lambda name: (places.get(name, len(places)), name)))
+
+
+def twins_among(datasets: Iterable[str]) -> list[str]:
+    """Datasets that do not count in averages, as the same data are there as the paper had them."""
+    found = set(datasets)
+    return [name for name, twin in TWINS.items() if found >= {name, twin}]

@@ -12,13 +12,22 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from prevalens.model.writing import writing
 from prevalens.records import Result
 from prevalens.reporting.checking import ordered_datasets
 from prevalens.reporting.sections import tables_of
 from prevalens.reporting.table import ResultTable, TableCell, TableRow
 from prevalens.validation import FormatError, InputError
 
-__all__ = ["Run", "TableDigest", "digest", "read_digests", "write_digest"]
+__all__ = [
+    "Run",
+    "TableDigest",
+    "digest",
+    "digest_path",
+    "read_digest",
+    "read_digests",
+    "write_digest",
+]
 
 #: Number of the format of the files.
 FORMAT = 1
@@ -113,7 +122,7 @@ def _run(results: Sequence[Result]) -> Run:
 
 
 def write_digest(found: TableDigest, folder: Path) -> Path:
-    """Write ``NAME.json`` into a folder; the same digest gives the same bytes.
+    """Write ``NAME.json`` into a folder, whole; the same digest gives the same bytes.
 
     Parameters
     ----------
@@ -122,7 +131,7 @@ def write_digest(found: TableDigest, folder: Path) -> Path:
         Made if it is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{found.name}.json"
+    path = digest_path(found.name, folder)
     head = {"format": FORMAT, "table": found.name, "methods": found.methods}
     lines = [f"{json.dumps(head, sort_keys=True)[:-1]},", '"runs": [']
     lines += [_listed([json.dumps(asdict(run), sort_keys=True) for run in found.runs]), "],"]
@@ -132,8 +141,14 @@ def write_digest(found: TableDigest, folder: Path) -> Path:
         for variant, table in tables.items()
     ]
     lines += ['"tables": [', _listed(blocks), "]}"]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with writing(path) as file:
+        file.write(("\n".join(lines) + "\n").encode("utf-8"))
     return path
+
+
+def digest_path(name: str, folder: Path) -> Path:
+    """Where a folder keeps the digest of a table."""
+    return folder / f"{name}.json"
 
 
 def _listed(items: Sequence[str]) -> str:
@@ -190,13 +205,14 @@ def read_digests(folder: Path) -> dict[str, TableDigest]:
     folder : Path
         As `write_digest` has filled it.
     """
-    found = [_read(path) for path in sorted(folder.glob("*.json"))]
+    found = [read_digest(path) for path in sorted(folder.glob("*.json"))]
     if not found:
         raise InputError(f"There are no records in {folder}; write some with --save-records.")
     return {one.name: one for one in found}
 
 
-def _read(path: Path) -> TableDigest:
+def read_digest(path: Path) -> TableDigest:
+    """The digest in a file."""
     try:
         content = json.loads(path.read_text("utf-8"))
         if content["format"] != FORMAT:

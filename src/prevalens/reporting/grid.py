@@ -19,7 +19,7 @@ MARK_SIGNS: Mapping[Mark, str] = {"": "", "dagger": "†", "ddagger": "‡", "un
 MARK_WORDS: Mapping[Mark, str] = {
     "dagger": "hardly different from the best: .001 < p < .05",
     "ddagger": "not significantly different from the best: p ≥ .05",
-    "untested": "measured on other samples than the best, not tested",
+    "untested": "not tested against the best: measured on other samples, or in another run",
 }
 
 

@@ -41,7 +41,8 @@ HOW = (
     "To make the figures again: prevalens paper --store paper-results (all of it; --tables and "
     "--datasets choose a part, --seeds 0,1 adds the second seed; a run that was stopped goes on "
     "where it was), then prevalens paper --no-run --seeds 0,1 --store paper-results --save-records "
-    "docs/records. This page is made from the records alone: prevalens paper --from-records "
+    "docs/records, which keeps those records there whose results the store does not have. "
+    "This page is made from the records alone: prevalens paper --from-records "
     "docs/records --reproduction docs/reproduction.md. CC, PCC, ACC, PACC and SLD on the seven "
     "smallest datasets, both ways, take eleven minutes of one core "
     "(benchmarks/results/paper_five.md).",

@@ -15,6 +15,7 @@ from prevalens.reporting.checking import (
     of_one_protocol,
     ordered_columns,
     ordered_datasets,
+    twins_among,
 )
 from prevalens.reporting.comparison import Comparison, by_variant, compare
 from prevalens.reporting.comparison_layout import (
@@ -27,7 +28,7 @@ from prevalens.reporting.formatting import MISSING, count, dataset_title
 from prevalens.reporting.grid import Entry, Grid, Group, Heading, Line
 from prevalens.reporting.layout import long_grid, samples_grid, spread_grid, wide_grid
 from prevalens.reporting.page import Part, Section
-from prevalens.reporting.printed import PAPER, PRINTED_TABLES, TWINS, printed
+from prevalens.reporting.printed import PAPER, PRINTED_TABLES, printed
 from prevalens.reporting.summarise import summarise
 from prevalens.reporting.table import ResultTable
 from prevalens.reporting.words import (
@@ -64,8 +65,7 @@ def tables_of(
     """
     tables = {}
     for variant, found in by_variant(results).items():
-        datasets = {result.dataset for result in found}
-        left_out = [name for name, twin in TWINS.items() if twin in datasets and name in datasets]
+        left_out = twins_among(result.dataset for result in found)
         tables[variant] = summarise(found, metric=metric, protocol=protocol, left_out=left_out)
     return tables
 

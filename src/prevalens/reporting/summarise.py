@@ -29,13 +29,19 @@ from prevalens.reporting.table import (
 )
 from prevalens.validation import check_choice
 
-__all__ = ["REGIMES", "summarise"]
+__all__ = ["REGIMES", "completed", "summarise", "with_best"]
 
 #: What a row may be about: one of the paper's shift regimes, or all samples.
 REGIMES = (*SHIFT_NAMES, "all")
 
 #: The samples of one cell: a part for each seed, in a pooled row for each dataset and seed.
 Parts: TypeAlias = dict[Hashable, Part]
+
+#: Finds the best of the cells of a pooled row, and tests the others against it: from the rows that
+#: are pooled, all of one regime, and the cells.
+Judge: TypeAlias = Callable[
+    [Sequence[TableRow], Sequence[TableCell | None]], tuple[TableCell | None, ...]
+]
 
 
 def summarise(
@@ -98,11 +104,35 @@ def summarise(
         for dataset in names
         for shift in regimes
     ]
-    table = ResultTable(metric, chosen[0].protocol, columns, tuple(rows))
-    counted = [row for row in rows if row.complete and row.dataset not in left_out]
+
+    def judge(
+        pooled: Sequence[TableRow], cells: Sequence[TableCell | None]
+    ) -> tuple[TableCell | None, ...]:
+        shared = [_pool(pooled, column, parts) for column in columns]
+        return _judged(cells, shared, metric)
+
+    return completed(
+        ResultTable(metric, chosen[0].protocol, columns, tuple(rows)), judge, left_out=left_out
+    )
+
+
+def completed(table: ResultTable, judge: Judge, *, left_out: Collection[str] = ()) -> ResultTable:
+    """The table with its summaries and notes.
+
+    Parameters
+    ----------
+    table : ResultTable
+        Its rows.
+    judge : callable
+        Given the rows of a regime that are pooled and the cells of their averages, returns these
+        with the best found and the others tested against it.
+    left_out : collection of str
+        Datasets that are shown but do not count in averages and ranks.
+    """
+    counted = [row for row in table.rows if row.complete and row.dataset not in left_out]
     return replace(
         table,
-        summaries=tuple(_summaries(table, counted, parts)),
+        summaries=tuple(_summaries(table, counted, judge)),
         notes=tuple(_notes(table, counted, left_out)),
     )
 
@@ -137,7 +167,8 @@ def _cell(parts: Parts) -> TableCell:
     )
 
 
-def _with_best(cells: Sequence[TableCell | None], metric: str) -> list[TableCell | None]:
+def with_best(cells: Sequence[TableCell | None], metric: str) -> list[TableCell | None]:
+    """The cells of a row with the best found."""
     pick: Callable[..., float] = max if larger_is_better(metric) else min
     best = pick((cell.value for cell in cells if cell is not None), default=np.nan)
     return [cell and replace(cell, best=cell.value == best) for cell in cells]
@@ -147,7 +178,7 @@ def _judged(
     cells: Sequence[TableCell | None], parts: Sequence[Parts], metric: str
 ) -> tuple[TableCell | None, ...]:
     """The cells of a row with the best found and every other tested against it."""
-    judged = _with_best(cells, metric)
+    judged = with_best(cells, metric)
     best = next((i for i, cell in enumerate(judged) if cell is not None and cell.best), 0)
     for i, cell in enumerate(judged):
         if cell is not None and not cell.best:
@@ -157,45 +188,31 @@ def _judged(
     return tuple(judged)
 
 
-def _summaries(
-    table: ResultTable, counted: Sequence[TableRow], parts: dict[tuple[str, str, str], Parts]
-) -> Iterable[TableRow]:
+def _summaries(table: ResultTable, counted: Sequence[TableRow], judge: Judge) -> Iterable[TableRow]:
     for regime in table.regimes:
         rows = [row for row in counted if row.shift == regime]
         if rows:
             full = [[cell for cell in row.cells if cell is not None] for row in rows]
             values = [[cell.value for cell in cells] for cells in full]
-            yield _pooled(table, regime, rows, parts)
+            averages = [_weighted(column) for column in zip(*full, strict=True)]
+            yield TableRow("", regime, judge(rows, averages), "pooled", len(rows))
             yield _mean_row("mean", regime, values, table.metric)
             places = [ranks(cells, table.metric).tolist() for cells in full]
             # The smallest mean rank is the best one, whatever is measured.
             yield _mean_row("rank", regime, places, "rank")
 
 
-def _pooled(
-    table: ResultTable,
-    regime: str,
-    rows: Sequence[TableRow],
-    parts: dict[tuple[str, str, str], Parts],
-) -> TableRow:
-    """Mean over the samples of all datasets; a dataset run with more seeds counts no more."""
-    pooled: list[Parts] = []
-    cells: list[TableCell | None] = []
-    for i, column in enumerate(table.columns):
-        column_cells = [row.cells[i] for row in rows]
-        cells.append(_weighted([cell for cell in column_cells if cell is not None]))
-        pooled.append(
-            {
-                (row.dataset, seed): part
-                for row in rows
-                for seed, part in parts[row.dataset, regime, column].items()
-            }
-        )
-    judged = _judged(cells, pooled, table.metric)
-    return TableRow("", regime, judged, "pooled", len(rows))
+def _pool(rows: Sequence[TableRow], column: str, parts: dict[tuple[str, str, str], Parts]) -> Parts:
+    """The samples of a column in all of some rows."""
+    return {
+        (row.dataset, seed): part
+        for row in rows
+        for seed, part in parts[row.dataset, row.shift, column].items()
+    }
 
 
 def _weighted(cells: Sequence[TableCell]) -> TableCell:
+    """Mean over the samples of all datasets; a dataset run with more seeds counts no more."""
     weights = [cell.n_samples / len(cell.by_seed) for cell in cells]
     value = np.average([cell.value for cell in cells], weights=weights)
     return TableCell(float(value), n_samples=sum(cell.n_samples for cell in cells))
@@ -203,7 +220,7 @@ def _weighted(cells: Sequence[TableCell]) -> TableCell:
 
 def _mean_row(kind: Kind, regime: str, values: list[list[float]], metric: str) -> TableRow:
     means = [TableCell(float(value)) for value in np.mean(values, axis=0)]
-    return TableRow("", regime, tuple(_with_best(means, metric)), kind, len(values))
+    return TableRow("", regime, tuple(with_best(means, metric)), kind, len(values))
 
 
 def _notes(
@@ -214,8 +231,8 @@ def _notes(
     )
     if untested:
         yield (
-            f"{untested} of the results were measured on other samples than the best of their row "
-            "and could not be tested against it."
+            f"{untested} of the results could not be tested against the best of their row: they "
+            "were measured on other samples, or those of both are no longer at hand."
         )
     averaged = {row.dataset for row in counted}
     partial = [name for name in table.datasets if name not in averaged and name not in left_out]

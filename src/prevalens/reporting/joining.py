@@ -1,0 +1,234 @@
+"""join_digests: the records of several runs in one table, though the samples of some are gone.
+
+Means need no samples, so averages and ranks are those of all runs together. A test does: cells of
+different runs are marked as not tested against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from prevalens.metrics import SHIFT_NAMES
+from prevalens.reporting.checking import ordered_names, twins_among
+from prevalens.reporting.comparison import DESCRIBED
+from prevalens.reporting.digest import (
+    Run,
+    TableDigest,
+    digest_path,
+    read_digest,
+    write_digest,
+)
+from prevalens.reporting.printed import method_place
+from prevalens.reporting.summarise import completed, with_best
+from prevalens.reporting.table import ResultTable, TableCell, TableRow
+from prevalens.validation import InputError
+
+__all__ = ["join_digests", "save_digest"]
+
+#: Expressions by the way they were run, then by method.
+_Methods: TypeAlias = Mapping[str, Mapping[str, str]]
+_Cells: TypeAlias = tuple[TableCell | None, ...]
+
+
+def join_digests(old: TableDigest, new: TableDigest) -> TableDigest:
+    """One digest of two; where both have a result of a method on a dataset, the new one stands.
+
+    Parameters
+    ----------
+    old, new : TableDigest
+        Of the same printed table, and on the same data where they have a dataset in common.
+
+    Returns
+    -------
+    TableDigest
+        Averages and ranks are over all datasets. Where the best of a row and another cell come
+        from different digests, the other is marked as untested. A result that is replaced is
+        replaced with all its seeds; its seconds stay among those of its dataset.
+    """
+    if old.name != new.name:
+        raise InputError(f"Records of {old.name!r} and of {new.name!r} make no common table.")
+    _check_data(old, new)
+    methods = _joined_methods(old.methods, new.methods)
+    tables: dict[str, dict[str, ResultTable]] = {}
+    for metric in dict.fromkeys((*old.tables, *new.tables)):
+        # The newer first: it is asked first.
+        sides = [_Side(one.tables.get(metric, {}), one.methods) for one in (new, old)]
+        ways = sorted({way for side in sides for way in side.tables}, key=_plain_first)
+        tables[metric] = {way: _join(way, sides, methods) for way in ways}
+    return TableDigest(old.name, tables, methods, _runs(old, new, tables, methods))
+
+
+def save_digest(found: TableDigest, folder: Path) -> TableDigest:
+    """Write a digest into a folder, joined with what is there of its table.
+
+    Parameters
+    ----------
+    found : TableDigest
+    folder : Path
+        Made if it is not there.
+
+    Returns
+    -------
+    TableDigest
+        What was written.
+    """
+    path = digest_path(found.name, folder)
+    joined = join_digests(read_digest(path), found) if path.is_file() else found
+    write_digest(joined, folder)
+    return joined
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The tables of one measure in a digest, and what was run for them in which way."""
+
+    tables: Mapping[str, ResultTable]
+    methods: _Methods
+
+    def cell(self, way: str, own: bool, row: TableRow, column: str) -> _Found | None:
+        """A cell of a row; of a method that is not run in this way, as it was run plainly."""
+        if own and column not in _run_in(self.methods, way):
+            return None
+        here = way in self.tables
+        table = self.tables.get(way if here else DESCRIBED)
+        cell = None if table is None else table.cell(row.dataset, row.shift, column)
+        return None if cell is None else _Found(cell, self if here else None)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A cell, and the side on which it was tested; None if it was not tested in this row."""
+
+    cell: TableCell
+    side: _Side | None
+
+
+def _join(way: str, sides: Sequence[_Side], methods: _Methods) -> ResultTable:
+    """The table of one way to run the methods."""
+    known = [side.tables[way] for side in sides if way in side.tables]
+    if len({table.protocol for table in known}) > 1:
+        raise InputError(
+            f"The records are under the protocols {known[0].protocol!r} and {known[1].protocol!r}, "
+            "which make no common table."
+        )
+    columns = sorted({name for table in known for name in table.columns}, key=method_place)
+    own = _run_in(methods, way)
+    rows: list[TableRow] = []
+    origins: dict[tuple[str, str], set[int]] = {}
+    for blank in _blank_rows(known):
+        found = [_newest(sides, way, name in own, blank, name) for name in columns]
+        rows.append(replace(blank, cells=_judged(found, known[0].metric)))
+        origins[blank.dataset, blank.shift] = {id(one.side) for one in found if one}
+
+    def judge(pooled: Sequence[TableRow], cells: Sequence[TableCell | None]) -> _Cells:
+        among = set.union(*(origins[row.dataset, row.shift] for row in pooled))
+        for side in sides:
+            if among == {id(side)}:
+                tested = side.tables[way].summary("pooled", pooled[0].shift)
+                if tested is not None and tested.n_datasets == len(pooled):
+                    return tested.cells
+        return _judged([_Found(cell, None) if cell else None for cell in cells], known[0].metric)
+
+    table = ResultTable(known[0].metric, known[0].protocol, tuple(columns), tuple(rows))
+    return completed(table, judge, left_out=twins_among(table.datasets))
+
+
+def _newest(
+    sides: Sequence[_Side], way: str, own: bool, row: TableRow, column: str
+) -> _Found | None:
+    found = (side.cell(way, own, row, column) for side in sides)
+    return next((one for one in found if one is not None), None)
+
+
+def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
+    """Rows without cells, in the order of a table."""
+    present = {(row.dataset, row.shift) for table in tables for row in table.rows}
+    shifts = [name for name in (*SHIFT_NAMES, "all") if any(name == shift for _, shift in present)]
+    return [
+        TableRow(dataset, shift, ())
+        for dataset in ordered_names(dataset for dataset, _ in present)
+        for shift in shifts
+        if (dataset, shift) in present
+    ]
+
+
+def _judged(found: Sequence[_Found | None], metric: str) -> _Cells:
+    """The best of a row, and of the others what is known of their test against it."""
+    judged = with_best([one.cell if one else None for one in found], metric)
+    best = next((one for one, cell in zip(found, judged, strict=True) if cell and cell.best), None)
+    for i, (one, cell) in enumerate(zip(found, judged, strict=True)):
+        if one is None or cell is None or best is None:
+            continue
+        tested = best.cell.best and best.side is not None and one.side is best.side
+        if cell.best or not tested:
+            judged[i] = replace(cell, p_value=None, mark="" if cell.best else "untested")
+    return tuple(judged)
+
+
+def _runs(
+    old: TableDigest,
+    new: TableDigest,
+    tables: Mapping[str, Mapping[str, ResultTable]],
+    methods: _Methods,
+) -> tuple[Run, ...]:
+    """What is known of the results on each dataset."""
+    by_dataset: dict[str, list[Run]] = {}
+    for run in (*old.runs, *new.runs):
+        by_dataset.setdefault(run.dataset, []).append(run)
+    ways = next(iter(tables.values()), {})
+    return tuple(
+        Run(
+            dataset=dataset,
+            seeds=tuple(sorted({seed for run in by_dataset[dataset] for seed in run.seeds})),
+            n_results=sum(
+                _n_results(table, dataset, _run_in(methods, way)) for way, table in ways.items()
+            ),
+            seconds=round(sum(run.seconds for run in by_dataset[dataset]), 1),
+            version=", ".join(sorted({run.version for run in by_dataset[dataset]})),
+            data_sha=by_dataset[dataset][-1].data_sha,
+        )
+        for dataset in ordered_names(by_dataset)
+    )
+
+
+def _n_results(table: ResultTable, dataset: str, own: Mapping[str, str]) -> int:
+    """Results on a dataset, one for each method and seed."""
+    rows = [row for row in table.rows if row.dataset == dataset]
+    return sum(
+        max((len(cell.by_seed) for row in rows if (cell := row.cells[i])), default=0)
+        for i, column in enumerate(table.columns)
+        if column in own
+    )
+
+
+def _check_data(old: TableDigest, new: TableDigest) -> None:
+    known = {run.dataset: run.data_sha for run in old.runs}
+    for run in new.runs:
+        before = known.get(run.dataset, run.data_sha)
+        if before != run.data_sha:
+            raise InputError(
+                f"The records of {old.name} were made on a {run.dataset} with the SHA-256 "
+                f"{before[:12]}, and the results are on one with {run.data_sha[:12]}; save them in "
+                "another folder."
+            )
+
+
+def _run_in(methods: _Methods, way: str) -> Mapping[str, str]:
+    """The methods that were run in a way; results without a variant are as described."""
+    named: Mapping[str, str] = methods.get(way, {})
+    return {**methods.get("", {}), **named} if way == DESCRIBED else named
+
+
+def _joined_methods(old: _Methods, new: _Methods) -> dict[str, dict[str, str]]:
+    joined: dict[str, dict[str, str]] = {}
+    for way in sorted({*old, *new}):
+        both: dict[str, Any] = {**old.get(way, {}), **new.get(way, {})}
+        joined[way] = dict(sorted(both.items()))
+    return joined
+
+
+def _plain_first(way: str) -> tuple[bool, str]:
+    return way != DESCRIBED, way
