@@ -140,6 +140,17 @@ def test_a_method_without_a_variant_is_renewed_under_both(results: list[Result])
     assert joined.runs[0].n_results == 9
 
 
+def test_expressions_that_differ_by_dataset_are_all_kept(results: list[Result]) -> None:
+    coarse = [
+        replace(one, expression=f"coarse {one.expression}")
+        for one in results
+        if one.dataset == "genbase"
+    ]
+    fine = [one for one in results if one.dataset != "genbase"]
+    for found in (made(fine + coarse), join_digests(made(fine), made(coarse))):
+        assert found.methods[BOTH[0]]["BC+BA"] == "coarse lr+BC+BA | lr+BC+BA"
+
+
 def test_other_data_and_other_tables_are_refused(results: list[Result]) -> None:
     other = [replace(one, data_sha="f" * 64) for one in results if one.dataset == "scene"]
     with pytest.raises(InputError, match="on a scene with the SHA-256 0123456789ab, and"):

@@ -22,6 +22,7 @@ from prevalens.validation import FormatError, InputError
 __all__ = [
     "Run",
     "TableDigest",
+    "all_expressions",
     "digest",
     "digest_path",
     "read_digest",
@@ -70,7 +71,7 @@ class TableDigest:
     tables : dict of dict of ResultTable
         By measure, then by the way the results were run.
     methods : dict of dict of str
-        Expressions by the way they were run, then by method.
+        Expressions by the way they were run, then by method; several, if they differ by dataset.
     runs : tuple of Run
         One for each dataset.
     """
@@ -98,7 +99,8 @@ def digest(
         raise InputError(f"There are no results of the table {name!r}.")
     methods: dict[str, dict[str, str]] = {}
     for result in found:
-        methods.setdefault(result.variant, {})[result.method] = result.expression
+        known = methods.setdefault(result.variant, {})
+        known[result.method] = all_expressions(known.get(result.method, ""), result.expression)
     return TableDigest(
         name=name,
         tables={metric: tables_of(found, metric=metric) for metric in metrics},
@@ -108,6 +110,18 @@ def digest(
             for dataset in ordered_datasets(found)
         ),
     )
+
+
+def all_expressions(*texts: str) -> str:
+    """What a method is on some datasets and what it is on others, in one text.
+
+    Examples
+    --------
+    >>> all_expressions("lr+pcc", "lr(tol=0.1)+pcc | lr+pcc")
+    'lr(tol=0.1)+pcc | lr+pcc'
+    """
+    separator = " | "
+    return separator.join(sorted({one for text in texts if text for one in text.split(separator)}))
 
 
 def _run(results: Sequence[Result]) -> Run:

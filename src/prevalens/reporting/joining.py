@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.reporting.checking import ordered_names, twins_among
@@ -17,6 +17,7 @@ from prevalens.reporting.comparison import DESCRIBED
 from prevalens.reporting.digest import (
     Run,
     TableDigest,
+    all_expressions,
     digest_path,
     read_digest,
     write_digest,
@@ -225,8 +226,11 @@ def _run_in(methods: _Methods, way: str) -> Mapping[str, str]:
 def _joined_methods(old: _Methods, new: _Methods) -> dict[str, dict[str, str]]:
     joined: dict[str, dict[str, str]] = {}
     for way in sorted({*old, *new}):
-        both: dict[str, Any] = {**old.get(way, {}), **new.get(way, {})}
-        joined[way] = dict(sorted(both.items()))
+        before, after = old.get(way, {}), new.get(way, {})
+        joined[way] = {
+            method: all_expressions(before.get(method, ""), after.get(method, ""))
+            for method in sorted({*before, *after})
+        }
     return joined
 
 
