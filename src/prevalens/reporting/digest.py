@@ -46,8 +46,8 @@ class Run:
     dataset : str
     seeds : tuple of int
     n_results : int
-    seconds : float
-        Over all results.
+    seconds : float or None
+        Over all results; None where only a part is known.
     version, data_sha : str
         Of the package and the data they were made with.
     """
@@ -55,7 +55,7 @@ class Run:
     dataset: str
     seeds: tuple[int, ...]
     n_results: int
-    seconds: float
+    seconds: float | None
     version: str
     data_sha: str
 

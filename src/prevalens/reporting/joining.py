@@ -47,7 +47,7 @@ def join_digests(old: TableDigest, new: TableDigest) -> TableDigest:
     TableDigest
         Averages and ranks are over all datasets. Where the best of a row and another cell come
         from different digests, the other is marked as untested. A result that is replaced is
-        replaced with all its seeds; its seconds stay among those of its dataset.
+        replaced with all its seeds.
     """
     if old.name != new.name:
         raise InputError(f"Records of {old.name!r} and of {new.name!r} make no common table.")
@@ -176,22 +176,36 @@ def _runs(
     methods: _Methods,
 ) -> tuple[Run, ...]:
     """What is known of the results on each dataset."""
-    by_dataset: dict[str, list[Run]] = {}
-    for run in (*old.runs, *new.runs):
-        by_dataset.setdefault(run.dataset, []).append(run)
+    before = {run.dataset: run for run in old.runs}
+    after = {run.dataset: run for run in new.runs}
     ways = next(iter(tables.values()), {})
-    return tuple(
-        Run(
-            dataset=dataset,
-            seeds=tuple(sorted({seed for run in by_dataset[dataset] for seed in run.seeds})),
-            n_results=sum(
-                _n_results(table, dataset, _run_in(methods, way)) for way, table in ways.items()
-            ),
-            seconds=round(sum(run.seconds for run in by_dataset[dataset]), 1),
-            version=", ".join(sorted({run.version for run in by_dataset[dataset]})),
-            data_sha=by_dataset[dataset][-1].data_sha,
+    counts = {
+        dataset: sum(
+            _n_results(table, dataset, _run_in(methods, way)) for way, table in ways.items()
         )
-        for dataset in ordered_names(by_dataset)
+        for dataset in ordered_names((*before, *after))
+    }
+    return tuple(
+        _joined_run(before[dataset], after[dataset], n_results)
+        if dataset in before and dataset in after
+        else (before | after)[dataset]
+        for dataset, n_results in counts.items()
+    )
+
+
+def _joined_run(old: Run, new: Run, n_results: int) -> Run:
+    """What is known of the results of two runs on one dataset, of which so many are left."""
+    parts = [new.seconds] if n_results == new.n_results else [old.seconds, new.seconds]
+    known = [part for part in parts if part is not None]
+    # Of a result that was replaced nobody knows which part of the seconds it took.
+    replaced_some = n_results not in (new.n_results, old.n_results + new.n_results)
+    return Run(
+        dataset=new.dataset,
+        seeds=tuple(sorted({*old.seeds, *new.seeds})),
+        n_results=n_results,
+        seconds=None if replaced_some or len(known) < len(parts) else round(sum(known), 1),
+        version=", ".join(sorted({*old.version.split(", "), *new.version.split(", ")})),
+        data_sha=new.data_sha,
     )
 
 
