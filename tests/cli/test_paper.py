@@ -69,6 +69,19 @@ def test_records_need_a_file_to_write() -> None:
     assert "--from-records needs --reproduction" in result.output
 
 
+def test_some_cells_of_a_table(tmp_path: Path) -> None:
+    words = ["--tables", "pcc_general,acc_general", "--datasets", "synthetic", "--list"]
+    words += ["--store", str(tmp_path / "out")]
+    only = ["--only", "method=pcc BC+MLA,variant=as printed"]
+    listed = CliRunner().invoke(command, [*words, *only], catch_exceptions=False).output
+    assert listed.splitlines() == [
+        "open  synthetic, pcc BC+MLA [as printed], ml-app, seed 0",
+        "0 of 1 cells are done.",
+    ]
+    with pytest.raises(InputError, match=r"no such method; did you mean 'pcc BC[+]MLA'"):
+        CliRunner().invoke(command, [*words, "--only", "method=pcc BC+ML"], catch_exceptions=False)
+
+
 def test_a_page_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path) -> None:
     words = [*WORDS, "--store", str(tmp_path / "store"), "--reproduction"]
     with pytest.raises(InputError, match="nowhere"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.only import cell_fields, chosen_cells, only_option
 from prevalens.cli.pages import FILE, Pages, page_options, write_text
 from prevalens.cli.runs import run_told
 from prevalens.errors import InputError
@@ -28,7 +28,6 @@ from prevalens.experiments.runner import (
     plan_results,
 )
 from prevalens.experiments.store import Store
-from prevalens.experiments.tables import suggestion
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.model.writing import check_writable
 from prevalens.records import Record, to_rows
@@ -39,7 +38,6 @@ __all__ = ["command"]
 
 #: Exit code if some cells failed.
 FAILED = 1
-_FIELDS = ("dataset", "method", "variant", "protocol", "seed")
 _REGIMES = (*SHIFT_NAMES, "all")
 
 
@@ -57,12 +55,7 @@ _REGIMES = (*SHIFT_NAMES, "all")
     show_default=True,
     help="Processes; -1 is one per core. The figures do not depend on it.",
 )
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="FIELD=VALUE,...",
-    help=f"Only these cells. Fields: {', '.join(_FIELDS)}. May be given several times.",
-)
+@only_option
 @click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @page_options
@@ -99,7 +92,7 @@ def command(
     """
     read = read_plan(plan)
     store = Store(folder or Path(f"{read.name}-results"))
-    cells = _chosen(read.cells(), only)
+    cells = chosen_cells(read.cells(), only)
     if listing:
         _list(cells, store, as_json=as_json)
         return
@@ -141,48 +134,9 @@ def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> N
     pages.write(plan.name, protocol_sections(results, metrics=plan.metrics))
 
 
-def _chosen(cells: list[Cell], only: Sequence[str]) -> list[Cell]:
-    """The cells whose fields have one of the values asked for."""
-    wanted: dict[str, list[str]] = {}
-    for text in only:
-        # Methods have commas too; only those before another field divide.
-        for part in re.split(rf",(?=(?:{'|'.join(_FIELDS)})=)", text):
-            field, equals, value = part.partition("=")
-            if not equals or field not in _FIELDS:
-                raise InputError(
-                    f"--only takes FIELD=VALUE with a field of {', '.join(_FIELDS)}; got {part!r}."
-                )
-            wanted.setdefault(field, []).append(value)
-    for field, values in wanted.items():
-        _check_values(field, values, {_fields(cell)[field] for cell in cells})
-    return [
-        cell
-        for cell in cells
-        if all(_fields(cell)[field] in values for field, values in wanted.items())
-    ]
-
-
-def _check_values(field: str, values: Sequence[str], known: set[str]) -> None:
-    for value in values:
-        if value not in known:
-            raise InputError(
-                f"--only {field}={value}: the plan has no such {field}; {suggestion(value, known)}"
-            )
-
-
-def _fields(cell: Cell) -> dict[str, str]:
-    return {
-        "dataset": cell.dataset,
-        "method": cell.method.label,
-        "variant": cell.method.variant,
-        "protocol": cell.protocol.name,
-        "seed": str(cell.seed),
-    }
-
-
 def _list(cells: list[Cell], store: Store, *, as_json: bool) -> None:
     keys = Keys(cells)
-    rows = [{**_fields(cell), **_state(store, keys[cell])} for cell in cells]
+    rows = [{**cell_fields(cell), **_state(store, keys[cell])} for cell in cells]
     if as_json:
         _print_json(rows)
         return
@@ -211,7 +165,7 @@ def _report(summary: Summary, records: list[Record]) -> dict[str, Any]:
         "found": summary.found,
         "computed": summary.computed,
         "failed": [
-            {**_fields(one.cell), "reason": one.sentence, "log": str(one.log)}
+            {**cell_fields(one.cell), "reason": one.sentence, "log": str(one.log)}
             for one in summary.failed
         ],
         "records": to_rows(records),

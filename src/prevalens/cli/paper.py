@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
+from prevalens.cli.only import chosen_cells, only_option
 from prevalens.cli.pages import FILE, Pages, page_options, write_text
 from prevalens.cli.runs import run_told
+from prevalens.experiments.cells import Cell
 from prevalens.experiments.paper import AT_HAND, TABLES, paper_plan, table_results
-from prevalens.experiments.plan import Plan
 from prevalens.experiments.runner import Summary, finished_cells, plan_results
 from prevalens.experiments.store import Store
 from prevalens.model.writing import check_writable
@@ -51,6 +52,7 @@ FAILED = 1
     help="Folder of the results; else paper-results, or paper-fast-results.",
 )
 @click.option("--jobs", default=1, show_default=True, help="Processes; -1 is one per core.")
+@only_option
 @click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
 @click.option("--no-run", is_flag=True, help="Compute nothing; report what the store has.")
 @page_options
@@ -78,6 +80,7 @@ def command(
     seeds: str,
     folder: Path | None,
     jobs: int,
+    only: Sequence[str],
     listing: bool,
     no_run: bool,
     pages: Pages,
@@ -101,18 +104,19 @@ def command(
         seeds=[int(seed) for seed in _words(seeds)],
     )
     store = Store(folder or Path(f"{plan.name}-results"))
+    cells = chosen_cells(plan.cells(), only)
     if listing:
-        _list(plan, store)
+        _list(cells, store)
         return
     pages.check()
     if reproduction is not None:
         check_writable(reproduction)
     failed = False
     if not no_run:
-        summary = run_told(plan, store, n_jobs=jobs, progress=sys.stderr.isatty())
+        summary = run_told(plan, store, cells=cells, n_jobs=jobs, progress=sys.stderr.isatty())
         _report_run(summary)
         failed = bool(summary.failed)
-    results = plan_results(plan.cells(), store)
+    results = plan_results(cells, store)
     for table in names:
         _summarise(table, table_results(results, table))
     if pages:
@@ -133,8 +137,7 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _list(plan: Plan, store: Store) -> None:
-    cells = plan.cells()
+def _list(cells: Sequence[Cell], store: Store) -> None:
     done = set(map(str, finished_cells(cells, store)))
     for cell in cells:
         click.echo(f"{'done' if str(cell) in done else 'open'}  {cell}")
