@@ -34,6 +34,18 @@ def test_finished_cells_are_not_computed_again(plan: Plan, store: Store) -> None
     assert contents(store) == before
 
 
+def test_where_nothing_can_be_kept_nothing_is_computed(
+    plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compute(*_: Any) -> Iterator[Any]:
+        raise AssertionError("nothing should be computed")
+
+    monkeypatch.setattr(module, "compute", compute)
+    monkeypatch.setattr("prevalens.experiments.store.pa", None)
+    with pytest.raises(InputError, match="Parquet"):
+        run_plan(plan, store, progress=False)
+
+
 def test_a_new_method_costs_only_itself(content: dict[str, Any], plan: Plan, store: Store) -> None:
     run_plan(plan, store, progress=False)
     content["methods"].append({"expression": "lr(C=1.0)+pcc", "label": "again"})

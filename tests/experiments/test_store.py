@@ -224,3 +224,19 @@ def test_usage_that_is_missing_or_damaged_is_not_needed(store: Store, make_resul
     assert store.read(result.key).usage is None
     path.unlink()
     assert store.read(result.key).usage is None
+
+
+def test_a_store_that_could_keep_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    for folder in (file, file / "results"):
+        with pytest.raises(InputError, match=r"cannot be kept in .*: .*notes.txt is a file"):
+            Store(folder).check()
+    new = tmp_path / "a" / "b"
+    Store(new).check()
+    assert not new.parent.exists()
+    monkeypatch.setattr("prevalens.experiments.store.os.access", lambda *_: False)
+    with pytest.raises(InputError, match="no right to write there"):
+        Store(new).check()

@@ -116,6 +116,7 @@ def run_plan(
     wanted = plan.cells() if cells is None else list(cells)
     n_jobs = _check_jobs(n_jobs)
     _check_own_parts(n_jobs)
+    store.check()
     store.clean()
     keys = Keys(wanted)
     done = {keys[cell]: cell for cell in wanted if keys[cell] in store}

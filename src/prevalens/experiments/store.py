@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from io import BytesIO
@@ -68,6 +69,16 @@ class Store:
     def keys(self) -> list[str]:
         """Keys of the finished cells, sorted."""
         return sorted(path.stem for path in self._part("cells").glob("[!.]*.parquet"))
+
+    def check(self) -> None:
+        """Refuse a store that could keep nothing, before hours of work."""
+        _need_pyarrow()
+        wanted = self._part("cells").absolute()
+        place = next(path for path in (wanted, *wanted.parents) if path.exists())
+        if not place.is_dir():
+            raise InputError(f"Results cannot be kept in {self.folder}: {place} is a file.")
+        if not os.access(place, os.W_OK):
+            raise InputError(f"Results cannot be kept in {self.folder}: no right to write there.")
 
     def write(self, result: CellResult) -> None:
         """Keep a finished cell; an earlier failure of it is forgotten."""
