@@ -76,6 +76,21 @@ def test_sentences_without_figures_are_left_out(paper_like: Make) -> None:
     assert not any("{" in text for text in why if isinstance(text, str))
 
 
+@pytest.mark.parametrize(
+    "methods", [("BC+BA",), ("BC+BA", "MLC+BA"), ("MLC+MLA", "BC+MLA", "BC+BA")]
+)
+def test_a_page_of_some_groups_says_nothing_of_all_four(
+    paper_like: Make, methods: tuple[str, ...]
+) -> None:
+    ways = ("as printed", "as described")
+    few = [one for way in ways for one in paper_like(variant=way, methods=methods)]
+    both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in few]
+    sections = reproduction_sections({"pcc_general": digest("pcc_general", both)})
+    page = markdown_page(TITLE, sections)
+    assert "four groups in the order" not in page
+    assert ".0842" in page
+
+
 def test_the_page_that_is_checked_in_is_made_of_the_records() -> None:
     digests = read_digests(DOCS / "records")
     made = markdown_page(TITLE, reproduction_sections(digests))

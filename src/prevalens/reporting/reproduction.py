@@ -43,6 +43,7 @@ CHECKED = ("emotions", "scene", "yeast", "birds", "genbase", "medical", "enron")
 _CHECKED_TABLE = "pcc_general"
 _PRINTED = "as printed"
 _DESCRIBED = "as described"
+_GROUPS = {"BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA"}
 #: A figure in a text; of the PCC table, unless another base quantifier stands before it.
 _FIGURE = re.compile(
     r"\{((?P<base>\w+)/)?(?P<dataset>\w+) (?P<shift>\w+) (?P<method>\S+) (?P<source>[a-z ]+)\}"
@@ -116,7 +117,11 @@ def _nearness(known: Mapping[str, TableDigest]) -> list[str]:
 
 def _order_section(groups: Mapping[str, Comparison]) -> Section:
     """How the four groups are ordered, and how often the paper's order is ours."""
-    pairs = {source: orders_of(groups, source) for source in (_PRINTED, _DESCRIBED)}
+    pairs = {
+        # Where a group was not run anywhere, there is nothing to say of all four.
+        source: [pair for pair in orders_of(groups, source) if pair[0].ranks.keys() >= _GROUPS]
+        for source in (_PRINTED, _DESCRIBED)
+    }
     sentences = [
         f"Run {source}, {_standing([ours for ours, _ in found])}. "
         f"{sum(ours.agrees_with(paper) for ours, paper in found)} have all four groups in the "
