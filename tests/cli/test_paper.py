@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from prevalens.cli.paper import command
-from prevalens.validation import InputError
+from prevalens.validation import FormatError, InputError
 
 DOCS = Path(__file__).parents[2] / "docs"
 WORDS = ["--tables", "pcc_general", "--datasets", "emotions", "--fast"]
@@ -89,6 +89,17 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path)
             command, [*words, str(tmp_path / "nowhere" / "page.md")], catch_exceptions=False
         )
     assert not (tmp_path / "store").exists()
+
+
+def test_records_that_cannot_be_joined_are_refused_before_the_run(tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    records.mkdir()
+    (records / "pcc_general.json").write_text("not mine")
+    words = [*WORDS, "--store", str(tmp_path / "store"), "--save-records", str(records)]
+    with pytest.raises(FormatError, match=r"pcc_general.json is no record of a table"):
+        CliRunner().invoke(command, words, catch_exceptions=False)
+    assert not (tmp_path / "store").exists()
+    assert (records / "pcc_general.json").read_text() == "not mine"
 
 
 def test_nothing_run_yet(tmp_path: Path) -> None:

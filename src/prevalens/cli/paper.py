@@ -111,6 +111,9 @@ def command(
     pages.check()
     if reproduction is not None:
         check_writable(reproduction)
+    if records is not None and any(records.glob("*.json")):
+        # Records that cannot be joined are better known before hours of work.
+        read_digests(records)
     failed = False
     if not no_run:
         summary = run_told(plan, store, cells=cells, n_jobs=jobs, progress=sys.stderr.isatty())

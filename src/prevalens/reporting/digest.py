@@ -237,7 +237,9 @@ def read_digest(path: Path) -> TableDigest:
         runs = tuple(Run(**run | {"seeds": tuple(run["seeds"])}) for run in content["runs"])
         return TableDigest(content["table"], tables, content["methods"], runs)
     except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise FormatError(f"{path} is no record of a table: {error!r}.") from error
+        raise FormatError(
+            f"{path} is no record of a table ({error!r}); remove it or name another folder."
+        ) from error
 
 
 def _read_table(content: Mapping[str, Any]) -> ResultTable:
