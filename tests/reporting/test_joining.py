@@ -86,6 +86,18 @@ def test_rows_of_one_run_keep_their_tests(results: list[Result]) -> None:
             assert {cell.mark for cell in row.cells if cell and not cell.best} == {"untested"}
 
 
+def test_rounding_makes_no_second_best(results: list[Result], tmp_path: Path) -> None:
+    scene = [one for one in results if one.dataset == "scene"]
+    (best,) = [one for one in scene if (one.method, one.variant) == ("MLC+MLA", BOTH[0])]
+    twin = replace(best, method="twin", errors={"ae": best.errors["ae"] * (1 + 1e-9)})
+    save_digest(made([*scene, twin]), tmp_path)
+    written = save_digest(made(one for one in results if one.dataset == "genbase"), tmp_path)
+    row = written.tables["ae"][BOTH[0]].row("scene", "low")
+    assert row is not None
+    assert sum(cell.best for cell in row.cells if cell) == 1
+    assert not any(cell.mark == "untested" for cell in row.cells if cell)
+
+
 def test_a_way_that_only_one_run_has_is_kept_whole(results: list[Result]) -> None:
     described = [one for one in results if one.variant == BOTH[0]]
     printed = [one for one in results if one.variant == BOTH[1]]

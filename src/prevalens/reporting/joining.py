@@ -158,6 +158,10 @@ def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
 
 def _judged(found: Sequence[_Found | None], metric: str) -> _Cells:
     """The best of a row, and of the others what is known of their test against it."""
+    sides = {id(one.side) for one in found if one}
+    if len(sides) == 1 and id(None) not in sides:
+        # Rounded for a file, values that were not equal may be: the best is the one that was.
+        return tuple(one.cell if one else None for one in found)
     judged = with_best([one.cell if one else None for one in found], metric)
     best = next((one for one, cell in zip(found, judged, strict=True) if cell and cell.best), None)
     for i, (one, cell) in enumerate(zip(found, judged, strict=True)):
