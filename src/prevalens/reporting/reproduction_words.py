@@ -44,7 +44,7 @@ HOW = (
     "docs/records, which keeps those records there whose results the store does not have. "
     "This page is made from the records alone: prevalens paper --from-records "
     "docs/records --reproduction docs/reproduction.md. CC, PCC, ACC, PACC and SLD on the seven "
-    "smallest datasets, both ways, take eleven minutes of one core "
+    "smallest datasets, both ways, take eight minutes of one core "
     "(benchmarks/results/paper_five.md).",
     "Bold: the best of its row and source. † and ‡: not clearly worse than the best (Wilcoxon "
     "signed-rank test, .001 < p < .05 and p ≥ .05). Italics: farther than 15 % from the printed "
