@@ -139,6 +139,11 @@ def test_the_new_result_stands(results: list[Result]) -> None:
     assert join_digests(joined, made(again)) == joined
 
 
+def test_seeds_of_results_that_are_all_replaced_are_forgotten(results: list[Result]) -> None:
+    again = [replace(one, seed=7, version="9.9") for one in results]
+    assert join_digests(made(results), made(again)).runs == made(again).runs
+
+
 def test_a_method_without_a_variant_is_renewed_under_both(results: list[Result]) -> None:
     plain = [replace(one, method="DT") for one in results if one.method == "BC+BA"]
     plain = [one for one in plain if one.variant == BOTH[0]]

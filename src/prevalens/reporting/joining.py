@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from prevalens.metrics import SHIFT_NAMES
 from prevalens.reporting.checking import ordered_names, twins_among
 from prevalens.reporting.comparison import DESCRIBED
 from prevalens.reporting.digest import (
@@ -23,7 +22,7 @@ from prevalens.reporting.digest import (
     write_digest,
 )
 from prevalens.reporting.printed import method_place
-from prevalens.reporting.summarise import completed, with_best
+from prevalens.reporting.summarise import REGIMES, completed, with_best
 from prevalens.reporting.table import ResultTable, TableCell, TableRow
 from prevalens.validation import InputError
 
@@ -118,19 +117,18 @@ def _join(way: str, sides: Sequence[_Side], methods: _Methods) -> ResultTable:
     columns = sorted({name for table in known for name in table.columns}, key=method_place)
     own = _run_in(methods, way)
     rows: list[TableRow] = []
-    origins: dict[tuple[str, str], set[int]] = {}
+    origins: dict[tuple[str, str], _Side | None] = {}
     for blank in _blank_rows(known):
         found = [_newest(sides, way, name in own, blank, name) for name in columns]
         rows.append(replace(blank, cells=_judged(found, known[0].metric)))
-        origins[blank.dataset, blank.shift] = {id(one.side) for one in found if one}
+        origins[blank.dataset, blank.shift] = _lone_side(found)
 
     def judge(pooled: Sequence[TableRow], cells: Sequence[TableCell | None]) -> _Cells:
-        among = set.union(*(origins[row.dataset, row.shift] for row in pooled))
-        for side in sides:
-            if among == {id(side)}:
-                tested = side.tables[way].summary("pooled", pooled[0].shift)
-                if tested is not None and tested.n_datasets == len(pooled):
-                    return tested.cells
+        side = origins[pooled[0].dataset, pooled[0].shift]
+        if side is not None and all(origins[row.dataset, row.shift] is side for row in pooled):
+            tested = side.tables[way].summary("pooled", pooled[0].shift)
+            if tested is not None and tested.n_datasets == len(pooled):
+                return tested.cells
         return _judged([_Found(cell, None) if cell else None for cell in cells], known[0].metric)
 
     table = ResultTable(known[0].metric, known[0].protocol, tuple(columns), tuple(rows))
@@ -147,19 +145,23 @@ def _newest(
 def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
     """Rows without cells, in the order of a table."""
     present = {(row.dataset, row.shift) for table in tables for row in table.rows}
-    shifts = [name for name in (*SHIFT_NAMES, "all") if any(name == shift for _, shift in present)]
     return [
         TableRow(dataset, shift, ())
         for dataset in ordered_names(dataset for dataset, _ in present)
-        for shift in shifts
+        for shift in REGIMES
         if (dataset, shift) in present
     ]
 
 
+def _lone_side(found: Sequence[_Found | None]) -> _Side | None:
+    """The side on which all cells of a row were tested; None if there is no such."""
+    sides = [one.side for one in found if one]
+    return sides[0] if sides and all(side is sides[0] for side in sides) else None
+
+
 def _judged(found: Sequence[_Found | None], metric: str) -> _Cells:
     """The best of a row, and of the others what is known of their test against it."""
-    sides = {id(one.side) for one in found if one}
-    if len(sides) == 1 and id(None) not in sides:
+    if _lone_side(found) is not None:
         # Rounded for a file, values that were not equal may be: the best is the one that was.
         return tuple(one.cell if one else None for one in found)
     judged = with_best([one.cell if one else None for one in found], metric)
@@ -199,15 +201,16 @@ def _runs(
 
 def _joined_run(old: Run, new: Run, n_results: int) -> Run:
     """What is known of the results of two runs on one dataset, of which so many are left."""
-    parts = [new.seconds] if n_results == new.n_results else [old.seconds, new.seconds]
-    known = [part for part in parts if part is not None]
+    if n_results == new.n_results:
+        return new
     # Of a result that was replaced nobody knows which part of the seconds it took.
-    replaced_some = n_results not in (new.n_results, old.n_results + new.n_results)
+    whole = n_results == old.n_results + new.n_results
+    known = whole and old.seconds is not None and new.seconds is not None
     return Run(
         dataset=new.dataset,
         seeds=tuple(sorted({*old.seeds, *new.seeds})),
         n_results=n_results,
-        seconds=None if replaced_some or len(known) < len(parts) else round(sum(known), 1),
+        seconds=round((old.seconds or 0.0) + (new.seconds or 0.0), 1) if known else None,
         version=", ".join(sorted({*old.version.split(", "), *new.version.split(", ")})),
         data_sha=new.data_sha,
     )
