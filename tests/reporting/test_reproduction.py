@@ -91,6 +91,19 @@ def test_a_page_of_some_groups_says_nothing_of_all_four(
     assert ".0842" in page
 
 
+def test_the_paper_is_counted_once_beside_a_table_of_some_groups(paper_like: Make) -> None:
+    ways = ("as printed", "as described")
+    digests = {}
+    for table, methods in (("pcc_general", None), ("cc_general", ("BC+BA", "MLC+BA"))):
+        few = [one for way in ways for one in paper_like(table, variant=way, methods=methods)]
+        digests[table] = digest(table, few, metrics=("ae",))
+    sections = {section.title: section for section in reproduction_sections(digests)}
+    paper = sections["The order of the four groups"].parts[0]
+    assert isinstance(paper, str)
+    assert "As the paper prints them" in paper
+    assert "in 3 combinations of base quantifier and shift" in paper
+
+
 def test_the_page_that_is_checked_in_is_made_of_the_records() -> None:
     digests = read_digests(DOCS / "records")
     made = markdown_page(TITLE, reproduction_sections(digests))

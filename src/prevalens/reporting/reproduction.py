@@ -129,7 +129,8 @@ def _order_section(groups: Mapping[str, Comparison]) -> Section:
         for source, found in pairs.items()
         if found
     ]
-    papers = [paper for found in pairs.values() for _, paper in found][: len(groups) * 3]
+    # The paper is ranked on the datasets and methods of all sources, so that one tells of it.
+    papers = next(([paper for _, paper in found] for found in pairs.values() if found), [])
     if papers:
         sentences.insert(0, f"As the paper prints them, {_standing(papers)}.")
     parts: list[Part] = [*sentences, orders_grid(groups), wins_grid(groups)]
