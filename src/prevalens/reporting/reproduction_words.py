@@ -146,7 +146,7 @@ NOT_RUN = (
     "On Delicious, with 983 labels, the stack's second layer and the support vector regressions "
     "stop earlier (tol 1e-4, and a duality gap of 1e-3). On one core, the grids of the stack took "
     "20 to 30 minutes, and a cell of BC+MLA or MLC+MLA, five support vector regressions of all "
-    "labels among it, 6 to 10 minutes beyond its classifiers; with SLD 20.",
+    "labels among it, 6 to 13 minutes beyond its classifiers; with SLD 20.",
     "A question mark: the cell and the best of its row come from runs at different times, and "
     "their samples, which the test needs, were not kept.",
 )
