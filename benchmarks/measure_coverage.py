@@ -25,10 +25,10 @@ from sklearn.base import clone
 
 from prevalens import datasets
 from prevalens.aggregators import PCC, ScenarioMixture
-from prevalens.auto import choose
 from prevalens.classifiers import CrossFit
-from prevalens.classifiers.response import response
 from prevalens.protocols import MLAPP, LabelTilt, Natural
+from prevalens.response import response
+from prevalens.selection.automatic import choose
 from prevalens.uncertainty import Bootstrap, plain_intervals
 
 LEVEL = 0.9

@@ -22,11 +22,11 @@ import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
 from prevalens.classifiers import PerLabel
-from prevalens.classifiers.labelled import CrossFit
+from prevalens.crossfit import CrossFit
 from prevalens.datasets import load
-from prevalens.solvers import linear_newton
-from prevalens.solvers.linear_systems import NewtonSystems
+from prevalens.solvers import newton
 from prevalens.solvers.logistic import LogisticPath, fit_logistic_path
+from prevalens.solvers.newton import NewtonSystems
 
 N_ITEMS, N_LABELS, TOL, QUICK = 4_000, 24, 1e-4, 10.0
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -66,7 +66,7 @@ def solve(X: Any, Y: np.ndarray) -> tuple[float, int, LogisticPath]:
 def both(X: Any, Y: np.ndarray) -> tuple[Any, Any]:
     """What `solve` gives with leaps, and without."""
     leaping = solve(X, Y)
-    with mock.patch.object(linear_newton._Columns, "_leap", return_value=None):
+    with mock.patch.object(newton._Columns, "_leap", return_value=None):
         return leaping, solve(X, Y)
 
 

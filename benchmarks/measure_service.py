@@ -21,9 +21,8 @@ from typing import Any
 import httpx
 import psutil
 
-from prevalens.datasets.ticket_files import SEPARATOR, write_tickets
-from prevalens.datasets.tickets import tickets
-from prevalens.workflow import fit_files
+from prevalens.datasets.tickets import SEPARATOR, tickets, write_tickets
+from prevalens.model.fit import fit_files
 
 CLIENTS, REQUESTS, TEXTS = 8, 200, 1000
 SINGLE = 20

@@ -31,7 +31,7 @@ from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.calibrated import PAV
 from prevalens.aggregators.counting import CC, PCC
-from prevalens.aggregators.hdy import HDy
+from prevalens.aggregators.matching import HDy
 from prevalens.aggregators.sld import SLD
 from prevalens.datasets import DataNotFoundError, load
 from prevalens.protocols import MLAPP
@@ -239,7 +239,7 @@ def test_yeast_without_numba(
     labelled, pool = yeast.scores("posteriors")
     sld = SLD().fit(labelled, yeast.Y)
     compiled = sld.aggregate(pool, yeast.samples)
-    monkeypatch.setattr("prevalens.aggregators._sld_compiled.numba", None)
+    monkeypatch.setattr("prevalens.aggregators.sld_compiled.numba", None)
     estimates, cost = timed(lambda: sld.aggregate(pool, yeast.samples), rounds=3)
     benchmark.pedantic(sld.aggregate, (pool, yeast.samples), rounds=1)
     gap = np.abs(estimates - compiled)

@@ -22,9 +22,9 @@ from typing import Any
 import pytest
 
 from prevalens.datasets import DataNotFoundError, load
-from prevalens.experiments.paper import BASES, paper_plan
 from prevalens.experiments.runner import run_plan
 from prevalens.experiments.store import Store
+from prevalens.studies.moreo2023.plan import BASES, paper_plan
 
 RESULTS = Path(__file__).parent / "results" / "paper.md"
 FIVE_RESULTS = RESULTS.with_name("paper_five.md")

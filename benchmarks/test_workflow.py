@@ -29,7 +29,7 @@ import pytest
 from prevalens.datasets import load
 from prevalens.datasets.tickets import tickets
 from prevalens.model import Model
-from prevalens.preparation import TextPreparation
+from prevalens.tables.text import TextPreparation
 
 RESULTS = Path(__file__).parent / "results" / "workflow.md"
 ROWS = int(os.environ.get("PREVALENS_BENCH_ROWS", "2000000"))
@@ -60,7 +60,7 @@ from itertools import islice
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from prevalens.model import Model
-from prevalens.preparation.text import _WORD, _normal
+from prevalens.tables.text import _WORD, _normal
 model = Model.load({model!r})
 ready = model.preparation
 vectoriser = TfidfVectorizer(preprocessor=_normal, token_pattern=_WORD, ngram_range=(1, 2),

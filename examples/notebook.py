@@ -16,8 +16,8 @@ import numpy as np
 
 from prevalens.datasets.tickets import month_names, tickets
 from prevalens.model import Model
-from prevalens.workflow.evaluate import evaluate_model
-from prevalens.workflow.story import tell
+from prevalens.model.evaluate import evaluate_model
+from prevalens.reports.demo import tell
 
 mpl.use("Agg")
 

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from prevalens.records import Result
+from prevalens.reports.table import ResultTable
+from prevalens.studies.moreo2023.printed import printed
 
 # Runs are repeatable and do not fail because the machine is slow today.
 settings.register_profile(
@@ -52,3 +61,98 @@ def parquet_sources(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     monkeypatch.setattr(parquet, "ParquetFile", noted)
     monkeypatch.setattr(parquet, "read_table", refused)
     return sources
+
+
+@pytest.fixture
+def make_result() -> Callable[..., Result]:
+    """A result from errors by sample; by default six samples, 1 low, 3 mid, 2 high."""
+
+    def make(
+        method: str = "PCC",
+        errors: Any = (0.01,) * 6,
+        *,
+        dataset: str = "scene",
+        shift: Any = (0.0, 0.1, 0.15, 0.19, 0.2, 0.3),
+        seed: int = 0,
+        variant: str = "",
+        metric: str = "ae",
+        protocol: str = "ml-app",
+        **more: Any,
+    ) -> Result:
+        given = {"expression": f"lr+{method.lower()}", "version": "0.1.0", **more}
+        return Result(
+            dataset=dataset,
+            protocol=protocol,
+            method=method,
+            seed=seed,
+            variant=variant,
+            shift=np.asarray(shift, dtype=np.float64),
+            errors={metric: np.asarray(errors, dtype=np.float64)},
+            **given,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def paper_like() -> Callable[..., list[Result]]:
+    """Results whose means by regime are the printed ones times a factor, with noise in pairs."""
+
+    def make(
+        table: str = "pcc_general",
+        *,
+        datasets: tuple[str, ...] = ("emotions", "scene", "genbase"),
+        factor: float = 1.0,
+        variant: str = "",
+        seeds: tuple[int, ...] = (0,),
+        methods: tuple[str, ...] | None = None,
+    ) -> list[Result]:
+        reference: ResultTable = printed(table)
+        shift = np.repeat([0.05, 0.15, 0.25], 40) + np.tile(np.linspace(-0.04, 0.04, 40), 3)
+        # Noise of mean zero in each regime.
+        noise = 1 + 0.2 * np.tile([1.0, -1.0], 60)
+        found = []
+        for dataset in datasets:
+            for method in methods or reference.columns:
+                cells = [reference.cell(dataset, regime, method) for regime in reference.regimes]
+                means = np.repeat([cell.value for cell in cells if cell], 40)
+                found += [
+                    Result(
+                        dataset=dataset,
+                        protocol="ml-app",
+                        method=method,
+                        expression=f"lr+{method}",
+                        seed=seed,
+                        variant=variant,
+                        shift=shift,
+                        errors={reference.metric: factor * means * noise},
+                        version="0.1.0",
+                        data_sha="0123456789abcdef",
+                        usage={"seconds": 1.5},
+                    )
+                    for seed in seeds
+                ]
+        return found
+
+    return make
+
+
+@pytest.fixture
+def read_xml() -> Callable[[str], ElementTree.Element]:
+    """Parse markup as XML, which forgives nothing."""
+    return ElementTree.fromstring
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A running Chromium."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("there is no Chromium on this machine")
+    with sync_api.sync_playwright() as driver:
+        running = driver.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield running
+        running.close()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prevalens import extension
+from prevalens import catalogue
 from prevalens.catalogue import parse
 from prevalens.cli.bench import command
 from prevalens.experiments.plan import Plan
@@ -62,4 +62,4 @@ def test_the_code_runs() -> None:
         assert parse("boosting(learning_rate=0.3)+pcc").classifier.estimator.learning_rate == 0.3
     finally:
         for code in ("stretched", "boosting"):
-            extension.unregister(code)
+            catalogue.unregister(code)

@@ -12,12 +12,18 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from prevalens import datasets, extension, parse, register
+from prevalens import catalogue, datasets, parse, register
 from prevalens.aggregators import PCC, Aggregator
-from prevalens.catalogue import ENTRIES
+from prevalens.catalogue import (
+    ENTRIES,
+    fingerprints,
+    load_parts,
+    own_modules,
+    own_types,
+    unregister,
+)
 from prevalens.experiments import Cell, MethodSpec, Plan, ProtocolSpec, Source, Store, run_plan
 from prevalens.experiments.cache import identity
-from prevalens.extension import fingerprints, load_parts, own_modules, own_types, unregister
 from prevalens.model import Model
 from prevalens.validation import InputError
 
@@ -50,9 +56,9 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test registers and imports is forgotten afterwards."""
     modules, path = set(sys.modules), list(sys.path)
     yield
-    for code in list(extension._own):
+    for code in list(catalogue._own):
         unregister(code)
-    extension._checksum.cache_clear()
+    catalogue._checksum.cache_clear()
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         del sys.modules[name]
@@ -152,7 +158,7 @@ def test_results_are_bound_to_the_file(module: Path, tmp_path: Path) -> None:
     assert "own" in inside._training()
     unregister("stretched")
     del sys.modules[module.stem]
-    extension._checksum.cache_clear()
+    catalogue._checksum.cache_clear()
     module.write_text(module.read_text() + "# edited\n")
     load_parts(str(module))
     assert keys()[0] == counted
@@ -232,7 +238,7 @@ def test_a_file_or_module_that_is_not_there() -> None:
 
 def test_the_command_line_takes_code_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(EXAMPLE.read_text("utf-8"))
-    command = [sys.executable, "-c", "from prevalens.cli import main; main()"]
+    command = [sys.executable, "-c", "from prevalens.__main__ import main; main()"]
     for name in ("mine.py", "mine"):
         done = subprocess.run(
             [*command, "--with", name, "methods", "stretched"],

@@ -23,11 +23,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from prevalens import Quantifier, Samples
 from prevalens.aggregators import ACC, CC, LPQ, PACC, PCC, RQ, SLD, HDx, TrainingPrevalence
-from prevalens.auto import choose
 from prevalens.classifiers import CrossFit, HoldOut, PerLabel, Stacked
 from prevalens.datasets import synthetic
 from prevalens.estimate import Intervals
 from prevalens.scores import Scores
+from prevalens.selection.automatic import choose
 from prevalens.uncertainty import Bootstrap
 from prevalens.validation import InputError, PrevalensWarning
 

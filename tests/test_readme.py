@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prevalens import PrevalenceEstimate
-from prevalens.workflow.story import Story, tell
+from prevalens.reports.demo import Story, tell
 
 README = Path(__file__).parents[1] / "README.md"
 

@@ -19,11 +19,10 @@ from prevalens._version import __version__
 
 if TYPE_CHECKING:
     from prevalens import aggregators, classifiers, datasets, metrics, protocols
-    from prevalens.catalogue import parse
+    from prevalens.catalogue import parse, register
     from prevalens.collection import Collection
     from prevalens.estimate import PrevalenceEstimate
     from prevalens.evaluation import evaluate
-    from prevalens.extension import register
     from prevalens.quantifier import Quantifier
     from prevalens.samples import Samples
     from prevalens.scores import Scores
@@ -36,7 +35,7 @@ _HOMES = {
     "Scores": "prevalens.scores",
     "evaluate": "prevalens.evaluation",
     "parse": "prevalens.catalogue",
-    "register": "prevalens.extension",
+    "register": "prevalens.catalogue",
 }
 _ROOMS = ("aggregators", "classifiers", "datasets", "metrics", "protocols")
 

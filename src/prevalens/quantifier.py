@@ -18,15 +18,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.aggregators import Aggregator, ScenarioMixture
-from prevalens.auto import Choice, choose
 from prevalens.classifiers import CrossFit, PerLabel
-from prevalens.classifiers.constant import train
-from prevalens.classifiers.response import is_joint, offers, response
 from prevalens.collection import label_matrix
 from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.expression import Call, Method, expression_of, to_text
+from prevalens.response import is_joint, offers, response, train
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.selection.automatic import Choice, choose
 from prevalens.uncertainty import Bootstrap, plain_intervals, warn_of_misfit, with_labels
 from prevalens.validation import (
     InputError,

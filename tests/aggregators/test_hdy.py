@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prevalens.aggregators.counting import PCC
-from prevalens.aggregators.hdy import HDy
+from prevalens.aggregators.matching import HDy
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import InputError
@@ -85,7 +85,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = Samples.from_indices(np.random.default_rng(3).integers(0, 120, (9, 20)), n_items=120)
     hdy = HDy().fit(scores, Y)
     once = hdy.aggregate(scores, samples)
-    monkeypatch.setattr("prevalens.aggregators.hdy._BLOCK", 45)
+    monkeypatch.setattr("prevalens.aggregators.matching._BLOCK", 45)
     np.testing.assert_array_equal(hdy.aggregate(scores, samples), once)
 
 

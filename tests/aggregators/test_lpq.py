@@ -16,11 +16,10 @@ from sklearn.svm import LinearSVC
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.clusterers import KMeansClusters, RandomClusters
 from prevalens.aggregators.counting import CC, PCC
-from prevalens.aggregators.hdx import HDx
-from prevalens.aggregators.hdy import HDy
+from prevalens.aggregators.external import QuapyPerLabel
 from prevalens.aggregators.lpq import LPQ
+from prevalens.aggregators.matching import HDx, HDy
 from prevalens.aggregators.multiclass import MulticlassPACC, StateQuantifier
-from prevalens.aggregators.quapy_adapter import QuapyPerLabel
 from prevalens.aggregators.rq import RQ
 from prevalens.aggregators.sld import SLD
 from prevalens.protocols import MLAPP

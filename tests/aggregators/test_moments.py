@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prevalens.aggregators import CC, PACC, PCC, RQ, SLD, NormalisedRidge
-from prevalens.aggregators.moments import MomentsRidge, ProtocolMoments, protocol_moments
+from prevalens.aggregators.regressors import MomentsRidge, ProtocolMoments, protocol_moments
 from prevalens.protocols import MLAPP, LabelTilt
 from prevalens.samples import Samples
 from prevalens.scores import Scores

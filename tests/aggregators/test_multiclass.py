@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from prevalens.aggregators._simplex import minimise_on_simplex
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.calibrated import PAV
 from prevalens.aggregators.counting import CC, PCC
-from prevalens.aggregators.hdy import HDy
+from prevalens.aggregators.matching import HDy
 from prevalens.aggregators.multiclass import (
     MulticlassACC,
     MulticlassCC,
@@ -18,6 +17,7 @@ from prevalens.aggregators.multiclass import (
     MulticlassPCC,
     MulticlassSLD,
     OneVsRest,
+    minimise_on_simplex,
     multiclass,
 )
 from prevalens.aggregators.sld import SLD

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from prevalens.aggregators.counting import PCC
-from prevalens.aggregators.native import Native, QuantifierLike, as_aggregator
-from prevalens.aggregators.quapy_adapter import QuapyPerLabel
+from prevalens.aggregators.external import Native, QuantifierLike, QuapyPerLabel, as_aggregator
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import InputError

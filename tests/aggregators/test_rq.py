@@ -18,7 +18,7 @@ from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.regressors import REGRESSORS, BatchedLinearSVR, NormalisedRidge
 from prevalens.aggregators.rq import RQ
 from prevalens.aggregators.sld import SLD
-from prevalens.classifiers.labelled import CrossFit, HoldOut
+from prevalens.crossfit import CrossFit, HoldOut
 from prevalens.protocols import MLAPP, Natural
 from prevalens.samples import Samples
 from prevalens.scores import Scores

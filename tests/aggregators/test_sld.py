@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from prevalens.aggregators import _platt, _sld_blocked, _sld_compiled
-from prevalens.aggregators._sld_rule import Rule, poles
+from prevalens.aggregators import platt, sld_blocked, sld_compiled
 from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.sld import SLD
+from prevalens.aggregators.sld_blocked import Rule, poles
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import InputError, PrevalensWarning
 
-needs_numba = pytest.mark.skipif(not _sld_compiled.available(), reason="numba is not installed")
+needs_numba = pytest.mark.skipif(not sld_compiled.available(), reason="numba is not installed")
 EXACT, EM = Rule(True, 1e-9, 1000), Rule(False, 1e-4, 1000)
 
 
@@ -94,7 +94,7 @@ def test_both_engines_agree(rule: Rule, seed: int) -> None:
     posteriors, prior, samples = problem(seed)
     table = poles(posteriors.T, prior)
     found = []
-    for engine in (_sld_compiled, _sld_blocked):
+    for engine in (sld_compiled, sld_blocked):
         estimates = np.full((len(samples), 3), np.nan)
         unfinished = engine.maximise(table, prior, samples.flat, samples.offsets, rule, estimates)
         found.append((estimates, unfinished))
@@ -105,7 +105,7 @@ def test_both_engines_agree(rule: Rule, seed: int) -> None:
 def test_the_numpy_engine_takes_over_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     posteriors, prior, samples = problem(8)
     usual = estimate(posteriors, prior, samples)
-    monkeypatch.setattr(_sld_compiled, "numba", None)
+    monkeypatch.setattr(sld_compiled, "numba", None)
     np.testing.assert_allclose(estimate(posteriors, prior, samples), usual, rtol=0, atol=1e-9)
 
 
@@ -113,9 +113,9 @@ def test_small_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     posteriors, prior, samples = problem(9)
     table = poles(posteriors.T, prior)
     once, cut = np.empty((8, 3)), np.empty((8, 3))
-    _sld_blocked.maximise(table, prior, samples.flat, samples.offsets, EXACT, once)
-    monkeypatch.setattr(_sld_blocked, "_POLES_PER_BLOCK", 50)
-    _sld_blocked.maximise(table, prior, samples.flat, samples.offsets, EXACT, cut)
+    sld_blocked.maximise(table, prior, samples.flat, samples.offsets, EXACT, once)
+    monkeypatch.setattr(sld_blocked, "_POLES_PER_BLOCK", 50)
+    sld_blocked.maximise(table, prior, samples.flat, samples.offsets, EXACT, cut)
     np.testing.assert_allclose(once, cut, rtol=0, atol=1e-12)
 
 
@@ -124,14 +124,14 @@ def test_small_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, n_labels: int) -> None:
     posteriors, prior, samples = problem(10, n_labels)
     alone = estimate(posteriors, prior, samples)
-    monkeypatch.setattr(_sld_compiled, "_WORTH_THREADS", 0)
-    monkeypatch.setattr(_sld_compiled.numba.config, "NUMBA_NUM_THREADS", 3)
+    monkeypatch.setattr(sld_compiled, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(sld_compiled.numba.config, "NUMBA_NUM_THREADS", 3)
     np.testing.assert_array_equal(estimate(posteriors, prior, samples), alone)
 
 
 @needs_numba
 def test_kernels_compile_where_no_cache_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    numba = _sld_compiled.numba
+    numba = sld_compiled.numba
 
     class Elsewhere:
         @staticmethod
@@ -140,8 +140,8 @@ def test_kernels_compile_where_no_cache_can_be_written(monkeypatch: pytest.Monke
                 raise RuntimeError("cannot cache function: no locator available")
             return numba.njit(**flags)
 
-    monkeypatch.setattr(_sld_compiled, "numba", Elsewhere)
-    assert _sld_compiled._compiled(lambda x: x + 1)(1) == 2
+    monkeypatch.setattr(sld_compiled, "numba", Elsewhere)
+    assert sld_compiled._compiled(lambda x: x + 1)(1) == 2
 
 
 def test_a_perfect_classifier_makes_sld_equal_cc() -> None:
@@ -262,7 +262,7 @@ def test_platt_scaling_minimises_its_loss() -> None:
     rng = np.random.default_rng(6)
     Y = (rng.random((200, 3)) < [0.1, 0.5, 0.8]).astype(np.int8)
     posteriors = expit(3 * rng.normal(size=Y.shape) + 4 * Y - 1)
-    slope, intercept = _platt.fit(posteriors, Y)
+    slope, intercept = platt.fit(posteriors, Y)
     for j in range(3):
         x, n = logit(posteriors[:, j]), Y[:, j].sum()
         target = np.where(Y[:, j] == 1, (n + 1) / (n + 2), 1 / (200 - n + 2))

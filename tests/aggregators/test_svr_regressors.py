@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.multioutput import RegressorChain
 from sklearn.svm import LinearSVR
 
-from prevalens.aggregators.svr_regressors import BatchedLinearSVR, ChainedSVR, StackedSVR
+from prevalens.aggregators.regressors import BatchedLinearSVR, ChainedSVR, StackedSVR
 from prevalens.validation import InputError, PrevalensWarning
 
 

@@ -6,7 +6,7 @@ from sklearn.multioutput import ClassifierChain
 from sklearn.svm import LinearSVC
 
 from prevalens.classifiers.chain import Chain, ChainEnsemble
-from prevalens.classifiers.response import offers
+from prevalens.response import offers
 from prevalens.validation import InputError
 
 LR = LogisticRegression(tol=1e-8, max_iter=2000)

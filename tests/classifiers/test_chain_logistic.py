@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from prevalens.classifiers.chain import Chain
-from prevalens.classifiers.chain_logistic import solved_together, train_links
+from prevalens.classifiers.chain import Chain, solved_together, train_links
 from prevalens.classifiers.logistic import BatchedLogistic
 
 

@@ -4,10 +4,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import LinearSVC
 
-from prevalens.classifiers.clusters import LabelSpaceClusters
 from prevalens.classifiers.knn import MLkNN
-from prevalens.classifiers.response import offers
+from prevalens.classifiers.powerset import LabelSpaceClusters
 from prevalens.classifiers.trees import Tree
+from prevalens.response import offers
 from prevalens.validation import InputError
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.classifiers.embedding import COSTS, cost_blocks, embed, starting_points
+from prevalens.classifiers.clems import COSTS, cost_blocks, embed, starting_points
 from prevalens.validation import InputError
 
 
@@ -57,7 +57,7 @@ def test_small_blocks_give_the_same(monkeypatch):
     states, weights = labelsets()
     start = starting_points(states, weights, 5)
     whole = embed(cost_blocks(states, "f1"), weights, start)
-    monkeypatch.setattr("prevalens.classifiers.embedding._BLOCK", 30)
+    monkeypatch.setattr("prevalens.classifiers.clems._BLOCK", 30)
     blocks = cost_blocks(states, "f1")
     assert len(list(blocks())) == 6
     cut = embed(blocks, weights, start)

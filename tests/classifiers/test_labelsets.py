@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.classifiers.labelsets import RandomLabelsets, RandomPartition, check_labelsets
+from prevalens.classifiers.powerset import RandomLabelsets, RandomPartition, check_labelsets
 from prevalens.validation import InputError
 
 SEEDS = st.integers(0, 1000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prevalens.classifiers.logistic_targets import classes_of, for_all_labels, weights_of_classes
+from prevalens.classifiers.logistic import classes_of, for_all_labels, weights_of_classes
 from prevalens.validation import InputError
 
 

@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skmultilearn.problem_transform import LabelPowerset
 
 from prevalens.classifiers.powerset import Powerset
-from prevalens.classifiers.response import offers
+from prevalens.response import offers
 
 
 def data(n=120, n_labels=3, seed=0):

@@ -3,10 +3,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from prevalens.classifiers.labelsets import RandomLabelsets, RandomPartition
-from prevalens.classifiers.powerset import Powerset
-from prevalens.classifiers.rakel import RAkEL
-from prevalens.classifiers.response import offers
+from prevalens.classifiers.powerset import Powerset, RAkEL, RandomLabelsets, RandomPartition
+from prevalens.response import offers
 from prevalens.validation import InputError
 
 

@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from prevalens.classifiers.per_label import PerLabel
-from prevalens.classifiers.response import offers
 from prevalens.classifiers.stacked import Stacked
+from prevalens.response import offers
 from prevalens.splits import IterativeStratification
 from prevalens.validation import InputError, PrevalensWarning
 

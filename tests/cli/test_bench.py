@@ -220,7 +220,7 @@ def test_an_interrupt_says_where_things_are(
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("prevalens.cli.runs.run_plan", interrupt)
+    monkeypatch.setattr("prevalens.cli.plans.run_plan", interrupt)
     result = bench(plan, "--store", tmp_path / "out")
     assert result.exit_code != 0
     assert f"Finished cells are in {tmp_path / 'out'}; the same command" in result.stderr
@@ -228,7 +228,7 @@ def test_an_interrupt_says_where_things_are(
 
 def test_a_warning_is_one_line(plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as before:
-        before.setattr("prevalens.experiments.usage.__version__", "0.0.9")
+        before.setattr("prevalens.experiments.run.__version__", "0.0.9")
         bench(plan, "--store", tmp_path / "out", "--only", "seed=0")
     result = bench(plan, "--store", tmp_path / "out")
     assert result.exit_code == 0

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from prevalens.cli.compare import command
-from prevalens.datasets.ticket_files import write_tickets
-from prevalens.datasets.tickets import tickets
+from prevalens.datasets.tickets import tickets, write_tickets
 
 QUICK = ("--text", "text", "--tags", "tags", "--sep", ";", "--samples", "40", "--folds", "2")
 

@@ -6,8 +6,7 @@ import re
 
 from click.testing import CliRunner
 
-from prevalens.cli.demo import command
-from prevalens.cli.demo_table import METHODS
+from prevalens.cli.demo import METHODS, command
 
 
 def test_the_table_makes_its_point() -> None:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from prevalens import cli
+from prevalens import __main__ as program
 from prevalens.errors import PrevalensError
-from prevalens.workflow import read_labelled
+from prevalens.model.labelled import read_labelled
 
 WORDS = {"hardware": "printer screen smoke", "account": "login password user"}
 
@@ -70,7 +70,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ["fit", train, "-o", texts, "--text", "text", *tags],
         ["fit", train, "-o", numbers, "--features", "age", *tags],
     ):
-        done = CliRunner().invoke(cli.cli, list(map(str, words)), catch_exceptions=False)
+        done = CliRunner().invoke(program.cli, list(map(str, words)), catch_exceptions=False)
         assert done.exit_code == 0, done.output
     return {"TEXTS": texts, "NUMBERS": numbers}
 
@@ -80,7 +80,7 @@ def refusal(*words: str | Path, models: dict[str, Path] | None = None) -> str:
     known = {name: str(path) for name, path in (models or {}).items()}
     with pytest.raises(PrevalensError) as error:
         CliRunner().invoke(
-            cli.cli, [known.get(str(word), str(word)) for word in words], catch_exceptions=False
+            program.cli, [known.get(str(word), str(word)) for word in words], catch_exceptions=False
         )
     sentence = str(error.value)
     assert "\n" not in sentence
@@ -168,7 +168,7 @@ def test_fit(body: list | None, words: tuple[str, ...], sentence: str, folder: P
         assert sentence in refusal(*words)
         assert not (folder / "model.prevalens").exists()
     else:
-        done = CliRunner().invoke(cli.cli, list(words), catch_exceptions=False)
+        done = CliRunner().invoke(program.cli, list(words), catch_exceptions=False)
         assert done.exit_code == 0, done.output
 
 
@@ -236,7 +236,7 @@ def test_features_of_the_model_missing_in_the_batch(folder: Path, models: dict[s
 
 def test_an_unknown_method_is_pointed_at_before_anything_is_read(folder: Path) -> None:
     with pytest.raises(PrevalensError, match="There is no aggregator called 'nosuch'") as error:
-        CliRunner().invoke(cli.cli, [*FIT[:-1], "lr+nosuch"], catch_exceptions=False)
+        CliRunner().invoke(program.cli, [*FIT[:-1], "lr+nosuch"], catch_exceptions=False)
     assert str(error.value).endswith("^ character 4")
 
 
@@ -261,7 +261,7 @@ def test_latin_1(folder: Path, models: dict[str, Path]) -> None:
         refusal(*QUANTIFY, models=models)
     )
     words = [str(models.get(word, word)) for word in (*QUANTIFY, "--encoding", "cp1252")]
-    assert CliRunner().invoke(cli.cli, words).exit_code == 0
+    assert CliRunner().invoke(program.cli, words).exit_code == 0
 
 
 def test_a_quotation_mark_that_is_never_closed(folder: Path, models: dict[str, Path]) -> None:
@@ -355,9 +355,7 @@ def test_a_full_disk(
     assert sorted(one.name for one in folder.iterdir()) == ["batch.csv", "out.csv"]
 
 
-@pytest.mark.parametrize(
-    "stage", ["prevalens.workflow.fit.Model.fit", "prevalens.model.model.dumps"]
-)
+@pytest.mark.parametrize("stage", ["prevalens.model.fit.Model.fit", "prevalens.model.file.dumps"])
 def test_an_interrupted_run_leaves_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -366,10 +364,10 @@ def test_an_interrupted_run_leaves_nothing(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stage.replace("model.model.dumps", "model.files.dumps"), interrupted)
+    monkeypatch.setattr(stage, interrupted)
     monkeypatch.setattr("sys.argv", ["prevalens", *FIT])
     with pytest.raises(SystemExit) as stop:
-        cli.main()
+        program.main()
     assert stop.value.code == 130
     assert [one.name for one in folder.iterdir()] == ["train.csv"]
 
@@ -378,8 +376,8 @@ def test_one_label_only_and_one_item_are_answered(folder: Path) -> None:
     write(folder / "train.csv", rows(40))
     write(folder / "batch.csv", rows(1))
     words = ["fit", "train.csv", "--text", "text", "--labels", "hardware", "--method", "lr+pcc"]
-    assert CliRunner().invoke(cli.cli, words, catch_exceptions=False).exit_code == 0
-    done = CliRunner().invoke(cli.cli, ["quantify", "model.prevalens", "batch.csv"])
+    assert CliRunner().invoke(program.cli, words, catch_exceptions=False).exit_code == 0
+    done = CliRunner().invoke(program.cli, ["quantify", "model.prevalens", "batch.csv"])
     assert done.exit_code == 0
     assert "batch has 1 item only; its estimates are rough" in done.stderr
     assert done.stdout.startswith(

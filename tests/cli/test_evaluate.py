@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from prevalens.cli.evaluate import command
-from prevalens.datasets.ticket_files import write_tickets
-from prevalens.datasets.tickets import tickets
-from prevalens.workflow import fit_files
+from prevalens.datasets.tickets import tickets, write_tickets
+from prevalens.model.fit import fit_files
 
 QUICK = ("--tags", "tags", "--sep", ";", "--samples", "60")
 

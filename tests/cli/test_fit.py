@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from prevalens import cli
-from prevalens.cli import speaking
+from prevalens import __main__ as program
+from prevalens.cli import console
 from prevalens.model import Model
-from prevalens.workflow.progress import Step
+from prevalens.model.progress import Step
 
 
 def run(*words: str | Path, **how: object) -> Result:
-    done = CliRunner().invoke(cli.cli, list(map(str, words)), catch_exceptions=False, **how)
+    done = CliRunner().invoke(program.cli, list(map(str, words)), catch_exceptions=False, **how)
     assert done.exit_code == 0, done.output
     return done
 
@@ -78,7 +78,7 @@ def test_the_stages_of_an_automatic_fit_are_shown(
     def recorded() -> Iterator[Callable[[Step], None]]:
         yield shown.append
 
-    monkeypatch.setattr(speaking, "shown_steps", recorded)
+    monkeypatch.setattr(console, "shown_steps", recorded)
     run(*words)
     told = [step.detail for step in shown if step.stage == "fitting"]
     assert told[1] == "preparing items"
@@ -97,10 +97,10 @@ def test_a_fit_that_is_interrupted_writes_nothing(
     def impatient() -> Iterator[Callable[[Step], None]]:
         yield interrupt
 
-    monkeypatch.setattr(speaking, "shown_steps", impatient)
+    monkeypatch.setattr(console, "shown_steps", impatient)
     words = ["fit", folder / "may.csv", "-o", tmp_path / "m.prevalens", "--text", "text",
              "--labels", "x,y"]  # fmt: skip
-    done = CliRunner().invoke(cli.cli, list(map(str, words)))
+    done = CliRunner().invoke(program.cli, list(map(str, words)))
     assert done.exit_code != 0
     assert list(tmp_path.iterdir()) == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from prevalens import cli
+from prevalens import __main__ as program
 from prevalens.model import Model
 
 
@@ -20,7 +20,7 @@ def test_nothing_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         raise AssertionError("the parts were rebuilt")
 
     monkeypatch.setattr("prevalens.model.model.from_bytes", forbidden)
-    done = CliRunner().invoke(cli.cli, ["inspect", str(tmp_path / "m.prevalens")])
+    done = CliRunner().invoke(program.cli, ["inspect", str(tmp_path / "m.prevalens")])
     assert done.exit_code == 0
     assert "1 features as they are" in done.stdout
     assert "arrays or texts" in done.stdout

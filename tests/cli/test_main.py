@@ -10,13 +10,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from prevalens import cli
-from prevalens.cli import COMMANDS
+from prevalens import __main__ as program
+from prevalens.__main__ import COMMANDS
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from prevalens.cli import main; main()", *words],
+        [sys.executable, "-c", "from prevalens.__main__ import main; main()", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -26,7 +26,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_every_command_has_a_file_and_a_help() -> None:
     for name in COMMANDS:
-        result = CliRunner().invoke(cli.cli, [name, "--help"])
+        result = CliRunner().invoke(program.cli, [name, "--help"])
         assert result.exit_code == 0, result.output
         assert "Usage:" in result.output
 
@@ -34,7 +34,7 @@ def test_every_command_has_a_file_and_a_help() -> None:
 def test_help_loads_no_heavy_library() -> None:
     code = (
         "import sys; sys.argv = ['prevalens', '--help']\n"
-        "from prevalens.cli import main\n"
+        "from prevalens.__main__ import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "print(sorted({'numpy', 'scipy', 'sklearn', 'numba'} & set(sys.modules)))"
     )
@@ -65,9 +65,9 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     def stop(**_: object) -> None:
         raise click.Abort
 
-    monkeypatch.setattr(cli, "cli", stop)
+    monkeypatch.setattr(program, "cli", stop)
     with pytest.raises(SystemExit) as caught:
-        cli.main()
+        program.main()
     assert caught.value.code == 130
     assert "interrupted" in capsys.readouterr().err
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from prevalens.cli.only import cell_fields, chosen_cells
-from prevalens.experiments.paper import paper_plan
+from prevalens.cli.plans import cell_fields, chosen_cells
+from prevalens.studies.moreo2023.plan import paper_plan
 from prevalens.validation import InputError
 
 CELLS = paper_plan(["pcc_general", "mlq"], ["emotions", "yeast"], seeds=[0, 1]).cells()

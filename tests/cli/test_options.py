@@ -16,7 +16,7 @@ from prevalens.cli.options import (
     sample_options,
     together,
 )
-from prevalens.inputs import Reading
+from prevalens.tables.opening import Reading
 
 
 def command_with(*options: Any) -> tuple[click.Command, dict[str, Any]]:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from prevalens import cli
+from prevalens import __main__ as program
 from prevalens.cli import quantify as module
 from prevalens.model import Model
 
 
 def run(*words: str | Path) -> Result:
-    done = CliRunner().invoke(cli.cli, list(map(str, words)), catch_exceptions=False)
+    done = CliRunner().invoke(program.cli, list(map(str, words)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tqdm import tqdm
 
-from prevalens.cli import steps
-from prevalens.cli.steps import shown_steps
-from prevalens.workflow.progress import Step
+from prevalens.cli import console
+from prevalens.cli.console import shown_steps
+from prevalens.model.progress import Step
 
 
 def test_progress_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,7 +32,7 @@ def test_progress_names_the_stage_and_what_comes_next(monkeypatch: pytest.Monkey
     def at_once(**how: Any) -> Any:
         return tqdm(**{**how, "delay": 0, "ascii": True})
 
-    monkeypatch.setattr(steps, "tqdm", at_once)
+    monkeypatch.setattr(console, "tqdm", at_once)
     monkeypatch.setattr(sys, "stderr", Terminal())
     with shown_steps() as show:
         show(Step("reading", 3, 3))

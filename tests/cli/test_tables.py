@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from prevalens.cli.tables import plain_table
+from prevalens.cli.console import plain_table
 
 
 def test_figures_end_below_each_other() -> None:

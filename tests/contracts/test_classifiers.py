@@ -38,7 +38,7 @@ from prevalens.classifiers import (
     offers,
     response,
 )
-from prevalens.classifiers.labelsets import RandomLabelsets
+from prevalens.classifiers.powerset import RandomLabelsets
 from prevalens.validation import InputError
 
 CLASSIFIERS = {

@@ -25,7 +25,8 @@ from prevalens import Quantifier
 from prevalens.aggregators import PACC, PCC
 from prevalens.classifiers import PerLabel
 from prevalens.errors import PrevalensError
-from prevalens.workflow import fit_files, quantify_files
+from prevalens.model.fit import fit_files
+from prevalens.model.quantify import quantify_files
 
 FILES = int(os.environ.get("PREVALENS_FUZZ", "160"))
 #: What parsers stumble over.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prevalens.datasets.describing import describe
+from prevalens.datasets.home import describe
 from prevalens.datasets.registry import names
 from prevalens.validation import InputError
 

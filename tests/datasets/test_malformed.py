@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from prevalens.collection import Collection
 from prevalens.datasets import read
+from prevalens.datasets.formats.corpora import parse_stories
 from prevalens.datasets.formats.mulan import label_names
-from prevalens.datasets.formats.reuters import parse_stories
 from prevalens.validation import FormatError, InputError
 
 HEADER = "@relation 'r: -C 2'\n@attribute 'a\\'s' {0,1}\n@attribute b {NO,YES}\n@attribute x real\n"

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from prevalens.datasets.text import NUMBER, mask_numbers, text_pipeline
+from prevalens.datasets.loading import NUMBER, mask_numbers, text_pipeline
 
 
 @pytest.mark.parametrize(

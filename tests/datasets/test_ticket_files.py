@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prevalens.datasets.ticket_files import SEPARATOR, write_tickets
-from prevalens.datasets.tickets import tickets
+from prevalens.datasets.tickets import SEPARATOR, tickets, write_tickets
 from prevalens.errors import InputError
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prevalens.datasets.ticket_phrases import PASSING, PHRASES, SHARED
-from prevalens.datasets.tickets import TICKET_LABELS, month_names, tickets
+from prevalens.datasets.tickets import PASSING, PHRASES, SHARED, TICKET_LABELS, month_names, tickets
 from prevalens.errors import InputError
 
 

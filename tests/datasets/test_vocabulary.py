@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from prevalens.datasets.vocabulary import WORDS_PER_SUBJECT, everyday_words, subjects
+from prevalens.datasets.generated import WORDS_PER_SUBJECT, everyday_words, subjects
 
 
 def test_any_number_of_subjects_with_their_own_names() -> None:

@@ -18,7 +18,7 @@ from prevalens.experiments import (
     Source,
     Store,
 )
-from prevalens.experiments.usage import Usage
+from prevalens.experiments.run import Usage
 
 SHA = "0" * 64
 

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from prevalens.experiments import MethodSpec
-from prevalens.experiments.build import build
-from prevalens.experiments.cache import ScoreCache
-from prevalens.experiments.remembered import Remembered
-from prevalens.model_selection import GridSearch
+from prevalens.experiments.cache import Remembered, ScoreCache
+from prevalens.experiments.run import build
 from prevalens.protocols import MLAPP
+from prevalens.selection.grid_search import GridSearch
 
 
 def test_without_a_grid_it_is_the_quantifier_of_the_expression() -> None:

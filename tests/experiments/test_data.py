@@ -7,7 +7,7 @@ import pytest
 
 from prevalens.datasets import load
 from prevalens.experiments import Source
-from prevalens.experiments.data import checksum, open_dataset
+from prevalens.experiments.cells import data_checksum, open_dataset
 from prevalens.validation import InputError
 
 
@@ -30,13 +30,13 @@ def test_a_dataset_of_the_registry_is_loaded_once() -> None:
     first = open_dataset(Source("synthetic"))
     assert open_dataset(Source("synthetic")) is first
     np.testing.assert_array_equal(first.test.Y, load("synthetic").test.Y)
-    assert checksum(Source("synthetic")) == first.sha
+    assert data_checksum(Source("synthetic")) == first.sha
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["emotions", "medical"])
 def test_checksum_is_that_of_the_loaded_data(name: str) -> None:
-    assert checksum(Source(name)) == load(name).sha
+    assert data_checksum(Source(name)) == load(name).sha
 
 
 @pytest.mark.filterwarnings("ignore:.*rare")
@@ -45,13 +45,13 @@ def test_files_of_ones_own_become_features_and_the_training_labels(tickets: Sour
     assert data.train.labels == data.test.labels == ("billing", "login")
     assert data.train.X.shape[0] == 40
     assert data.train.n_features == data.test.n_features
-    assert data.sha == checksum(tickets)
+    assert data.sha == data_checksum(tickets)
 
 
 def test_checksum_follows_the_contents(tickets: Source) -> None:
-    before = checksum(tickets)
+    before = data_checksum(tickets)
     Path(tickets.test).write_text(Path(tickets.test).read_text() + "invoice,billing\n")
-    assert checksum(tickets) != before
+    assert data_checksum(tickets) != before
 
 
 def test_files_with_different_labels_are_refused(tmp_path: Path) -> None:

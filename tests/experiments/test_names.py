@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from prevalens.experiments.names import GRIDS, parse
-from prevalens.experiments.variants import RejoinedSearch, SeenItems, TwiceSLD
-from prevalens.model_selection import GridSearch
+from prevalens.experiments.specs import GRIDS, parse
+from prevalens.selection.grid_search import GridSearch
+from prevalens.studies.moreo2023.variants import RejoinedSearch, SeenItems, TwiceSLD
 from prevalens.validation import InputError
 
 

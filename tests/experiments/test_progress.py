@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from prevalens.experiments import Cell, MethodSpec
-from prevalens.experiments.progress import Durations, Progress
+from prevalens.experiments.runner import Durations, Progress
 
 Make = Callable[..., Cell]
 

@@ -15,15 +15,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from prevalens.aggregators import ACC, CC, PACC, PCC
 from prevalens.classifiers import CrossFit, PerLabel
-from prevalens.classifiers.response import is_joint, offers
 from prevalens.classifiers.settings import fit_settings
 from prevalens.datasets import synthetic
-from prevalens.experiments.cache import ScoreCache
-from prevalens.experiments.remembered import Remembered
-from prevalens.model_selection import GridSearch
+from prevalens.experiments.cache import Remembered, ScoreCache
 from prevalens.protocols import Natural
 from prevalens.quantifier import Quantifier
+from prevalens.response import is_joint, offers
 from prevalens.samples import Samples
+from prevalens.selection.grid_search import GridSearch
 
 DATA = synthetic(n_train=120, n_test=60, n_labels=3, n_features=8, seed=0)
 X, Y = DATA.train.X, DATA.train.Y

@@ -67,7 +67,7 @@ def test_results_of_another_version_are_kept_and_pointed_out(
     plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
-        before.setattr("prevalens.experiments.usage.__version__", "0.0.9")
+        before.setattr("prevalens.experiments.run.__version__", "0.0.9")
         run_plan(plan, store, cells=plan.cells()[:1], progress=False)
     assert [store.version(key) for key in store] == ["0.0.9"]
     expected = f"1 of the 1 results found in .* by prevalens 0.0.9, and this is {__version__}; "
@@ -158,7 +158,7 @@ def test_other_data_are_other_cells(plan: Plan, monkeypatch: pytest.MonkeyPatch)
     cell = plan.cells()[0]
     before = Keys([cell])[cell]
     assert Keys([dataclasses.replace(cell)])[cell] == before
-    monkeypatch.setattr(module, "checksum", lambda _: "changed")
+    monkeypatch.setattr(module, "data_checksum", lambda _: "changed")
     assert Keys([cell])[cell] != before
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from prevalens.datasets import synthetic
 from prevalens.experiments import MethodSpec, ProtocolSpec
-from prevalens.experiments.specs import PROTOCOLS
-from prevalens.experiments.tables import Table
+from prevalens.experiments.specs import PROTOCOLS, Table
 from prevalens.protocols import MLAPP
 from prevalens.validation import InputError
 

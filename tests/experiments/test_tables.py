@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prevalens.experiments.tables import Table, suggestion
+from prevalens.experiments.specs import Table, suggestion
 from prevalens.validation import InputError
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.experiments.toml import to_toml
+from prevalens.experiments.plan import to_toml
 from prevalens.validation import InputError
 
 words = st.text(st.characters(codec="utf-8"), max_size=6)

@@ -11,7 +11,7 @@ import pytest
 
 import prevalens
 from prevalens.experiments.cache import ScoreCache
-from prevalens.experiments.usage import metered, versions
+from prevalens.experiments.run import metered, versions
 
 
 def test_time_is_measured() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.experiments.values import canonical, checksum, method_tree, read_value
+from prevalens.experiments.specs import canonical, checksum, method_tree, read_value
 from prevalens.validation import InputError
 
 values = st.recursive(

@@ -9,7 +9,7 @@ from prevalens import Quantifier
 from prevalens.aggregators import PCC
 from prevalens.classifiers import PerLabel
 from prevalens.datasets import synthetic
-from prevalens.model import Model, intervals
+from prevalens.model import Model, scoring
 from prevalens.samples import Samples
 
 
@@ -30,7 +30,7 @@ def test_small_batches_are_as_the_quantifier_says(plain: tuple) -> None:
 def test_blocks_change_no_shape(plain: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = plain
     groups = np.arange(400) % 10
-    monkeypatch.setattr(intervals, "_AT_A_TIME", 80)
+    monkeypatch.setattr(scoring, "_AT_A_TIME", 80)
     found = model.quantify(X, groups=groups)
     assert found.lower.shape == (10, 3)
     assert np.all((found.lower <= found.point) & (found.point <= found.upper))
@@ -42,7 +42,7 @@ def test_a_part_stands_for_a_large_batch(plain: tuple, monkeypatch: pytest.Monke
     # Each item a hundred times: the noise of sampling is a tenth.
     many = Samples(np.tile(np.arange(400), 100), [0, 40_000], n_items=400)
     whole = model.aggregate(scores, many, interval=0.9)
-    monkeypatch.setattr(intervals, "_LARGEST", 2000)
+    monkeypatch.setattr(scoring, "_LARGEST", 2000)
     part = model.aggregate(scores, many, interval=0.9)
     np.testing.assert_array_equal(part.point, whole.point)
     width, exact = part.upper - part.lower, whole.upper - whole.lower

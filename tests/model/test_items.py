@@ -8,14 +8,11 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from prevalens.errors import InputError
-from prevalens.inputs import as_table
-from prevalens.model.items import chunk_items, chunks_of, is_table, preparation_for, preparation_or
-from prevalens.preparation import (
-    ArrayPreparation,
-    ColumnPreparation,
-    GivenPreparation,
-    TextPreparation,
-)
+from prevalens.model.model import chunk_items, chunks_of, is_table, preparation_for, preparation_or
+from prevalens.tables.columns import ColumnPreparation
+from prevalens.tables.formats import as_table
+from prevalens.tables.preparation import ArrayPreparation, GivenPreparation
+from prevalens.tables.text import TextPreparation
 
 TABLE = {"a": [1, 2], "b": ["x", "y"]}
 

@@ -17,9 +17,9 @@ from prevalens.classifiers import PerLabel
 from prevalens.datasets import synthetic
 from prevalens.errors import InputError
 from prevalens.model import Model
-from prevalens.model import items as items_module
-from prevalens.model_selection import GridSearch
+from prevalens.model import model as items_module
 from prevalens.samples import Samples
+from prevalens.selection.grid_search import GridSearch
 
 
 @pytest.mark.filterwarnings("ignore:Sample 0 looks unlike")

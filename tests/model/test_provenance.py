@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from prevalens import __version__
-from prevalens.model.provenance import provenance
+from prevalens.model.file import provenance
 
 
 def test_what_made_it_and_when() -> None:

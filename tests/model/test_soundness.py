@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from prevalens.errors import FormatError
-from prevalens.model.soundness import check_sound
+from prevalens.model.file import check_sound
 
 
 def fitted() -> DecisionTreeClassifier:

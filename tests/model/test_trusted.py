@@ -10,8 +10,7 @@ from skops.io import dumps, get_untrusted_types
 
 from prevalens.catalogue import ENTRIES, parse
 from prevalens.datasets import synthetic
-from prevalens.model.files import from_bytes, to_bytes
-from prevalens.model.trusted import TRUSTED
+from prevalens.model.file import TRUSTED, from_bytes, to_bytes
 from prevalens.quantifier import Quantifier
 
 DATA = synthetic(n_train=40, n_test=20, n_labels=2, seed=0)

@@ -6,8 +6,8 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from skmultilearn.adapt import MLkNN as TheirMLkNN
 
-from prevalens.classifiers.clusters import LabelSpaceClusters
 from prevalens.classifiers.knn import MLkNN
+from prevalens.classifiers.powerset import LabelSpaceClusters
 
 
 def data(n=70, n_labels=5, seed=0):

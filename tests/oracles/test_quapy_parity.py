@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.counting import CC, PCC
-from prevalens.aggregators.hdy import HDy
+from prevalens.aggregators.matching import HDy
 from prevalens.aggregators.sld import SLD
 from prevalens.samples import Samples
 from prevalens.scores import Scores

@@ -14,12 +14,11 @@ import httpx
 import psutil
 import pytest
 
-from prevalens.datasets.ticket_files import write_tickets
-from prevalens.datasets.tickets import tickets
+from prevalens.datasets.tickets import tickets, write_tickets
+from prevalens.model.fit import fit_files
 from prevalens.service.server import server_for
 from prevalens.service.settings import Limits, Settings
 from prevalens.service.state import State
-from prevalens.workflow import fit_files
 
 
 class Running:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prevalens.service.bodies import Bodies
+from prevalens.service.guard import Bodies
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 

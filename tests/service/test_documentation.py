@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prevalens.cli.serve import command
+from prevalens.service.command import command
 from prevalens.service.problems import STATUS
 from prevalens.service.settings import Limits
 

@@ -9,10 +9,10 @@ import pytest
 
 from prevalens.errors import InputError
 from prevalens.model import Model
+from prevalens.model.quantify import quantify_files
 from prevalens.service.estimating import asked_for, estimate
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
-from prevalens.workflow import quantify_files
 
 LIMITS = asdict(Limits())
 

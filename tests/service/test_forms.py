@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.service.forms import FormReader, display_name, file_ending
 from prevalens.service.problems import Problem
+from prevalens.service.requests import FormReader, display_name, file_ending
 from prevalens.service.settings import Limits
 
 LIMITS = Limits(files=2)

@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from prevalens.service.nursery import Nursery
+from prevalens.service.workers import Nursery
 
 _ECHO = """
 import os, socket
-from prevalens.service.nursery import tend
+from prevalens.service.workers import tend
 
 def echo(line, memory):
     line.sendall(b"%d %d\\n" % (os.getpid(), memory))

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from prevalens.cli import cli
+from prevalens.__main__ import cli
 from prevalens.service.settings import Settings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

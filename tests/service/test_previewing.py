@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.inputs import as_table
-from prevalens.service.previewing import kind_of, preview, separator_of
+from prevalens.service.screening import kind_of, preview, separator_of
+from prevalens.tables.formats import as_table
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from prevalens.errors import FormatError, InputError
-from prevalens.inputs import as_table
 from prevalens.service.problems import Problem
 from prevalens.service.screening import ClientTable, opened
 from prevalens.service.settings import Limits
+from prevalens.tables.formats import as_table
 
 LIMITS = {**asdict(Limits()), "rows": 100, "columns": 20, "unpacked_bytes": 60 * 10**6}
 

@@ -7,8 +7,7 @@ import pytest
 
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
-from prevalens.service.storage import Storage
-from prevalens.service.uploads import Upload, Uploads
+from prevalens.service.storage import Storage, Upload, Uploads
 
 
 def _upload(storage: Storage, size: int = 10, **more: Any) -> Upload:

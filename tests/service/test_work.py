@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prevalens.errors import InputError
-from prevalens.service import work
+from prevalens.service import worker
 from prevalens.service.problems import Problem
 
 
@@ -36,9 +36,9 @@ def _tell(task: Any, report: Any) -> Any:
 
 
 def _perform(monkeypatch: pytest.MonkeyPatch, what: Any) -> list[tuple[str, Any]]:
-    monkeypatch.setattr(work, "TASKS", {"it": what})
+    monkeypatch.setattr(worker, "TASKS", {"it": what})
     sent: list[tuple[str, Any]] = []
-    work.perform({"task": "it"}, lambda kind, content: sent.append((kind, content)))
+    worker.perform({"task": "it"}, lambda kind, content: sent.append((kind, content)))
     return sent
 
 
@@ -72,7 +72,7 @@ def test_news_are_few_but_every_stage_is_told(monkeypatch: pytest.MonkeyPatch) -
 
 def test_answers_are_lines_of_json() -> None:
     ours, theirs = socket.socketpair()
-    work._sender(theirs)("done", {"text": "two\nlines"})
+    worker._sender(theirs)("done", {"text": "two\nlines"})
     assert ours.recv(1000) == b'["done", {"text": "two\\nlines"}]\n'
     ours.close()
     theirs.close()

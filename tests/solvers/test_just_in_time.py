@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from prevalens.solvers.just_in_time import just_in_time
+from prevalens.solvers.columns import just_in_time
 
 
 def double(x):

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from prevalens.solvers import linear_design, linear_mixed
-from prevalens.solvers.linear_design import Design
-from prevalens.solvers.linear_mixed import make_design
+from prevalens.solvers import design as design_module
+from prevalens.solvers.design import Design, make_design
 
 N_ITEMS, N_FEATURES, N_COLUMNS = 70, 6, 5
 
@@ -33,8 +32,8 @@ def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Both kinds of sparse products, in blocks of few rows."""
     if request.param == "compiled":
         pytest.importorskip("numba")
-        monkeypatch.setattr(linear_mixed, "_WORTH_COMPILING", 0)
-    monkeypatch.setattr(linear_design, "_BLOCK_SIZE", 12 * N_COLUMNS)
+        monkeypatch.setattr(design_module, "_WORTH_COMPILING", 0)
+    monkeypatch.setattr(design_module, "_BLOCK_SIZE", 12 * N_COLUMNS)
 
 
 def both(X: Any, *, intercept: bool) -> tuple[Design, Design]:

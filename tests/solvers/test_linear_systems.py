@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from prevalens.solvers.linear_design import Design
-from prevalens.solvers.linear_mixed import make_design
-from prevalens.solvers.linear_systems import NewtonSystems
-from prevalens.solvers.logistic_loss import BinaryLoss
+from prevalens.solvers.design import Design, make_design
+from prevalens.solvers.losses import BinaryLoss
+from prevalens.solvers.newton import NewtonSystems
 
 N_ITEMS, N_COLUMNS = 90, 4
 EVERY = np.arange(N_COLUMNS)

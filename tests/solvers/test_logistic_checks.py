@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prevalens.solvers.logistic_checks import check_sample_weight, check_stopping, check_strengths
+from prevalens.solvers.losses import check_sample_weight, check_stopping, check_strengths
 from prevalens.validation import InputError
 
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prevalens.solvers import _sparse_compiled as compiled
+from prevalens.solvers import sparse_compiled as compiled
 
 
 @settings(max_examples=30)

@@ -8,16 +8,13 @@ baseline to beat.
 
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
-from prevalens.aggregators.baseline import TrainingPrevalence
 from prevalens.aggregators.calibrated import PAV
 from prevalens.aggregators.clusterers import KMeansClusters, RandomClusters
-from prevalens.aggregators.counting import CC, PCC
-from prevalens.aggregators.hdx import HDx
-from prevalens.aggregators.hdy import HDy
+from prevalens.aggregators.counting import CC, PCC, TrainingPrevalence
+from prevalens.aggregators.external import Native, QuantifierLike, QuapyPerLabel
 from prevalens.aggregators.lpq import LPQ
-from prevalens.aggregators.mixture import ScenarioMixture
-from prevalens.aggregators.native import Native, QuantifierLike
-from prevalens.aggregators.quapy_adapter import QuapyPerLabel
+from prevalens.aggregators.matching import HDx, HDy
+from prevalens.aggregators.mixture.aggregator import ScenarioMixture
 from prevalens.aggregators.regressors import (
     REGRESSORS,
     BatchedLinearSVR,

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
-__all__ = ["Aggregator"]
+__all__ = [
+    "Aggregator",
+    "fit_aggregators",
+    "label_chunks",
+    "per_label",
+]
 
 
 class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -105,3 +111,46 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"{type(self).__name__} knows {n_labels} labels, but the scores have "
                 f"{scores.values.shape[1]} columns."
             )
+
+
+_BYTES_PER_CHUNK = 32 * 2**20
+
+
+def per_label(value: Any, name: str, n_labels: int, *, open_ends: bool) -> npt.NDArray[np.float64]:
+    """Return shares, shape (n_labels,), from one number for all labels or one for each."""
+    shares = np.asarray(value, dtype=np.float64)
+    if shares.shape not in ((), (n_labels,)):
+        raise InputError(
+            f"{name} must be one number or one per label ({n_labels}); got shape {shares.shape}."
+        )
+    inside = (shares > 0) & (shares < 1) if open_ends else (shares >= 0) & (shares <= 1)
+    if not np.all(inside):
+        ends = "strictly between 0 and 1" if open_ends else "between 0 and 1"
+        raise InputError(f"{name} must lie {ends}; got {value!r}.")
+    return np.broadcast_to(shares, (n_labels,)).copy()
+
+
+def label_chunks(labels: npt.NDArray[Any], n_items: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Cut label numbers into portions for which (items, labels) in float64 takes some megabytes."""
+    step = max(1, _BYTES_PER_CHUNK // (8 * n_items))
+    for start in range(0, len(labels), step):
+        yield labels[start : start + step]
+
+
+def fit_aggregators(
+    aggregator: Aggregator,
+    settings: Sequence[Mapping[str, Any]],
+    scores: Scores,
+    Y: npt.NDArray[np.int8],
+) -> Iterator[Aggregator]:
+    """Fit one aggregator with each of several settings; yields them in that order.
+
+    An aggregator with a method ``fit_settings(settings, scores, Y)`` of its own shares the work
+    (RQ fits its base once for all settings of its regressor); any other is cloned and fitted
+    once per setting.
+    """
+    if hasattr(aggregator, "fit_settings"):
+        yield from aggregator.fit_settings(settings, scores, Y)
+        return
+    for setting in settings:
+        yield clone(aggregator).set_params(**setting).fit(scores, Y)

@@ -13,18 +13,19 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
 
-from prevalens.aggregators._labels import label_chunks, per_label
-from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.base import Aggregator, label_chunks, per_label
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.validation import InputError, PrevalensError, check_choice
+
+__all__ = [
+    "PAV",
+]
 
 try:
     import clarabel
 except ImportError:
     clarabel = None
-
-__all__ = ["PAV"]
 
 _Floats = npt.NDArray[np.float64]
 SOLVERS = ("shift", "qp")

@@ -13,9 +13,8 @@ from sklearn.dummy import DummyClassifier
 
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.clusterers import KMeansClusters, check_clusters
+from prevalens.aggregators.external import QuapyPerLabel, QuapyStates, as_aggregator
 from prevalens.aggregators.multiclass import StateQuantifier, multiclass
-from prevalens.aggregators.native import as_aggregator
-from prevalens.aggregators.quapy_adapter import QuapyPerLabel, QuapyStates
 from prevalens.aggregators.state_logistic import StateLogistic
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores

@@ -1,34 +1,477 @@
-"""Regressors for RQ: from the estimates of all labels to the prevalences of all labels.
-
-Any scikit-learn regressor of several outputs will do; these are the six of the paper
-and `MomentsRidge`, which needs no samples.
-"""
+"""What the regressors of this package share: the door and the shapes."""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import MultiTaskLasso, Ridge
+from sklearn.model_selection import KFold
+from sklearn.multioutput import RegressorChain
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from prevalens.aggregators._regressor import Floats, Regressor
-from prevalens.aggregators.moments import MomentsRidge
-from prevalens.aggregators.svr_regressors import BatchedLinearSVR, ChainedSVR, StackedSVR
-from prevalens.validation import InputError
+from prevalens.protocols import MLAPP
+from prevalens.protocols.grid import grid_points, positives_wanted
+from prevalens.solvers.svr import LinearSVRSolution, fit_linear_svr, linear_svr_path
+from prevalens.validation import InputError, PrevalensWarning, check_int
 
 __all__ = [
     "REGRESSORS",
     "BatchedLinearSVR",
     "ChainedSVR",
+    "Floats",
     "MomentsRidge",
     "NormalisedLasso",
     "NormalisedRidge",
     "PrevalenceForest",
+    "ProtocolMoments",
+    "Regressor",
     "StackedSVR",
     "check_regressor",
+    "protocol_moments",
 ]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """The door and the shapes; a subclass writes `_fit` and `_predict` for two-dimensional Y."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows `X` and targets `y`, one column per target."""
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+        self._one_target = y.ndim == 1
+        self._fit(X, np.asarray(y, dtype=np.float64).reshape(len(y), -1))
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Predict the targets of rows."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        predicted = self._predict(X).reshape(len(X), -1)
+        return predicted[:, 0] if self._one_target else predicted
+
+    def _fit(self, X: Floats, Y: Floats) -> None:
+        raise NotImplementedError
+
+    def _predict(self, X: Floats) -> Floats:
+        raise NotImplementedError
+
+
+class BatchedLinearSVR(Regressor):
+    """Linear support vector regression of all labels at once.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the residuals against the size of the coefficients.
+    epsilon : float
+        Residuals up to here cost nothing.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
+    fit_intercept : bool
+    tol : float
+        Relative duality gap at which a label is finished.
+    max_iter : int
+        Newton steps at most.
+
+    Attributes
+    ----------
+    coef_ : array, shape (n_targets, n_features)
+    intercept_ : array, shape (n_targets,)
+    gap_ : array, shape (n_targets,)
+        Proven bound of the relative distance from the minimum.
+
+    Notes
+    -----
+    Minimises the function of scikit-learn's ``LinearSVR`` for every label, to a proven distance
+    from its minimum; see `prevalens.solvers.svr`. Fails to capture relations that are
+    not linear in the estimates.
+
+    References
+    ----------
+    Ho and Lin, "Large-scale linear support vector regression", JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> X = [[0.1, 0.9], [0.2, 0.7], [0.4, 0.5], [0.8, 0.1]]
+    >>> BatchedLinearSVR(C=1000).fit(X, X).predict([[0.5, 0.5]]).round(2).tolist()
+    [[0.5, 0.5]]
+    """
+
+    code = "svr"
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        epsilon: float = 0.0,
+        *,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 300,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit_settings(
+        self, settings: Sequence[Mapping[str, Any]], X: Any, y: Any
+    ) -> Iterator[BatchedLinearSVR]:
+        """Fit one copy with each of several settings; values of C are solved along one path."""
+        if any(set(setting) != {"C"} for setting in settings) or np.ndim(y) != 2:
+            for setting in settings:
+                yield clone(self).set_params(**setting).fit(X, y)
+            return
+        copies = [clone(self).set_params(**setting) for setting in settings]
+        checked, Y = validate_data(self, X, y, multi_output=True, dtype=np.float64)
+        path = linear_svr_path(
+            checked, Y, Cs=[copy.C for copy in copies], **self._solver_settings()
+        )
+        for copy, solution in zip(copies, path, strict=True):
+            validate_data(copy, X, y, multi_output=True, skip_check_array=True)
+            copy._one_target = False
+            copy._keep(solution)
+            yield copy
+
+    def _fit(self, X: Floats, Y: Floats) -> None:
+        self._keep(fit_linear_svr(X, Y, C=self.C, **self._solver_settings()))
+
+    def _solver_settings(self) -> dict[str, Any]:
+        names = ("epsilon", "loss", "fit_intercept", "tol", "max_iter")
+        return {name: getattr(self, name) for name in names}
+
+    def _keep(self, solution: LinearSVRSolution) -> None:
+        self.coef_, self.intercept_ = solution.coef, solution.intercept
+        self.gap_, self.n_iter_ = solution.gap, solution.n_iter
+        unfinished = np.flatnonzero(solution.gap > self.tol)
+        if len(unfinished):
+            warnings.warn(
+                f"The regression of {len(unfinished)} of {len(solution.gap)} targets stopped at "
+                f"max_iter={self.max_iter} steps, within {solution.gap.max():.1e} of the minimum; "
+                "raise max_iter or tol.",
+                PrevalensWarning,
+                stacklevel=3,
+            )
+
+    def _predict(self, X: Floats) -> Floats:
+        return np.asarray(X @ self.coef_.T + self.intercept_)
+
+
+class StackedSVR(Regressor):
+    """Two rounds of linear support vector regression: the second also sees the first's answers.
+
+    Parameters
+    ----------
+    C : float
+        Of both rounds.
+    n_folds : int
+        The first round's answers that the second learns from come from this many folds.
+    random_state : int, optional
+        Of the folds.
+
+    Notes
+    -----
+    Costs `n_folds` + 2 batched regressions. Helps little where the inputs already carry all
+    labels, as they do in RQ.
+
+    References
+    ----------
+    Spyromitros-Xioufis et al., "Multi-target regression via input space expansion: treating
+    targets as inputs", Machine Learning 104, 2016.
+
+    Examples
+    --------
+    >>> X = [[0.1, 0.9], [0.2, 0.7], [0.4, 0.5], [0.8, 0.1]]
+    >>> StackedSVR(C=1000, n_folds=2).fit(X, X).predict([[0.5, 0.5]]).round(1).tolist()
+    [[0.5, 0.5]]
+    """
+
+    code = "stacked-svr"
+
+    def __init__(
+        self, C: float = 1.0, n_folds: int = 5, *, random_state: int | None = None
+    ) -> None:
+        self.C = C
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def _fit(self, X: Floats, Y: Floats) -> None:
+        if len(X) < 2:
+            raise InputError("StackedSVR needs at least two rows to divide; got 1 sample.")
+        n_folds = min(check_int(self.n_folds, "n_folds", minimum=2), len(X))
+        answers = np.empty_like(Y)
+        for rest, held in KFold(n_folds, shuffle=True, random_state=self.random_state).split(X):
+            answers[held] = BatchedLinearSVR(self.C).fit(X[rest], Y[rest]).predict(X[held])
+        self.first_ = BatchedLinearSVR(self.C).fit(X, Y)
+        self.second_ = BatchedLinearSVR(self.C).fit(np.hstack([X, answers]), Y)
+
+    def _predict(self, X: Floats) -> Floats:
+        return self.second_.predict(np.hstack([X, self.first_.predict(X)]))
+
+
+class ChainedSVR(Regressor):
+    """Linear support vector regressions in a chain: each also sees the targets before it.
+
+    Parameters
+    ----------
+    C : float
+    order : "random", sequence of int, or None
+        The chain; None takes the labels as they stand.
+    random_state : int, optional
+        Of a random order.
+
+    Notes
+    -----
+    The regressions have different inputs, so they are fitted one after the other: with many labels
+    far slower than `BatchedLinearSVR`. Errors travel down the chain.
+
+    References
+    ----------
+    Spyromitros-Xioufis et al., "Multi-target regression via input space expansion: treating
+    targets as inputs", Machine Learning 104, 2016.
+
+    Examples
+    --------
+    >>> X = [[0.1, 0.9], [0.2, 0.7], [0.4, 0.5], [0.8, 0.1]]
+    >>> ChainedSVR(C=1000).fit(X, X).predict([[0.5, 0.5]]).round(2).tolist()
+    [[0.5, 0.5]]
+    """
+
+    code = "chained-svr"
+
+    def __init__(
+        self, C: float = 1.0, order: Any = None, *, random_state: int | None = None
+    ) -> None:
+        self.C = C
+        self.order = order
+        self.random_state = random_state
+
+    def _fit(self, X: Floats, Y: Floats) -> None:
+        # The first argument has two names in the versions of scikit-learn that are supported.
+        chain = RegressorChain(
+            BatchedLinearSVR(self.C), order=self.order, random_state=self.random_state
+        )
+        self.chain_ = chain.fit(X, Y)
+
+    def _predict(self, X: Floats) -> Floats:
+        return np.asarray(self.chain_.predict(X))
+
+
+@dataclass(frozen=True)
+class ProtocolMoments:
+    """Means and covariances of estimates X and prevalences Y over samples.
+
+    Attributes
+    ----------
+    mean_x : array of float, shape (n_inputs,)
+    mean_y : array of float, shape (n_labels,)
+    cov_xx : array of float, shape (n_inputs, n_inputs)
+    cov_xy : array of float, shape (n_inputs, n_labels)
+    """
+
+    mean_x: Floats
+    mean_y: Floats
+    cov_xx: Floats
+    cov_xy: Floats
+
+    @classmethod
+    def of_rows(cls, X: Floats, Y: Floats) -> ProtocolMoments:
+        """Of samples that have been drawn, one row each."""
+        x, y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+        return cls(X.mean(axis=0), Y.mean(axis=0), x.T @ x / len(x), x.T @ y / len(x))
+
+    @classmethod
+    def mixed(cls, parts: Sequence[ProtocolMoments]) -> ProtocolMoments:
+        """Of the samples of several pools together, as many of each."""
+        mean_x = np.mean([part.mean_x for part in parts], axis=0)
+        mean_y = np.mean([part.mean_y for part in parts], axis=0)
+        off = [(part.mean_x - mean_x, part.mean_y - mean_y) for part in parts]
+        between_xx = np.mean([np.outer(x, x) for x, _ in off], axis=0)
+        between_xy = np.mean([np.outer(x, y) for x, y in off], axis=0)
+        within_xx = np.mean([part.cov_xx for part in parts], axis=0)
+        within_xy = np.mean([part.cov_xy for part in parts], axis=0)
+        return cls(mean_x, mean_y, within_xx + between_xx, within_xy + between_xy)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Sums over a label's reachable grid points, each of shape (n_labels,).
+
+    Attributes
+    ----------
+    count : number of points
+    share, squared : sums of m/k and of its square
+    positive, negative : sums of the factors of the covariances of positives and of negatives
+    """
+
+    count: Floats
+    share: Floats
+    squared: Floats
+    positive: Floats
+    negative: Floats
+
+
+def protocol_moments(X: Floats, Y: npt.NDArray[np.int8], protocol: MLAPP) -> ProtocolMoments:
+    """Exact moments of (mean of X, mean of Y) over the samples that ML-APP would draw.
+
+    Parameters
+    ----------
+    X : array of float, shape (n_items, n_inputs)
+    Y : 0/1 array, shape (n_items, n_labels)
+    protocol : MLAPP
+        Every label and reachable grid point counts the same.
+
+    Notes
+    -----
+    O((n_items + n_labels) x n_inputs x (n_inputs + n_labels)) in matrix products.
+    """
+    cells = _cells(Y, protocol)
+    truth = Y.astype(np.float64)
+    centre_x, centre_y = X.mean(axis=0), truth.mean(axis=0)
+    # Around the means of the pool, so that nothing large cancels.
+    x, y = X - centre_x, truth - centre_y
+    positives = truth.sum(axis=0)
+    ones = _class_means(truth, positives, x, y)
+    zeros = _class_means(1.0 - truth, len(truth) - positives, x, y)
+    total = cells.count.sum()
+    mean_x, mean_y = (
+        (cells.share @ one + (cells.count - cells.share) @ zero) / total
+        for one, zero in zip(ones, zeros, strict=True)
+    )
+    both = cells.share - cells.squared
+    neither = cells.count - 2.0 * cells.share + cells.squared
+    within_one = _scatter_factor(cells.positive, positives)
+    within_zero = _scatter_factor(cells.negative, len(truth) - positives)
+    weight = truth @ within_one + (1.0 - truth) @ within_zero
+    own_one = cells.squared - within_one * positives
+    own_zero = neither - within_zero * (len(truth) - positives)
+
+    def second(rows: Floats, one: Floats, zero: Floats) -> Floats:
+        between = (ones[0].T * own_one + zeros[0].T * both) @ one
+        between += (zeros[0].T * own_zero + ones[0].T * both) @ zero
+        return np.asarray(((x.T * weight) @ rows + between) / total)
+
+    return ProtocolMoments(
+        centre_x + mean_x,
+        centre_y + mean_y,
+        second(x, ones[0], zeros[0]) - np.outer(mean_x, mean_x),
+        second(y, ones[1], zeros[1]) - np.outer(mean_x, mean_y),
+    )
+
+
+def _cells(Y: npt.NDArray[np.int8], protocol: MLAPP) -> _Cells:
+    served = protocol.reachable(Y).astype(np.float64)
+    size = protocol.size
+    wanted = positives_wanted(grid_points(protocol.grid), size).astype(np.float64)
+    positives = Y.sum(axis=0, dtype=np.float64)[:, np.newaxis]
+    negatives = len(Y) - positives
+    others = size - wanted
+    return _Cells(
+        count=served.sum(axis=1),
+        share=served @ (wanted / size),
+        squared=served @ (wanted / size) ** 2,
+        positive=(served * wanted * (1.0 - wanted / np.maximum(positives, 1.0))).sum(axis=1)
+        / size**2,
+        negative=(served * others * (1.0 - others / np.maximum(negatives, 1.0))).sum(axis=1)
+        / size**2,
+    )
+
+
+def _class_means(members: Floats, counts: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Mean rows of each label's members, shapes (n_labels, n_inputs) and (n_labels, n_labels)."""
+    share = members.T / np.maximum(counts, 1.0)[:, np.newaxis]
+    return np.asarray(share @ x), np.asarray(share @ y)
+
+
+def _scatter_factor(factor: Floats, counts: Floats) -> Floats:
+    """From the factor of an unbiased covariance to that of the sum of squares."""
+    return np.asarray(np.where(counts > 1, factor / np.maximum(counts - 1.0, 1.0), 0.0))
+
+
+class MomentsRidge(Regressor):
+    """Ridge regression on the exact moments of ML-APP: what sampled ridge tends to.
+
+    In ``RQ(PCC(), "moments")`` no samples are drawn. For bases that are means over items: CC, PCC,
+    and ACC and PACC before they are clipped. Given rows, it is `NormalisedRidge`.
+
+    Parameters
+    ----------
+    alpha : float
+        Penalty of the squared coefficients of standardised inputs, per row.
+
+    Attributes
+    ----------
+    coef_ : array of float, shape (n_inputs, n_labels)
+    intercept_ : array of float, shape (n_labels,)
+
+    Notes
+    -----
+    One linear system in the number of labels. Ridge regression gives means; absolute errors of rare
+    labels are smaller with `BatchedLinearSVR`, which gives medians.
+
+    References
+    ----------
+    Cochran, "Sampling techniques", Wiley 1977 (variances without replacement).
+
+    Examples
+    --------
+    >>> X = [[0.1, 0.9], [0.2, 0.7], [0.4, 0.5], [0.8, 0.1]]
+    >>> MomentsRidge(alpha=1e-9).fit(X, X).predict([[0.5, 0.5]]).round(2).tolist()
+    [[0.5, 0.5]]
+    """
+
+    code = "moments"
+
+    def __init__(self, alpha: float = 0.01) -> None:
+        self.alpha = alpha
+
+    def fit_protocol(
+        self, parts: Sequence[tuple[Floats, npt.NDArray[np.int8], Any]]
+    ) -> MomentsRidge:
+        """Learn from labelled items and the protocol that would draw samples of them.
+
+        Parameters
+        ----------
+        parts : list of (values, Y, protocol)
+            Of each pool: what the base's estimates are means of, the labels, and an MLAPP.
+        """
+        for _, _, protocol in parts:
+            if not isinstance(protocol, MLAPP):
+                raise InputError(
+                    f"Exact moments are known for MLAPP alone; got {protocol!r}. Use the "
+                    "regressor 'ridge', which learns from samples."
+                )
+        moments = [protocol_moments(X, Y, protocol) for X, Y, protocol in parts]
+        self._one_target = moments[0].cov_xy.shape[1] == 1
+        self.n_features_in_ = len(moments[0].mean_x)
+        self._solve(ProtocolMoments.mixed(moments))
+        return self
+
+    def _fit(self, X: Floats, Y: Floats) -> None:
+        self._solve(ProtocolMoments.of_rows(X, Y))
+
+    def _solve(self, moments: ProtocolMoments) -> None:
+        deviation = np.sqrt(np.maximum(np.diag(moments.cov_xx), 0.0))
+        # As StandardScaler does it: what does not vary is left as it is.
+        deviation = np.where(deviation > 1e-12, deviation, 1.0)
+        system = moments.cov_xx / np.outer(deviation, deviation)
+        system[np.diag_indices_from(system)] += self.alpha
+        standard = np.linalg.solve(system, moments.cov_xy / deviation[:, np.newaxis])
+        self.coef_ = standard / deviation[:, np.newaxis]
+        self.intercept_ = moments.mean_y - moments.mean_x @ self.coef_
+
+    def _predict(self, X: Floats) -> Floats:
+        return np.asarray(X @ self.coef_ + self.intercept_)
 
 
 class _Normalised(Regressor):

@@ -15,7 +15,7 @@ from prevalens import protocols
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.counting import CC, PCC
-from prevalens.aggregators.native import as_aggregator
+from prevalens.aggregators.external import as_aggregator
 from prevalens.aggregators.regressors import check_regressor
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores

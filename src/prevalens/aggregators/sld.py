@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.aggregators import _platt, _sld_blocked, _sld_compiled
-from prevalens.aggregators._labels import label_chunks, per_label
-from prevalens.aggregators._sld_rule import Rule, poles
-from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators import platt, sld_blocked, sld_compiled
+from prevalens.aggregators.base import Aggregator, label_chunks, per_label
+from prevalens.aggregators.sld_blocked import Rule, poles
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.validation import InputError, PrevalensWarning, check_choice, check_int
@@ -128,7 +127,7 @@ class SLD(Aggregator):
         self.slope_, self.intercept_ = np.ones(self.n_labels_), np.zeros(self.n_labels_)
         varies = (self.prevalence_ > 0) & (self.prevalence_ < 1)
         for labels in label_chunks(np.flatnonzero(varies), scores.n_items):
-            lines = _platt.fit(scores.values[:, labels], Y[:, labels])
+            lines = platt.fit(scores.values[:, labels], Y[:, labels])
             self.slope_[labels], self.intercept_[labels] = lines
             self.prior_[labels] = self._posteriors(scores, labels).mean(axis=1)
 
@@ -140,7 +139,7 @@ class SLD(Aggregator):
         return Rule(method == "exact", float(tol), check_int(self.max_iter, "max_iter", minimum=1))
 
     def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
-        engine = _sld_compiled if _sld_compiled.available() else _sld_blocked
+        engine = sld_compiled if sld_compiled.available() else sld_blocked
         estimates = np.empty((len(samples), self.n_labels_))
         odds = (self.prior_ > 0) & (self.prior_ < 1)
         estimates[:, ~odds] = samples.mean(scores.values[:, ~odds])
@@ -162,7 +161,7 @@ class SLD(Aggregator):
         posteriors = np.ascontiguousarray(scores.values[:, labels].T, dtype=np.float64)
         if self.calibrate is None:
             return posteriors
-        return _platt.apply(posteriors, self.slope_[labels], self.intercept_[labels])
+        return platt.apply(posteriors, self.slope_[labels], self.intercept_[labels])
 
     def _warn(self, unfinished: int, n_estimates: int) -> None:
         warnings.warn(

@@ -9,19 +9,21 @@ Any multi-label classifier of scikit-learn serves as well: `response` turns its 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.chain import Chain, ChainEnsemble
 from prevalens.classifiers.clems import CLEMS
-from prevalens.classifiers.clusters import LabelSpaceClusters
-from prevalens.classifiers.constant import train
+from prevalens.classifiers.ensemble import Panel
 from prevalens.classifiers.knn import MLkNN
-from prevalens.classifiers.labelled import CrossFit, HoldOut, LabelledScores, Scheme
-from prevalens.classifiers.labelsets import RandomLabelsets, RandomPartition
 from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
-from prevalens.classifiers.panel import Panel
 from prevalens.classifiers.per_label import PerLabel
-from prevalens.classifiers.powerset import Powerset
-from prevalens.classifiers.rakel import RAkEL
-from prevalens.classifiers.response import is_joint, offers, response
+from prevalens.classifiers.powerset import (
+    LabelSpaceClusters,
+    Powerset,
+    RAkEL,
+    RandomLabelsets,
+    RandomPartition,
+)
 from prevalens.classifiers.stacked import Stacked
 from prevalens.classifiers.trees import ExtraTrees, Forest, Tree
+from prevalens.crossfit import CrossFit, HoldOut, LabelledScores, Scheme
+from prevalens.response import is_joint, offers, response, train
 
 __all__ = [
     "CLEMS",

@@ -1,7 +1,4 @@
-"""Logistic regression of all labels at once, and of one target with many classes.
-
-Both are scikit-learn estimators around the batched solvers in `prevalens.solvers`.
-"""
+"""Classes of targets of one dimension, and weights of classes, for the logistic regressions."""
 
 from __future__ import annotations
 
@@ -14,16 +11,44 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.classifiers.logistic_targets import classes_of, for_all_labels, weights_of_classes
-from prevalens.solvers.linear_mixed import linear_predictor
+from prevalens.solvers.design import linear_predictor
 from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
 from prevalens.solvers.multinomial import fit_multinomial
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
-__all__ = ["BatchedLogistic", "MultinomialLogistic"]
+__all__ = [
+    "BatchedLogistic",
+    "MultinomialLogistic",
+    "classes_of",
+    "for_all_labels",
+    "weights_of_classes",
+]
+
+
+def classes_of(y: Any) -> npt.NDArray[Any]:
+    """The distinct classes of `y`, which must be classes and not measurements."""
+    check_classification_targets(y)
+    return np.unique(np.asarray(y))
+
+
+def weights_of_classes(class_weight: Any, classes: npt.NDArray[Any]) -> Any:
+    """A dict of class weights as a list in the order of the classes."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    unknown = set(class_weight) - set(classes.tolist())
+    if unknown:
+        raise InputError(f"class_weight names {sorted(unknown)}, which y does not have.")
+    return [float(class_weight.get(name, 1.0)) for name in classes.tolist()]
+
+
+def for_all_labels(C: Any, class_weight: Any) -> bool:
+    """Whether a setting is the same for all labels: one number C and one class weight."""
+    return np.ndim(C) == 0 and isinstance(class_weight, (str, Mapping, type(None)))
+
 
 #: Labels that a warning names; of more it gives the number.
 _NAMED = 5

@@ -13,9 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.classifiers.constant import constant_labels
 from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
-from prevalens.classifiers.response import offers, response
+from prevalens.response import constant_labels, offers, response
 from prevalens.scores import Kind
 from prevalens.validation import InputError, count_items
 

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.classifiers.constant import train
-from prevalens.classifiers.labelled import LabelledScores
-from prevalens.classifiers.response import offers, response
+from prevalens.crossfit import LabelledScores
+from prevalens.response import offers, response, train
 from prevalens.scores import Kind, Scores
 from prevalens.validation import InputError, take_items
 

@@ -13,16 +13,10 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from prevalens.classifiers.base import MultiLabelClassifier, beside
-from prevalens.classifiers.constant import train
-from prevalens.classifiers.labelled import (
-    Division,
-    LabelledScores,
-    train_and_score,
-    warn_of_constant_labels,
-)
 from prevalens.classifiers.per_label import PerLabel
-from prevalens.classifiers.response import offers, response
 from prevalens.classifiers.settings import Settings, fit_settings
+from prevalens.crossfit import Division, LabelledScores, train_and_score, warn_of_constant_labels
+from prevalens.response import offers, response, train
 from prevalens.splits import IterativeStratification
 from prevalens.validation import InputError, Matrix, check_int
 

@@ -11,7 +11,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.classifiers.response import response
+from prevalens.response import response
 
 __all__ = ["ExtraTrees", "Forest", "Tree"]
 

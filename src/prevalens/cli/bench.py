@@ -14,25 +14,26 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.only import cell_fields, chosen_cells, only_option
-from prevalens.cli.pages import FILE, Pages, page_options, write_text
-from prevalens.cli.runs import run_told
+from prevalens.cli.plans import (
+    FILE,
+    Pages,
+    cell_fields,
+    chosen_cells,
+    only_option,
+    page_options,
+    run_told,
+    write_text,
+)
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.plan import Plan, read_plan
-from prevalens.experiments.runner import (
-    Keys,
-    Summary,
-    finished_cells,
-    plan_records,
-    plan_results,
-)
+from prevalens.experiments.runner import Keys, Summary, finished_cells, plan_records, plan_results
 from prevalens.experiments.store import Store
+from prevalens.files import check_writable
 from prevalens.metrics import SHIFT_NAMES
-from prevalens.model.writing import check_writable
 from prevalens.records import Record, to_rows
-from prevalens.reporting import protocol_sections
-from prevalens.reporting.leaderboard import leaderboard, write_records
+from prevalens.reports.leaderboard import leaderboard, write_records
+from prevalens.reports.sections import protocol_sections
 
 __all__ = ["command"]
 

@@ -9,15 +9,17 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from prevalens.cli.options import item_options, labelled_options, protocol_option, sample_options
-from prevalens.cli.results import Results, result_options
-from prevalens.cli.speaking import said_warnings
-from prevalens.cli.steps import shown_steps
-from prevalens.cli.tables import plain_table
-from prevalens.reporting.trust_leaderboard import Leaderboard
-from prevalens.reporting.trust_leaderboard_page import leaderboard_page, leaderboard_sentence
-from prevalens.reporting.trust_page import protocol_words
-from prevalens.workflow.compare import DEFAULT_METHODS, compare_files
+from prevalens.cli.console import plain_table, said_warnings, shown_steps
+from prevalens.cli.options import (
+    Results,
+    item_options,
+    labelled_options,
+    protocol_option,
+    result_options,
+    sample_options,
+)
+from prevalens.model.compare import DEFAULT_METHODS, Leaderboard, compare_files
+from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence, protocol_words
 
 __all__ = ["command"]
 

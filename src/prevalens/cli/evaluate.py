@@ -10,15 +10,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.options import labelled_options, protocol_option, sample_options
-from prevalens.cli.results import Results, result_options
-from prevalens.cli.speaking import said_warnings
-from prevalens.cli.steps import shown_steps
-from prevalens.cli.tables import plain_table
-from prevalens.reporting.trust_data import Error, TrustReport
-from prevalens.reporting.trust_page import protocol_words, trust_page
-from prevalens.reporting.trust_verdict import Verdict, verdict
-from prevalens.workflow.evaluate import evaluate_files
+from prevalens.cli.console import plain_table, said_warnings, shown_steps
+from prevalens.cli.options import (
+    Results,
+    labelled_options,
+    protocol_option,
+    result_options,
+    sample_options,
+)
+from prevalens.model.evaluate import evaluate_files
+from prevalens.model.trust import Error, TrustReport
+from prevalens.reports.trust_page import Verdict, protocol_words, trust_page, verdict
 
 __all__ = ["command"]
 

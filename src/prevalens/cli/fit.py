@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
+from prevalens.cli.console import Duration, said_warnings, say_note, ticking_steps
 from prevalens.cli.options import item_options, json_option, labelled_options
-from prevalens.cli.speaking import Duration, said_warnings, say_note, ticking_steps
-from prevalens.model import Model
-from prevalens.model.writing import check_writable
-from prevalens.workflow import fit_files
+from prevalens.files import check_writable
+from prevalens.model.fit import fit_files
+from prevalens.model.model import Model
 
 __all__ = ["command"]
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.console import plain_table
 from prevalens.cli.fit import described
 from prevalens.cli.options import json_option
-from prevalens.cli.tables import plain_table
-from prevalens.model import Model
+from prevalens.model.model import Model
 
 __all__ = ["command"]
 

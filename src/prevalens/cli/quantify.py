@@ -13,14 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.console import plain_table, said_warnings, say_note, ticking_steps
 from prevalens.cli.options import json_option, reading_options
-from prevalens.cli.speaking import said_warnings, say_note, ticking_steps
-from prevalens.cli.tables import plain_table
-from prevalens.model import Model
-from prevalens.model.writing import check_writable
-from prevalens.workflow import BatchResult, quantify_files
-from prevalens.workflow.report import report_html, write_page
-from prevalens.workflow.result import check_ending
+from prevalens.files import check_writable
+from prevalens.model.model import Model
+from prevalens.model.quantify import quantify_files
+from prevalens.model.result import BatchResult, check_ending
+from prevalens.reports.batches import report_html, write_page
 
 __all__ = ["command"]
 

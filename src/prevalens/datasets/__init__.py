@@ -7,20 +7,16 @@ paper's preparation of texts. `read_mulan`, `read_meka`, `read_svmlight`, `read_
 
 from prevalens.datasets.comparison import Comparison, compare, figures
 from prevalens.datasets.dataset import Dataset
-from prevalens.datasets.describing import Description, describe
 from prevalens.datasets.fetch import DownloadError
+from prevalens.datasets.formats.corpora import read_ohsumed, read_reuters
 from prevalens.datasets.formats.matlab import read_matlab
-from prevalens.datasets.formats.meka import read_meka
-from prevalens.datasets.formats.mulan import read_mulan
-from prevalens.datasets.formats.ohsumed import read_ohsumed
-from prevalens.datasets.formats.reuters import read_reuters
+from prevalens.datasets.formats.mulan import read_meka, read_mulan
 from prevalens.datasets.formats.svmlight import read_svmlight
 from prevalens.datasets.generated import synthetic
-from prevalens.datasets.home import DataNotFoundError, data_home
-from prevalens.datasets.loading import load
+from prevalens.datasets.home import DataNotFoundError, Description, data_home, describe
+from prevalens.datasets.loading import load, text_pipeline
 from prevalens.datasets.reading import read
 from prevalens.datasets.registry import names
-from prevalens.datasets.text import text_pipeline
 
 __all__ = [
     "Comparison",

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import hashlib
 import lzma
+import tarfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,9 +21,11 @@ __all__ = [
     "fingerprint",
     "locate",
     "malformed",
+    "members",
     "opened",
     "read_bytes",
     "read_text",
+    "tree_digest",
 ]
 
 #: First bytes of the compressed formats; a file's name does not matter.
@@ -109,3 +112,47 @@ def digest(path: str | Path) -> str:
 def fingerprint(checksums: Iterable[str]) -> str:
     """One SHA-256 for several contents, whatever the order of the files."""
     return hashlib.sha256("\n".join(sorted(checksums)).encode()).hexdigest()
+
+
+def members(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Name (with ``/`` between folders) and uncompressed content of each file, in name order.
+
+    Nothing is unpacked to disk, so an archive cannot write anywhere.
+    """
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            if file.is_file() and not file.name.startswith("."):
+                yield file.relative_to(path).as_posix(), read_bytes(file)
+    elif ".tar" in path.suffixes or path.suffix == ".tgz":
+        yield from _archived(path)
+    else:
+        yield path.name, read_bytes(path)
+
+
+def tree_digest(path: Path) -> str:
+    """SHA-256 of a file's uncompressed content, or of all names and contents in a folder."""
+    if not path.is_dir():
+        return digest(path)
+    return fingerprint(
+        f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in members(path)
+    )
+
+
+def _archived(path: Path) -> Iterator[tuple[str, bytes]]:
+    with opened(path) as stream:
+        try:
+            with tarfile.open(fileobj=stream, mode="r:") as archive:
+                contents = {one.name: _content(archive, one) for one in archive if one.isfile()}
+        except (tarfile.TarError, EOFError, zlib.error, ValueError) as error:
+            raise malformed(path, None, f"the archive is damaged or cut off ({error}).") from error
+    if not contents:
+        raise InputError(f"The archive {path} holds no files.")
+    yield from sorted(contents.items())
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(member)
+    content = b"" if stream is None else stream.read()
+    if len(content) != member.size:
+        raise tarfile.ReadError(f"{member.name} is cut off")
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content

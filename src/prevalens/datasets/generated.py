@@ -1,19 +1,11 @@
-"""synthetic(): generated items with correlated labels, and a test part whose label mix moves.
-
-Labels are drawn first, items second, so that a shift of the labels is a prior probability
-shift and nothing else: the distribution of the items given their labels never changes.
-
-* Labels: a Gaussian copula of low rank, cut at power-law prevalences.
-* Shift: labelsets are drawn with weights exp(shift * direction . labels), so that each label's
-  odds move up or down by about the factor exp(shift), through all their correlations.
-* Items: numbers, the sum of one direction per label, a few of label pairs, and noise; or texts,
-  words of the labels' subjects between everyday words.
-"""
+"""Words for generated texts: the subjects of a help desk, and the words between them."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 from typing import Literal, Protocol
 
 import numpy as np
@@ -23,10 +15,58 @@ from scipy.special import ndtri
 from prevalens.collection import Collection
 from prevalens.datasets.dataset import Dataset, Times
 from prevalens.datasets.registry import lookup
-from prevalens.datasets.vocabulary import everyday_words, subjects
 from prevalens.validation import InputError, check_choice, check_int
 
-__all__ = ["synthetic"]
+__all__ = [
+    "WORDS_PER_SUBJECT",
+    "everyday_words",
+    "subjects",
+    "synthetic",
+]
+
+WORDS_PER_SUBJECT = 12
+
+#: From frequent to rare, as are the words of each.
+_SUBJECTS = {
+    "billing": "invoice charge payment balance card overdue receipt fee paid tax cost statement",
+    "login": "password account sign reset locked username code link email access session expired",
+    "delivery": "parcel courier shipment tracking late address warehouse box arrived van dock lost",
+    "refund": "money return cancel rebate credit claim dispute approve policy reimburse owed gift",
+    "app": "phone update screen install button version android tablet swipe icon menu notification",
+    "crash": "error freeze restart bug fails report trace unexpected closes exception hang corrupt",
+    "speed": "slow loading minutes timeout lag wait forever spinner performance queue delay server",
+    "printer": "paper ink tray jam cartridge scan toner print copy page driver offline",
+    "network": "wifi router connection signal cable drops internet modem firewall port outage vpn",
+    "security": "phishing suspect fraud breach hacked virus unknown alert token verify scam leak",
+    "contract": "terms renew plan clause upgrade notice signed duration legal expiry tier quote",
+    "praise": "thanks great helpful friendly excellent love kind superb quick perfect happy nice",
+}
+_EVERYDAY = (
+    "please help today since morning problem tried again still need hello customer yesterday call "
+    "asked told week support question order number time happens works issue know contact tell "
+    "nothing once first colleague office desk monday friday team message answer try look find "
+    "moment reply anything change service open check wrong new old store people best regards"
+)
+_STARTS = ("ba", "do", "fi", "gu", "ka", "lo", "mi", "nu", "pe", "ra", "so", "ti", "vu", "ze")
+_ENDS = ("ben", "cor", "dal", "fin", "gor", "lam", "mer", "nol", "pas", "rit", "sun", "tek")
+
+
+def subjects(n: int) -> list[tuple[str, list[str]]]:
+    """Name and words of `n` subjects; after the first twelve they are invented."""
+    known = [(name, words.split()) for name, words in _SUBJECTS.items()]
+    invented = map("".join, product(_STARTS, _STARTS, _STARTS, _ENDS))
+    while len(known) < n:
+        words = list(islice(invented, WORDS_PER_SUBJECT))
+        # The supply is large, but not endless: number the words of a second round.
+        words += [f"word{len(known)}x{i}" for i in range(WORDS_PER_SUBJECT - len(words))]
+        known.append((f"topic_{len(known) + 1}", words))
+    return known[:n]
+
+
+def everyday_words() -> Sequence[str]:
+    """Words that say nothing about a ticket's subject, from frequent to rare."""
+    return list(dict.fromkeys(_EVERYDAY.split()))
+
 
 _RANK = 2
 #: Share of a label's latent variable that it has in common with other labels.

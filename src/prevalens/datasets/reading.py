@@ -10,11 +10,9 @@ from typing import Any
 from prevalens.collection import Collection
 from prevalens.datasets.files import about, locate
 from prevalens.datasets.formats.arff import parse_arff
+from prevalens.datasets.formats.corpora import read_ohsumed, read_reuters
 from prevalens.datasets.formats.matlab import read_matlab
-from prevalens.datasets.formats.meka import by_count, label_count, read_meka
-from prevalens.datasets.formats.mulan import by_names, label_names
-from prevalens.datasets.formats.ohsumed import read_ohsumed
-from prevalens.datasets.formats.reuters import read_reuters
+from prevalens.datasets.formats.mulan import by_count, by_names, label_count, label_names, read_meka
 from prevalens.datasets.formats.svmlight import read_svmlight
 from prevalens.datasets.formats.tables import csv_table, jsonl_table, parquet_table
 from prevalens.validation import InputError, check_choice

@@ -1,48 +1,91 @@
-"""Plan: an experiment as data, datasets x methods x seeds x protocols, in a file people can read.
-
-    name = "first"
-    datasets = ["emotions", "scene"]
-    seeds = [0, 1]
-    metrics = ["ae", "rae"]
-
-    [[protocols]]
-    name = "ml-app"
-    more_than = 10000
-
-    [[methods]]
-    label = "PCC"
-    expression = "lr+pcc"
-    grid = { classifier__C = [0.1, 1, 10], classifier__class_weight = ["balanced", "None"] }
-    selection = { choose = "together" }
-
-    [overrides.scene.protocols.ml-app]
-    grid = 21
-
-`overrides` say what is different on one dataset: parameters of protocols by their name, and of
-methods by their label the expression, the grid, the selection, or ``skip = true``. A label stands
-for all its variants; ``"label [variant]"`` for one of them. `sources` name files of one's own that
-are used as datasets.
-"""
+"""Writing TOML: the few forms that plans need. The standard library only reads it."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from prevalens.datasets.registry import lookup
-from prevalens.experiments.cells import Cell
-from prevalens.experiments.data import Source
-from prevalens.experiments.specs import MethodSpec, ProtocolSpec
-from prevalens.experiments.tables import Table, suggestion
-from prevalens.experiments.toml import to_toml
+from prevalens.experiments.cells import Cell, Source
+from prevalens.experiments.specs import MethodSpec, ProtocolSpec, Table, suggestion
 from prevalens.metrics import MEASURES
 from prevalens.validation import FormatError, InputError
 
-__all__ = ["Plan", "read_plan"]
+__all__ = [
+    "Plan",
+    "read_plan",
+    "to_toml",
+]
+
+
+def to_toml(content: Mapping[str, Any]) -> str:
+    """Text that ``tomllib.loads`` turns back into `content`.
+
+    Lists of tables get a heading each, tables within tables are written in one line.
+
+    Examples
+    --------
+    >>> print(to_toml({"name": "small", "methods": [{"grid": {"C": [1, 10]}}]}))
+    name = "small"
+    <BLANKLINE>
+    [[methods]]
+    grid = { C = [1, 10] }
+    <BLANKLINE>
+    """
+    return "\n".join(_lines(content)) + "\n"
+
+
+def _lines(content: Mapping[str, Any]) -> Iterator[str]:
+    """Plain values first: behind a heading they would belong to it."""
+    later = {name: value for name, value in content.items() if _has_heading(value)}
+    for name, value in content.items():
+        if name not in later:
+            yield f"{_key(name)} = {_value(value)}"
+    for name, value in later.items():
+        headed = f"[[{_key(name)}]]" if _is_tables(value) else f"[{_key(name)}]"
+        for table in value if _is_tables(value) else [value]:
+            yield ""
+            yield headed
+            yield from (f"{_key(one)} = {_value(inner)}" for one, inner in table.items())
+
+
+def _is_tables(value: Any) -> bool:
+    several = isinstance(value, (list, tuple)) and len(value) > 0
+    return several and all(isinstance(one, Mapping) for one in value)
+
+
+def _has_heading(value: Any) -> bool:
+    return isinstance(value, Mapping) or _is_tables(value)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(text: str) -> str:
+    # JSON's escapes are TOML's too; only the delete character needs one more.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inside = ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    raise InputError(f"A plan holds texts, numbers, lists and tables; got {value!r}.")
+
 
 _DEFAULT_PROTOCOL = {"name": "ml-app", "more_than": 10_000}
 

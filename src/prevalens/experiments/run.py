@@ -1,28 +1,218 @@
-"""From a cell to its result: load, train, draw, estimate, compare."""
+"""What a computation used: time, memory, versions of the libraries."""
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import platform
+import sys
+import time
 import traceback
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from prevalens._version import __version__
+from prevalens.crossfit import CrossFit
 from prevalens.datasets import Dataset
 from prevalens.evaluation import Evaluation, evaluate_samples
-from prevalens.experiments.build import build
-from prevalens.experiments.cache import ScoreCache
-from prevalens.experiments.cells import Cell
-from prevalens.experiments.data import open_dataset
-from prevalens.experiments.usage import Meter, Usage, metered, versions
+from prevalens.experiments.cache import Remembered, ScoreCache
+from prevalens.experiments.cells import Cell, open_dataset
+from prevalens.experiments.specs import MethodSpec, ProtocolSpec, Table, parse, read_value
 from prevalens.expression import expression_of, to_text
 from prevalens.metrics import SHIFT_NAMES, shift_bins
+from prevalens.quantifier import Quantifier
 from prevalens.records import Record, Result
+from prevalens.selection.grid_search import GridSearch
 from prevalens.validation import check_rng
 
-__all__ = ["CellResult", "Failure", "run_cell", "run_cells"]
+__all__ = [
+    "CellResult",
+    "Failure",
+    "Meter",
+    "Usage",
+    "build",
+    "metered",
+    "run_cell",
+    "run_cells",
+    "versions",
+]
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+_LIBRARIES = ("numpy", "scipy", "scikit-learn")
+_STATUS = Path("/proc/self/status")
+#: A long fit may repeat itself; so many different warnings are kept.
+_MOST_WARNINGS = 20
+_CLEAR = Path("/proc/self/clear_refs")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one cell cost; it differs from run to run and is kept apart from the results.
+
+    Attributes
+    ----------
+    fit_seconds, quantify_seconds : float
+        Cells that share a fitted quantifier all name the time of its training.
+    seconds : float
+        Time from the start to the end of this cell, for the estimate of what is left.
+    peak_megabytes : float
+        Most memory the process had in use meanwhile; 0 if the system does not tell.
+    scores_reused, scores_computed : int
+        Questions to the classifier that were answered from the cache, or not.
+    warnings : tuple of str
+    """
+
+    fit_seconds: float
+    quantify_seconds: float
+    seconds: float
+    peak_megabytes: float
+    scores_reused: int = 0
+    scores_computed: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class Meter:
+    """What a block used; filled in when it ends. Fields as in `Usage`."""
+
+    seconds: float = 0.0
+    peak_megabytes: float = 0.0
+    reused: int = 0
+    computed: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def metered(cache: ScoreCache | None = None) -> Iterator[Meter]:
+    """Measure a block, and keep its warnings from the screen.
+
+    Examples
+    --------
+    >>> with metered() as meter:
+    ...     warnings.warn("odd", stacklevel=1)
+    >>> meter.warnings
+    ('UserWarning: odd',)
+    """
+    meter, before, start = Meter(), _questions(cache), time.perf_counter()
+    _reset_peak_memory()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield meter
+    after = _questions(cache)
+    texts = [f"{one.category.__name__}: {one.message}" for one in caught]
+    meter.seconds = time.perf_counter() - start
+    meter.peak_megabytes = _peak_memory()
+    meter.reused, meter.computed = after[0] - before[0], after[1] - before[1]
+    meter.warnings = tuple(dict.fromkeys(texts))[:_MOST_WARNINGS]
+
+
+def _questions(cache: ScoreCache | None) -> tuple[int, int]:
+    return (0, 0) if cache is None else (cache.hits, cache.misses)
+
+
+def versions() -> dict[str, str]:
+    """Versions of this package, of what it computes with, and of Python."""
+    libraries = {name: version(name) for name in _LIBRARIES}
+    return {"prevalens": __version__, **libraries, "python": platform.python_version()}
+
+
+def _reset_peak_memory() -> None:
+    """Let the peak start anew, where the system can; elsewhere it is that of the process."""
+    with contextlib.suppress(OSError):
+        _CLEAR.write_text("5")
+
+
+def _peak_memory() -> float:
+    """Most memory in use since the last reset, in megabytes."""
+    with contextlib.suppress(OSError, StopIteration, ValueError):
+        lines = _STATUS.read_text().splitlines()
+        line = next(one for one in lines if one.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    with contextlib.suppress(AttributeError):
+        # Kilobytes, save on macOS.
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return 0.0
+
+
+_SEEDS = ("random_state", "seed")
+
+
+def build(method: MethodSpec, seed: int, cache: ScoreCache | None = None) -> Any:
+    """The quantifier that a method's specification stands for, ready to be fitted.
+
+    Parameters
+    ----------
+    method : MethodSpec
+    seed : int
+        Every seed inside that has its default value becomes this one.
+    cache : ScoreCache, optional
+        Where the classifier's scores are kept.
+    """
+    quantifier = parse(method.expression)
+    for inner in _quantifiers(quantifier):
+        if inner.scheme is None:
+            inner.set_params(scheme=CrossFit())
+    _sow(quantifier, seed)
+    if cache is not None:
+        _remember(quantifier, cache)
+    if not method.grid:
+        return quantifier
+    grid = {name: [read_value(value) for value in values] for name, values in method.grid.items()}
+    return GridSearch(quantifier, grid, seed=seed, progress=False, **_options(method.selection))
+
+
+def _quantifiers(method: Any) -> list[Quantifier]:
+    """The quantifiers in a method, at any depth."""
+    parts = [method, *method.get_params(deep=True).values()]
+    return [part for part in parts if isinstance(part, Quantifier)]
+
+
+def _remember(method: Any, cache: ScoreCache) -> None:
+    """Keep what classifiers say, wherever it is their scores that an aggregator reads."""
+    for inner in _quantifiers(method):
+        if _is_remembered(inner):
+            inner.set_params(classifier=Remembered(inner.classifier, cache))
+
+
+def _is_remembered(quantifier: Quantifier) -> bool:
+    """Not without a classifier of its own, nor with a panel, whose views are more than scores."""
+    classifier, aggregator = quantifier.classifier, quantifier.aggregator
+    if classifier is None or hasattr(classifier, "views"):
+        return False
+    return aggregator is None or aggregator.consumes != "features"
+
+
+def _sow(quantifier: Any, seed: int) -> None:
+    """Give the seed to every part that takes one and was not told another."""
+    parts = quantifier.get_params(deep=True)
+    for path in parts:
+        name = path.rpartition("__")[2]
+        if name in _SEEDS:
+            owner = parts.get(path.removesuffix(name).removesuffix("__"), quantifier)
+            known = inspect.signature(type(owner).__init__).parameters
+            if name in known and parts[path] == known[name].default:
+                quantifier.set_params(**{path: seed})
+
+
+def _options(selection: Mapping[str, Any]) -> dict[str, Any]:
+    """The search's options, with the protocol built."""
+    options = dict(selection)
+    if isinstance(options.get("protocol"), Mapping):
+        table = Table(options["protocol"], "The plan", "selection.protocol")
+        options["protocol"] = ProtocolSpec.read(table).protocol()
+    return options
 
 
 #: Where fitted methods keep the methods they are made of.

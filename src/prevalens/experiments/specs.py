@@ -1,17 +1,19 @@
-"""What a plan names: protocols, methods and data, as plain values that can be read and compared."""
+"""The door of plans: a table of a TOML file, read key by key, with a sentence for each refusal."""
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import inspect
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
+from prevalens import catalogue
+from prevalens.catalogue import Entry, parse_value
 from prevalens.datasets import Dataset
-from prevalens.experiments.names import parse
-from prevalens.experiments.tables import Table, suggestion
-from prevalens.experiments.values import read_value
-from prevalens.model_selection import GridSearch
+from prevalens.expression import Call, Method, parse_method
 from prevalens.protocols import (
     MLAPP,
     ChronologicalWindows,
@@ -23,9 +25,299 @@ from prevalens.protocols import (
     Protocol,
     TwoLabels,
 )
-from prevalens.validation import InputError
+from prevalens.selection.grid_search import GridSearch
+from prevalens.studies.moreo2023.variants import VARIANTS, CoarseAPP, InOrder, RejoinedSearch
+from prevalens.validation import InputError, check_choice
 
-__all__ = ["PROTOCOLS", "MethodSpec", "ProtocolSpec"]
+__all__ = [
+    "GRIDS",
+    "PROTOCOLS",
+    "MethodSpec",
+    "ProtocolSpec",
+    "Table",
+    "canonical",
+    "checksum",
+    "method_tree",
+    "names_in",
+    "parse",
+    "read_value",
+    "suggestion",
+    "value_tree",
+]
+
+_NOTHING: Any = object()
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a word: which known one was meant, or which there are."""
+    choices = sorted(known)
+    close = difflib.get_close_matches(word, choices, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(choices)}."
+
+
+class Table:
+    """A table of a plan and where it stands; whoever reads it says which keys there may be.
+
+    Parameters
+    ----------
+    values : mapping
+    where : str
+        The file's name, or what to call the plan if it has none.
+    key : str
+        Path of the table in the file, empty at the top.
+    """
+
+    def __init__(self, values: Any, where: str, key: str = "") -> None:
+        self.where = where
+        self.key = key
+        if not isinstance(values, Mapping):
+            raise InputError(f"{where}: {key or 'a plan'} must be a table; got {values!r}.")
+        self.values = dict(values)
+        self._asked: set[str] = set()
+
+    def fail(self, name: str, sentence: str) -> NoReturn:
+        """Refuse the value of a key."""
+        raise InputError(f"{self.where}: {self.path(name)} {sentence}")
+
+    def path(self, name: str) -> str:
+        """The key with those above it."""
+        return f"{self.key}.{name}" if self.key else name
+
+    def take(self, name: str, default: Any = _NOTHING) -> Any:
+        """The value of a key, whatever it is."""
+        self._asked.add(name)
+        value = self.values.get(name, default)
+        if value is _NOTHING:
+            self.fail(name, "is missing.")
+        return value
+
+    def text(self, name: str, default: Any = _NOTHING) -> str:
+        """A text that is not empty, unless the default is."""
+        value = self.take(name, default)
+        if not isinstance(value, str) or (name in self.values and not value.strip()):
+            self.fail(name, f"must be a text; got {value!r}.")
+        return value
+
+    def texts(self, name: str, default: Any = _NOTHING) -> tuple[str, ...]:
+        """A list of texts."""
+        return tuple(self._list(name, default, str, "texts"))
+
+    def wholes(self, name: str, default: Any = _NOTHING) -> tuple[int, ...]:
+        """A list of whole numbers, 0 or more."""
+        values = self._list(name, default, int, "whole numbers")
+        if any(value < 0 for value in values):
+            self.fail(name, f"must hold no negative number; got {min(values)}.")
+        return tuple(values)
+
+    def table(self, name: str) -> Table:
+        """A table inside this one; empty if it is not there."""
+        return Table(self.take(name, {}), self.where, self.path(name))
+
+    def tables(self, name: str, default: Any = _NOTHING) -> list[Table]:
+        """A list of tables."""
+        values = self.take(name, default)
+        if not isinstance(values, (list, tuple)) or not values:
+            self.fail(name, f"must be a list of tables, as in [[{name}]]; got {values!r}.")
+        return [
+            Table(value, self.where, f"{self.path(name)}[{position}]")
+            for position, value in enumerate(values)
+        ]
+
+    def options(self, names: Iterable[str]) -> dict[str, Any]:
+        """The values of those keys that are there, whatever they are."""
+        names = list(names)
+        self._asked.update(names)
+        return {name: self.values[name] for name in names if name in self.values}
+
+    def close(self) -> None:
+        """Refuse keys that nobody has asked for."""
+        for name in self.values:
+            if name not in self._asked:
+                self.fail(name, f"is not known; {suggestion(name, self._asked)}")
+
+    def _list(self, name: str, default: Any, kind: type, what: str) -> list[Any]:
+        values = self.take(name, default)
+        if not isinstance(values, (list, tuple)) or not values:
+            self.fail(name, f"must be a list of {what}; got {values!r}.")
+        for value in values:
+            if not isinstance(value, kind) or isinstance(value, bool):
+                self.fail(name, f"must be a list of {what}; it holds {value!r}.")
+        repeated = [value for value in values if values.count(value) > 1]
+        if repeated:
+            self.fail(name, f"names {repeated[0]!r} twice.")
+        return list(values)
+
+
+def read_value(value: Any) -> Any:
+    """What a value of a plan stands for; a part's name gives the part itself.
+
+    Examples
+    --------
+    >>> read_value("None"), read_value("balanced"), read_value("0.1"), read_value(10)
+    (None, 'balanced', 0.1, 10)
+    """
+    if isinstance(value, (list, tuple)):
+        return [read_value(one) for one in value]
+    value_tree(value)  # refuses what is not one value
+    return parse_value(value) if isinstance(value, str) else value
+
+
+def value_tree(value: Any) -> Any:
+    """What a value says, however it is written.
+
+    Numbers keep their kind: 1 and 1.0 mean different things to some estimators.
+
+    Examples
+    --------
+    >>> value_tree("10"), value_tree(10), value_tree(" 10.0 ")
+    (10, 10, 10.0)
+    """
+    if isinstance(value, (list, tuple)):
+        return [value_tree(one) for one in value]
+    if isinstance(value, (bool, int, float)):
+        return value
+    if not isinstance(value, str):
+        raise InputError(f"A value is a number, a text or a list; got {value!r}.")
+    found = parse_method(f"value({value})").aggregator
+    if len(found.args) != 1 or found.kwargs:
+        raise InputError(f"{value!r} is not one value.")
+    return _plain(found.args[0])
+
+
+def method_tree(expression: str) -> Any:
+    """What an expression says, whatever its blanks and the order of its named arguments."""
+    return _plain(parse_method(expression))
+
+
+def _plain(node: Any) -> Any:
+    """A node of an expression without its place in the text."""
+    if isinstance(node, Method):
+        parts = {"classifier": node.classifier, "scheme": node.scheme}
+        return {"aggregator": _plain(node.aggregator)} | {
+            name: _plain(part) for name, part in parts.items() if part is not None
+        }
+    if isinstance(node, Call):
+        kwargs = {name: _plain(one) for name, one in node.kwargs.items()}
+        return {"name": node.name, "args": [_plain(one) for one in node.args], "kwargs": kwargs}
+    return [_plain(one) for one in node] if isinstance(node, list) else node
+
+
+def names_in(content: Any) -> set[str]:
+    """The names of all parts in what `method_tree` and `value_tree` gave, however deep.
+
+    Examples
+    --------
+    >>> sorted(names_in(method_tree("stack(lr)+rq(pcc,svr)")))
+    ['lr', 'pcc', 'rq', 'stack', 'svr']
+    """
+    if isinstance(content, Mapping):
+        own = {content["name"]} if {"name", "args", "kwargs"} <= set(content) else set()
+        return own.union(*map(names_in, content.values()))
+    if isinstance(content, (list, tuple)):
+        return set().union(*map(names_in, content))
+    return set()
+
+
+def canonical(content: Mapping[str, Any]) -> str:
+    """One text for equal contents, whatever the order of their keys."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """SHA-256 of a content, whatever the order of its keys."""
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+#: The paper's range of C, and of class weights, in the order its code tries them.
+_C = [1.0, 10.0, 100.0, 1000.0, 0.1]
+_WEIGHTS = ["balanced", None]
+
+#: Grids by name: the paper's for logistic regression and for its stacked classifier, and small
+#: ones for a smoke run.
+GRIDS: dict[str, dict[str, list[Any]]] = {
+    "lr-grid": {"classifier__C": _C, "classifier__class_weight": _WEIGHTS},
+    "stack-grid": {
+        "classifier__meta__C": _C,
+        "classifier__meta__class_weight": _WEIGHTS,
+        "classifier__normalize": [True, False],
+    },
+    "lr-small": {"classifier__C": [1.0, 100.0]},
+    "stack-small": {"classifier__meta__C": [1.0, 100.0]},
+}
+
+
+def tuned(
+    quantifier: Any,
+    grid: str = "lr-grid",
+    choose: str = "auto",
+    *,
+    min_positives: int = 0,
+    order: int = 1,
+    seed: int = 0,
+) -> GridSearch:
+    """Search over a named grid.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+    grid : str
+        One of `GRIDS`.
+    choose : {"auto", "together", "per-label", "binary-app"}
+    min_positives, order, seed : int
+        As in `GridSearch`.
+    """
+    return GridSearch(
+        quantifier,
+        _grid(grid),
+        choose=choose,
+        min_positives=min_positives,
+        order=order,
+        seed=seed,
+        progress=False,
+    )
+
+
+def rejoined(
+    quantifier: Any, grid: str = "stack-grid", *, order: int = 2, seed: int = 0
+) -> RejoinedSearch:
+    """Search over a named grid, all labels together; the winner is fitted on the parts in turn.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+    grid : str
+        One of `GRIDS`.
+    order, seed : int
+        As in `GridSearch`.
+    """
+    return RejoinedSearch(
+        quantifier, _grid(grid), choose="together", order=order, seed=seed, progress=False
+    )
+
+
+def _grid(name: str) -> dict[str, list[Any]]:
+    return GRIDS[check_choice(name, "grid", tuple(GRIDS))]
+
+
+MORE = {
+    "tuned": Entry("tuned", "quantifier", tuned),
+    "rejoined": Entry("rejoined", "quantifier", rejoined),
+    **{code: Entry(code, "quantifier", made) for code, made in VARIANTS.items()},
+    InOrder.code: Entry(InOrder.code, "folds", InOrder),
+    CoarseAPP.name: Entry(CoarseAPP.name, "protocol", CoarseAPP),
+}
+
+
+def parse(text: str) -> Any:
+    """The quantifier that a name stands for, tuned inside where it says so.
+
+    Examples
+    --------
+    >>> parse("rq(tuned(lr+pcc,grid=lr-grid),svr)").aggregator.base.choose
+    'auto'
+    """
+    return catalogue.parse(text, more=MORE)
+
 
 PROTOCOLS: dict[str, type[Protocol]] = {
     kind.name: kind

@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 
 from prevalens.experiments.cells import FORMAT, Cell
-from prevalens.experiments.files import make_folder, sweep, write_whole
-from prevalens.experiments.run import CellResult, Failure
-from prevalens.experiments.usage import Usage
-from prevalens.experiments.values import canonical
+from prevalens.experiments.run import CellResult, Failure, Usage
+from prevalens.experiments.specs import canonical
+from prevalens.files import make_folder, sweep, write_whole
 from prevalens.records import Record
 from prevalens.validation import FormatError, InputError
 

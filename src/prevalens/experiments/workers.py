@@ -21,10 +21,10 @@ from typing import IO, Any, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
+from prevalens.catalogue import load_parts, own_modules
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.run import CellResult, Failure, run_cells
-from prevalens.extension import load_parts, own_modules
 
 __all__ = ["compute", "serve"]
 

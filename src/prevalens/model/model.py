@@ -1,35 +1,125 @@
-"""Model: items in, prevalences out; what an analyst keeps, shares and applies to batches."""
+"""Items in any of their forms, cut into chunks that a preparation takes."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils.validation import has_fit_parameter
 
 from prevalens.catalogue import parse
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
-from prevalens.model.files import from_bytes, read_model, to_bytes, write_model
-from prevalens.model.intervals import interval_fields
-from prevalens.model.items import chunks_of, preparation_or, training_items
-from prevalens.model.provenance import provenance
-from prevalens.model.scoring import joined
-from prevalens.model.summary import TrainingSummary
-from prevalens.preparation import Preparation, guard_of
+from prevalens.model.file import (
+    TrainingSummary,
+    from_bytes,
+    provenance,
+    read_model,
+    to_bytes,
+    write_model,
+)
+from prevalens.model.scoring import interval_fields, joined
 from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.tables.column_guard import guard_of
+from prevalens.tables.columns import ColumnPreparation
+from prevalens.tables.formats import as_table
+from prevalens.tables.preparation import ArrayPreparation, GivenPreparation, Preparation
+from prevalens.tables.table import CHUNK_ROWS, Chunk, Table
+from prevalens.tables.text import TextPreparation
 from prevalens.uncertainty import Bootstrap
-from prevalens.validation import FormatError, InputError, check_label_names, check_same_length
+from prevalens.validation import (
+    FormatError,
+    InputError,
+    check_label_names,
+    check_same_length,
+    count_items,
+    is_texts,
+)
 
-__all__ = ["Model", "Parts", "quantifier_of"]
+__all__ = [
+    "Model",
+    "Parts",
+    "chunk_items",
+    "chunks_of",
+    "is_table",
+    "preparation_for",
+    "preparation_or",
+    "quantifier_of",
+    "training_items",
+]
+
+
+def is_table(items: Any) -> bool:
+    """Whether items have named columns: a Table, a frame, a mapping, a list of records."""
+    if isinstance(items, (Table, Mapping, Chunk)):
+        return True
+    native = nw.from_native(items, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        return True
+    return isinstance(items, Sequence) and len(items) > 0 and isinstance(items[0], Mapping)
+
+
+def preparation_for(items: Any, columns: Sequence[str] | None, text: bool) -> Preparation:
+    """The preparation that suits the items."""
+    if is_table(items):
+        return TextPreparation() if text else ColumnPreparation(columns)
+    return TextPreparation() if _looks_like_texts(items) else ArrayPreparation()
+
+
+def preparation_or(
+    given: Any, items: Any, columns: Sequence[str] | None, text: bool
+) -> Preparation:
+    """The preparation or transformer that was given, or the one that suits the items."""
+    if given is None:
+        return preparation_for(items, columns, text)
+    return given if isinstance(given, Preparation) else GivenPreparation(given)
+
+
+def _looks_like_texts(items: Any) -> bool:
+    if sp.issparse(items):
+        return False
+    if isinstance(nw.from_native(items, allow_series=True, pass_through=True), nw.Series):
+        return True
+    return is_texts(items) or (isinstance(items, np.ndarray) and items.ndim == 1)
+
+
+def training_items(items: Any, preparation: Preparation, columns: Sequence[str] | None) -> Any:
+    """All items at once, in the form the preparation takes."""
+    if not is_table(items) or isinstance(preparation, GivenPreparation):
+        return items
+    chunk = items if isinstance(items, Chunk) else as_table(items).read(columns)
+    return chunk_items(chunk, preparation, columns)
+
+
+def chunk_items(chunk: Chunk, preparation: Preparation, columns: Sequence[str] | None) -> Any:
+    """The items of a chunk of rows, in the form the preparation takes."""
+    names = tuple(chunk.columns) if columns is None else tuple(columns)
+    if isinstance(preparation, ColumnPreparation):
+        return {name: chunk[name] for name in names}
+    if len(names) != 1:
+        raise InputError(f"The model reads one column; got {len(names)}.")
+    return chunk[names[0]]
+
+
+def chunks_of(items: Any, preparation: Preparation, columns: Sequence[str] | None) -> Iterator[Any]:
+    """Items in the form the preparation takes, some thousand at a time."""
+    if is_table(items) and not isinstance(preparation, GivenPreparation):
+        for chunk in as_table(items).chunks(columns):
+            yield chunk_items(chunk, preparation, columns)
+        return
+    for start in range(0, count_items(items), CHUNK_ROWS):
+        yield items[start : start + CHUNK_ROWS]
+
 
 #: Share of the time budget that the choice of a method may take, calibrated intervals aside.
 _FOR_CHOICE = 0.8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.errors import InputError
+from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import count_items
 
-__all__ = ["joined"]
+__all__ = [
+    "interval_fields",
+    "joined",
+]
 
 
 def joined(parts: Iterable[Scores]) -> Scores:
@@ -70,3 +74,82 @@ def _stacked(blocks: list[Any]) -> Any:
     if sp.issparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
     return np.concatenate(blocks)
+
+
+#: Items of a batch that intervals are computed from; of larger batches a part stands for all.
+_LARGEST = 10_000
+#: Items whose intervals are computed at a time.
+_AT_A_TIME = 100_000
+_ENDS = ("lower", "upper", "band_lower", "band_upper")
+
+Fields = dict[str, npt.NDArray[np.float64]]
+
+
+def interval_fields(
+    quantifier: Any,
+    scores: Scores,
+    samples: Samples,
+    point: npt.NDArray[np.float64],
+    level: float | None,
+    names: Sequence[Any],
+) -> Fields:
+    """Intervals, bands and goodness of fit by their names; nothing without a level.
+
+    Of a batch larger than 10,000 items as many are drawn at random, and stand for it. The ends of
+    a plain bootstrap's intervals are then moved towards the estimate by the square root of how many
+    times larger the batch is (m out of n). Other intervals keep their width: in batches of that
+    size it is that of the training more than that of the batch.
+
+    References
+    ----------
+    Bickel, Götze and van Zwet, "Resampling fewer than n observations", Statistica Sinica 7, 1997.
+    """
+    if level is None:
+        return {}
+    # A plain bootstrap knows the noise of the items only, which is less in a larger batch.
+    plain = (
+        not hasattr(quantifier.aggregator_, "intervals")
+        and getattr(quantifier, "uncertainty_", None) is None
+    )
+    parts: list[Fields] = []
+    for where, block in samples.blocks(_AT_A_TIME):
+        smaller, ratio = _thinned(block)
+        own, alone = _alone(scores, smaller)
+        fields = quantifier.interval_fields(own, alone, level, list(names[where]))
+        if smaller is not block:
+            around = quantifier.aggregator_.aggregate(own, alone)
+            factor = 1 / np.sqrt(ratio) if plain else np.ones(len(ratio))
+            fields = _moved(fields, point[where] - around, point[where], factor)
+        parts.append(fields)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _alone(scores: Scores, samples: Samples) -> tuple[Scores, Samples]:
+    """The scores of the samples' items only, so that whoever looks at all of them is done soon."""
+    rows, places = np.unique(samples.flat, return_inverse=True)
+    return scores.take(rows), Samples(places, samples.offsets, n_items=len(rows))
+
+
+def _thinned(block: Samples) -> tuple[Samples, npt.NDArray[np.float64]]:
+    """The block with large samples cut to a random part, and how many times larger each was."""
+    sizes = block.sizes
+    if sizes.max() <= _LARGEST:
+        return block, np.ones(len(sizes))
+    rng = np.random.default_rng(0)
+    bags: list[Any] = [
+        bag if len(bag) <= _LARGEST else rng.choice(bag, _LARGEST, replace=False) for bag in block
+    ]
+    return Samples.from_indices(bags, n_items=block.n_items), sizes / np.minimum(sizes, _LARGEST)
+
+
+def _moved(
+    fields: Fields,
+    move: npt.NDArray[np.float64],
+    point: npt.NDArray[np.float64],
+    factor: npt.NDArray[np.float64],
+) -> Fields:
+    """Ends of intervals around the estimate of all items instead of that of a part of them."""
+    narrowed = {
+        name: point + (fields[name] + move - point) * factor[:, np.newaxis] for name in _ENDS
+    }
+    return {**fields, **{name: np.clip(end, 0, 1) for name, end in narrowed.items()}}

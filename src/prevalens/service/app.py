@@ -13,15 +13,16 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from prevalens._version import __version__
-from prevalens.service.bodies import Bodies
-from prevalens.service.guard import Guard
+from prevalens.service.guard import Bodies, Guard
 from prevalens.service.metrics import Observe
 from prevalens.service.problems import STATUS, Problem
 from prevalens.service.routes import jobs, models, operations, page, quantify, uploads
 from prevalens.service.settings import Settings
 from prevalens.service.state import State, state_of
 
-__all__ = ["create_app"]
+__all__ = [
+    "create_app",
+]
 
 _log = logging.getLogger("prevalens.service")
 

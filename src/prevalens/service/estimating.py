@@ -11,18 +11,24 @@ from typing import Any
 from pydantic import ValidationError
 
 from prevalens.errors import InputError
-from prevalens.inputs import Table, as_table
-from prevalens.model import Model
+from prevalens.model.groups import grouping_of
+from prevalens.model.model import Model
+from prevalens.model.progress import Progress, Watch
+from prevalens.model.quantify import quantify_tables
+from prevalens.model.result import BatchResult
+from prevalens.reports.batches import report_html, write_page
 from prevalens.service.problems import Problem
 from prevalens.service.schemas import QuantifyBody, first_error
 from prevalens.service.screening import ClientTable, opened, too_many
-from prevalens.workflow import BatchResult
-from prevalens.workflow.groups import grouping_of
-from prevalens.workflow.progress import Progress, Watch
-from prevalens.workflow.quantify import quantify_tables
-from prevalens.workflow.report import report_html, write_page
+from prevalens.tables.formats import as_table
+from prevalens.tables.table import Table
 
-__all__ = ["answer_of", "asked_for", "estimate", "tables_of"]
+__all__ = [
+    "answer_of",
+    "asked_for",
+    "estimate",
+    "tables_of",
+]
 
 #: A column that no client's table has.
 _GROUPS = "\0group"

@@ -15,12 +15,10 @@ from prevalens.errors import InputError
 from prevalens.service.jobs import Jobs
 from prevalens.service.metrics import Metrics
 from prevalens.service.models import Entry, Models, model_files
-from prevalens.service.nursery import Nursery
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Settings
-from prevalens.service.storage import Storage
-from prevalens.service.uploads import Uploads
-from prevalens.service.workers import Pool, Progress, Worker
+from prevalens.service.storage import Storage, Uploads
+from prevalens.service.workers import Nursery, Pool, Progress, Worker
 
 __all__ = ["State", "state_of"]
 

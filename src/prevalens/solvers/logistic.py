@@ -15,10 +15,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.solvers.linear_design import Array
-from prevalens.solvers.linear_path import Problems, solve_path
-from prevalens.solvers.logistic_checks import check_sample_weight, check_stopping, check_strengths
-from prevalens.solvers.logistic_loss import BinaryLoss
+from prevalens.solvers.design import Array
+from prevalens.solvers.losses import (
+    BinaryLoss,
+    check_sample_weight,
+    check_stopping,
+    check_strengths,
+)
+from prevalens.solvers.path import Problems, solve_path
 from prevalens.validation import (
     InputError,
     Matrix,

@@ -16,10 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.solvers.linear_design import Array
-from prevalens.solvers.linear_path import PathSolution, Problems, solve_path
-from prevalens.solvers.logistic_checks import check_sample_weight, check_stopping, check_strengths
-from prevalens.solvers.logistic_loss import SoftmaxLoss
+from prevalens.solvers.design import Array
+from prevalens.solvers.losses import (
+    SoftmaxLoss,
+    check_sample_weight,
+    check_stopping,
+    check_strengths,
+)
+from prevalens.solvers.path import PathSolution, Problems, solve_path
 from prevalens.validation import InputError, Matrix, check_matrix, check_same_length
 
 __all__ = ["MultinomialFit", "fit_multinomial", "fit_multinomial_path"]

@@ -27,8 +27,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from prevalens.solvers._svr_descent import Absolute, Squared, descend
-from prevalens.solvers._svr_state import Array, Basis, Loss, Record, State
+from prevalens.solvers.svr_steps import (
+    Absolute,
+    Array,
+    Basis,
+    Loss,
+    Record,
+    Squared,
+    State,
+    descend,
+)
 from prevalens.validation import (
     InputError,
     check_choice,

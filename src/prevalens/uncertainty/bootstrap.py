@@ -13,11 +13,10 @@ from prevalens.aggregators import Aggregator
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.uncertainty.errors import ErrorModel, fit_error_model
-from prevalens.uncertainty.misfit import Misfit, fit_misfit
-from prevalens.uncertainty.noise import Noise, measure_noise, redrawn
-from prevalens.uncertainty.shifts import draw_shifts
+from prevalens.uncertainty.errors import ErrorModel, Noise, fit_error_model, measure_noise, redrawn
+from prevalens.uncertainty.goodness_of_fit import Misfit, fit_misfit
 from prevalens.validation import check_int, check_rng
+from prevalens.validation_shifts import draw_shifts
 
 __all__ = ["Bootstrap", "plain_intervals"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.datasets.formats.arff_header import (
+from prevalens.datasets.formats.arff import (
     Attribute,
     is_content,
     parse_header,

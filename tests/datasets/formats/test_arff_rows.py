@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from prevalens.datasets.formats.arff_header import parse_header
-from prevalens.datasets.formats.arff_rows import Body, parse_rows
+from prevalens.datasets.formats.arff import Body, parse_header, parse_rows
 from prevalens.validation import FormatError
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prevalens.datasets.formats.meka import label_count, read_meka
+from prevalens.datasets.formats.mulan import label_count, read_meka
 from prevalens.validation import FormatError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prevalens.datasets.formats.ohsumed import ohsumed_parts, read_ohsumed
+from prevalens.datasets.formats.corpora import ohsumed_parts, read_ohsumed
 from prevalens.validation import FormatError, InputError
 
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from prevalens.datasets.fetch import DownloadError
-from prevalens.datasets.formats import rcv1
+from prevalens.datasets.formats import corpora
 from prevalens.validation import FormatError
 
 NAMES = ["samples", "sample_id", "sample_topics", "topics_names"]
@@ -35,7 +35,7 @@ def pickles(tmp_path: Path) -> list[Path]:
 
 
 def test_split_through_scikit_learn(pickles: list[Path]) -> None:
-    parts = rcv1.rcv1_parts(pickles, n_train=6)
+    parts = corpora.rcv1_parts(pickles, n_train=6)
     whole = joblib.load(pickles[0]).toarray()
     np.testing.assert_array_equal(parts.train.X.toarray(), whole[:6])
     np.testing.assert_array_equal(parts.test.X.toarray(), whole[6:])
@@ -45,16 +45,16 @@ def test_split_through_scikit_learn(pickles: list[Path]) -> None:
 
 def test_damaged_or_short_files_are_one_sentence(pickles: list[Path]) -> None:
     with pytest.raises(FormatError, match="there are 9 documents, 9 are for training"):
-        rcv1.rcv1_parts(pickles, n_train=9)
+        corpora.rcv1_parts(pickles, n_train=9)
     pickles[2].write_bytes(pickles[2].read_bytes()[:20])
     with pytest.raises(FormatError, match="RCV1 cannot be read"):
-        rcv1.rcv1_parts(pickles, n_train=6)
+        corpora.rcv1_parts(pickles, n_train=6)
 
 
 def test_download_asks_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
-    monkeypatch.setattr(rcv1, "fetch_rcv1", lambda **options: asked.update(options))
-    rcv1.download_rcv1(tmp_path / "new")
+    monkeypatch.setattr(corpora, "fetch_rcv1", lambda **options: asked.update(options))
+    corpora.download_rcv1(tmp_path / "new")
     assert asked == {"data_home": tmp_path / "new", "download_if_missing": True}
     assert (tmp_path / "new").is_dir()
 
@@ -63,6 +63,6 @@ def test_failed_download_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     def offline(**options: Any) -> None:
         raise URLError("no network")
 
-    monkeypatch.setattr(rcv1, "fetch_rcv1", offline)
+    monkeypatch.setattr(corpora, "fetch_rcv1", offline)
     with pytest.raises(DownloadError, match=r"scikit-learn could not download it: .*no network"):
-        rcv1.download_rcv1(tmp_path)
+        corpora.download_rcv1(tmp_path)

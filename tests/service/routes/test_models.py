@@ -10,8 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from prevalens.datasets.ticket_files import write_tickets
-from prevalens.datasets.tickets import tickets
+from prevalens.datasets.tickets import tickets, write_tickets
 from prevalens.model import Model
 from prevalens.service.models import Models
 from prevalens.service.problems import Problem

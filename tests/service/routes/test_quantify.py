@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from prevalens.workflow import quantify_files
+from prevalens.model.quantify import quantify_files
 
 PLACE = "/v1/models/small/quantify"
 

@@ -1,21 +1,12 @@
-"""ARFF, dense and sparse: what Weka, Mulan and MEKA write.
-
-The parser is our own because the ones at hand are slow, keep the backslashes of quoted names, or
-cannot read sparse rows. Values become numbers as they are read:
-
-* a nominal attribute whose values are all numbers keeps them (``{2,10,1}`` stays 2, 10, 1);
-* yes/no, true/false, y/n and t/f become 1 and 0, in whichever order they are declared;
-* other nominal values become their position in the declaration.
-
-In a sparse row an omitted entry is 0, or the first declared value of a nominal attribute.
-"""
+"""The header of an ARFF file: its relation name and its attributes, and how values are coded."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +14,387 @@ import scipy.sparse as sp
 
 from prevalens.collection import Collection
 from prevalens.datasets.files import about, malformed, read_text
-from prevalens.datasets.formats.arff_header import Attribute, is_content, parse_header
-from prevalens.datasets.formats.arff_rows import Body, parse_rows
 from prevalens.validation import FormatError
 
-__all__ = ["Arff", "parse_arff"]
+__all__ = [
+    "QUOTED",
+    "Arff",
+    "Attribute",
+    "Body",
+    "is_content",
+    "parse_arff",
+    "parse_header",
+    "parse_rows",
+    "short",
+    "split_cells",
+    "unquoted",
+]
+
+QUOTED = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s{{]++)\s*(.+)", re.IGNORECASE | re.DOTALL)
+_KEYWORD = re.compile(r"\s*@(relation|attribute|data)\b", re.IGNORECASE)
+_CELL = re.compile(rf"\s*({QUOTED}|[^,'\"]*?)\s*(,|$)")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_WHITE = {"n": "\n", "r": "\r", "t": "\t"}
+_NUMERIC = ("numeric", "real", "integer")
+_YES_NO = ({"yes": 1, "no": 0}, {"true": 1, "false": 0}, {"y": 1, "n": 0}, {"t": 1, "f": 0})
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A declared column.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"numeric", "nominal", "string"}
+    codes : dict of str to float
+        The number each nominal value becomes; empty for other kinds.
+    """
+
+    name: str
+    kind: Literal["numeric", "nominal", "string"]
+    codes: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def default(self) -> float:
+        """What an entry omitted from a sparse row stands for."""
+        return next(iter(self.codes.values()), 0.0)
+
+    @property
+    def in_numbers(self) -> bool:
+        """Whether each value is written as the number it becomes."""
+        if self.kind == "string":
+            return False
+        return all(_as_number(value) == code for value, code in self.codes.items())
+
+    def number(self, value: str) -> float | None:
+        """The number a value becomes, or None if it is not one of this attribute."""
+        if self.kind == "string":
+            return 0.0
+        return self.codes.get(value) if self.kind == "nominal" else _as_number(value)
+
+
+def parse_header(path: Path, lines: Sequence[str]) -> tuple[str, tuple[Attribute, ...], int]:
+    """Relation name, attributes, and the number of lines up to and with @data."""
+    relation = ""
+    attributes: list[Attribute] = []
+    for number, line in enumerate(lines, start=1):
+        if not is_content(line):
+            continue
+        keyword = _KEYWORD.match(line)
+        if keyword is None:
+            what = f"expected @relation, @attribute or @data, got {short(line)}."
+            raise malformed(path, number, what)
+        match keyword.group(1).lower():
+            case "relation":
+                relation = unquoted(line[keyword.end() :].strip())
+            case "attribute":
+                attributes.append(_attribute(path, number, line.strip()))
+            case _:
+                _check_names(path, attributes)
+                return relation, tuple(attributes), number
+    raise malformed(path, None, "this is no ARFF file: it has no line @data.")
+
+
+def is_content(line: str) -> bool:
+    """Whether a line is neither blank nor a comment."""
+    stripped = line.strip()
+    return bool(stripped) and not stripped.startswith("%")
+
+
+def short(text: str, most: int = 40) -> str:
+    """A piece of the file for an error sentence."""
+    text = text.strip()
+    return repr(text if len(text) <= most else f"{text[:most]}...")
+
+
+def unquoted(text: str) -> str:
+    """The name inside quotes, its backslash escapes resolved; other text as it is."""
+    if len(text) >= 2 and text[0] in "'\"" and text[-1] == text[0]:
+        return _ESCAPE.sub(lambda match: _WHITE.get(match[1], match[1]), text[1:-1])
+    return text
+
+
+def split_cells(row: str) -> list[str] | None:
+    """Split at the commas outside quotes; None if the quotes are not in order."""
+    if "'" not in row and '"' not in row:
+        return [cell.strip() for cell in row.split(",")]
+    cells, position = [], 0
+    while match := _CELL.match(row, position):
+        cells.append(unquoted(match.group(1)))
+        if not match.group(2):
+            return cells
+        position = match.end()
+    return None
+
+
+def _check_names(path: Path, attributes: Sequence[Attribute]) -> None:
+    if not attributes:
+        raise malformed(path, None, "no @attribute is declared before @data.")
+    seen: set[str] = set()
+    for attribute in attributes:
+        if attribute.name in seen:
+            raise malformed(path, None, f"the attribute {attribute.name!r} is declared twice.")
+        seen.add(attribute.name)
+
+
+def _attribute(path: Path, number: int, line: str) -> Attribute:
+    match = _ATTRIBUTE.fullmatch(line)
+    if match is None:
+        raise malformed(path, number, f"an attribute needs a name and a type, got {short(line)}.")
+    name, kind = unquoted(match.group(1)), match.group(2).strip()
+    if kind.startswith("{"):
+        if not kind.endswith("}"):
+            raise malformed(path, number, f"the values of attribute {name!r} lack a closing brace.")
+        return Attribute(name, "nominal", _codes(_domain(path, number, name, kind[1:-1])))
+    if kind.lower() in _NUMERIC:
+        return Attribute(name, "numeric")
+    if kind.lower() == "string":
+        return Attribute(name, "string")
+    raise malformed(path, number, f"attribute {name!r} has the unknown type {short(kind)}.")
+
+
+def _domain(path: Path, number: int, name: str, inner: str) -> list[str]:
+    values = split_cells(inner)
+    if values is None or "" in values:
+        raise malformed(path, number, f"the values of attribute {name!r} cannot be read.")
+    if len(set(values)) < len(values):
+        raise malformed(path, number, f"attribute {name!r} declares a value twice.")
+    return values
+
+
+def _codes(values: Sequence[str]) -> dict[str, float]:
+    """The number that stands for each nominal value."""
+    numbers = [number for value in values if (number := _as_number(value)) is not None]
+    if len(set(numbers)) == len(values):
+        return dict(zip(values, numbers, strict=True))
+    for pair in _YES_NO:
+        if len(values) == 2 and {value.lower() for value in values} == pair.keys():
+            return {value: float(pair[value.lower()]) for value in values}
+    return {value: float(i) for i, value in enumerate(values)}
+
+
+def _as_number(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+#: Longer positions cannot be right.
+_POSITION = r"\d{1,9}"
+_ENTRY = re.compile(rf"\s*({_POSITION})\s+({QUOTED}|[^,'\"\s]+)\s*(,|$)")
+#: A sparse row without quotes, the usual case.
+_PLAIN_ENTRY = rf"{_POSITION}\s+[^\s,{{}}'\"]+\s*"
+_PLAIN_ROW = re.compile(rf"\{{\s*(?:{_PLAIN_ENTRY}(?:,\s*{_PLAIN_ENTRY})*)?\}}")
+
+_Index: TypeAlias = npt.NDArray[np.int64]
+_Texts: TypeAlias = dict[int, list[str]]
+
+
+@dataclass(frozen=True)
+class Body:
+    """The rows after @data, stripped, and the line numbers they stand at."""
+
+    path: Path
+    attributes: tuple[Attribute, ...]
+    rows: Sequence[str]
+    lines: Sequence[int]
+
+    def error(self, row: int, what: str) -> FormatError:
+        """The error for something wrong in a row."""
+        return malformed(self.path, self.lines[row], what)
+
+    def bad_value(self, row: int, column: int, value: str) -> FormatError:
+        """The error for a value that its attribute does not have."""
+        attribute = self.attributes[column]
+        if value == "?":
+            what = f"attribute {attribute.name!r} is missing ('?'); fill in missing values first."
+        else:
+            what = f"attribute {attribute.name!r} ({attribute.kind}) has the value {short(value)}."
+        return self.error(row, what)
+
+    @property
+    def in_numbers(self) -> bool:
+        """Whether every value is written as the number it becomes."""
+        return all(attribute.in_numbers for attribute in self.attributes)
+
+
+def parse_rows(body: Body) -> tuple[Any, _Texts]:
+    """Values, shape (n_items, n_attributes), and the texts of string attributes by position.
+
+    Dense rows give an array, sparse rows a CSR matrix; string attributes are zero in it.
+    """
+    return _sparse(body) if body.rows[0].startswith("{") else _dense(body)
+
+
+def _dense(body: Body) -> tuple[npt.NDArray[np.float64], _Texts]:
+    numbers = _dense_at_once(body) if body.in_numbers else None
+    return _dense_by_cell(body) if numbers is None else (numbers, {})
+
+
+def _dense_at_once(body: Body) -> npt.NDArray[np.float64] | None:
+    """All rows at once; None where a look at each cell is needed."""
+    try:
+        values = np.loadtxt(body.rows, delimiter=",", comments=None, ndmin=2)
+    except (ValueError, OverflowError):
+        return None
+    if values.shape[1] != len(body.attributes) or not np.isfinite(values).all():
+        return None
+    for j, attribute in enumerate(body.attributes):
+        if attribute.codes and not np.isin(values[:, j], list(attribute.codes.values())).all():
+            return None
+    return values
+
+
+def _dense_by_cell(body: Body) -> tuple[npt.NDArray[np.float64], _Texts]:
+    n = len(body.attributes)
+    values = np.zeros((len(body.rows), n))
+    texts: _Texts = {j: [] for j, a in enumerate(body.attributes) if a.kind == "string"}
+    for i, row in enumerate(body.rows):
+        cells = split_cells(row)
+        if cells is None:
+            raise body.error(i, "the quotes are not in order.")
+        if len(cells) != n:
+            raise body.error(i, f"there are {len(cells)} values for {n} attributes.")
+        values[i] = _row_numbers(body, i, cells)
+        for j, column in texts.items():
+            column.append(cells[j])
+    return values, texts
+
+
+def _row_numbers(body: Body, i: int, cells: Sequence[str]) -> list[float]:
+    numbers: list[float] = []
+    for j, (cell, attribute) in enumerate(zip(cells, body.attributes, strict=True)):
+        number = attribute.number(cell)
+        if number is None:
+            raise body.bad_value(i, j, cell)
+        numbers.append(number)
+    return numbers
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """The entries of all sparse rows, one after the other."""
+
+    rows: _Index
+    columns: _Index
+    cells: Sequence[str]
+
+
+def _sparse(body: Body) -> tuple[Any, _Texts]:
+    entries = _entries(body)
+    values = _sparse_at_once(body, entries) if body.in_numbers else None
+    if values is None:
+        values = _sparse_by_cell(body, entries)
+    return _with_defaults(body, entries, values), _sparse_texts(body, entries)
+
+
+def _entries(body: Body) -> _Entries:
+    counts: list[int] = []
+    positions: list[str] = []
+    cells: list[str] = []
+    for i, row in enumerate(body.rows):
+        if _PLAIN_ROW.fullmatch(row):
+            parts = row[1:-1].replace(",", " ").split()
+        else:
+            parts = _quoted_entries(body, i, row)
+        counts.append(len(parts) // 2)
+        positions += parts[0::2]
+        cells += parts[1::2]
+    rows = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    columns = np.fromiter(map(int, positions), np.int64, len(positions))
+    _check_columns(body, rows, columns)
+    return _Entries(rows, columns, cells)
+
+
+def _quoted_entries(body: Body, i: int, row: str) -> list[str]:
+    """Positions and values in turn."""
+    if not (row.startswith("{") and row.endswith("}")):
+        raise body.error(i, f"a sparse row stands in braces, got {short(row)}.")
+    inner = row[1:-1]
+    parts: list[str] = []
+    at = 0
+    while match := _ENTRY.match(inner, at):
+        parts += (match.group(1), unquoted(match.group(2)))
+        if not match.group(3):
+            return parts
+        at = match.end()
+    raise body.error(i, f"expected a position and a value, got {short(inner[at:])}.")
+
+
+def _check_columns(body: Body, rows: _Index, columns: _Index) -> None:
+    n = len(body.attributes)
+    outside = np.flatnonzero(columns >= n)
+    if len(outside):
+        entry = int(outside[0])
+        what = f"an entry is at position {columns[entry]}, but there are {n} attributes (from 0)."
+        raise body.error(int(rows[entry]), what)
+    keys = np.sort(rows * n + columns)
+    repeated = np.flatnonzero(keys[1:] == keys[:-1])
+    if len(repeated):
+        row, column = divmod(int(keys[repeated[0]]), n)
+        raise body.error(row, f"attribute {body.attributes[column].name!r} has two values.")
+
+
+def _sparse_at_once(body: Body, entries: _Entries) -> npt.NDArray[np.float64] | None:
+    """All values at once; None where a look at each one is needed."""
+    try:
+        values = np.fromiter(map(float, entries.cells), np.float64, len(entries.cells))
+    except (ValueError, OverflowError):
+        return None
+    if not np.isfinite(values).all():
+        return None
+    domains, of_attribute = _domains(body.attributes)
+    of_entry = of_attribute[entries.columns]
+    for number, domain in enumerate(domains):
+        if domain and not np.isin(values[of_entry == number], domain).all():
+            return None
+    return values
+
+
+def _domains(attributes: Sequence[Attribute]) -> tuple[list[tuple[float, ...]], _Index]:
+    """The distinct sets of nominal numbers, and which of them each attribute has."""
+    numbering: dict[tuple[float, ...], int] = {}
+    of_attribute = [
+        numbering.setdefault(tuple(a.codes.values()), len(numbering)) for a in attributes
+    ]
+    return list(numbering), np.array(of_attribute, dtype=np.int64)
+
+
+def _sparse_by_cell(body: Body, entries: _Entries) -> npt.NDArray[np.float64]:
+    values = np.empty(len(entries.cells))
+    for entry, (column, cell) in enumerate(zip(entries.columns, entries.cells, strict=True)):
+        number = body.attributes[column].number(cell)
+        if number is None:
+            raise body.bad_value(int(entries.rows[entry]), int(column), cell)
+        values[entry] = number
+    return values
+
+
+def _sparse_texts(body: Body, entries: _Entries) -> _Texts:
+    texts: _Texts = {}
+    for j, attribute in enumerate(body.attributes):
+        if attribute.kind == "string":
+            texts[j] = [""] * len(body.rows)
+            for entry in np.flatnonzero(entries.columns == j):
+                texts[j][entries.rows[entry]] = entries.cells[int(entry)]
+    return texts
+
+
+def _with_defaults(body: Body, entries: _Entries, values: npt.NDArray[np.float64]) -> Any:
+    """CSR matrix of the entries, and of what the omitted ones stand for."""
+    shape = (len(body.rows), len(body.attributes))
+    defaults = np.array([attribute.default for attribute in body.attributes])
+    moved = values - defaults[entries.columns]
+    matrix = sp.csr_matrix((moved, (entries.rows, entries.columns)), shape=shape)
+    if defaults.any():
+        everywhere = sp.csr_matrix(np.ones((shape[0], 1))) @ sp.csr_matrix(defaults)
+        matrix = sp.csr_matrix(matrix + everywhere)
+    matrix.eliminate_zeros()
+    return matrix
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +13,13 @@ from prevalens.datasets.files import malformed, read_bytes
 from prevalens.datasets.formats.arff import Arff, parse_arff
 from prevalens.validation import InputError, check_label_names
 
-__all__ = ["label_names", "mulan_parts", "read_mulan"]
+__all__ = [
+    "label_count",
+    "label_names",
+    "mulan_parts",
+    "read_meka",
+    "read_mulan",
+]
 
 
 def read_mulan(path: str | Path, labels: str | Path | Iterable[str]) -> Collection:
@@ -71,3 +78,38 @@ def mulan_parts(train: Path, test: Path, labels: Path) -> Parts:
     """Training and test items of a dataset in Mulan's format."""
     names = label_names(labels)
     return Parts(read_mulan(train, names), read_mulan(test, names))
+
+
+_OPTION = re.compile(r"(?:^|[\s:])-[cC]\s+(-?\d{1,9})\b")
+
+
+def read_meka(path: str | Path) -> Collection:
+    """Read a MEKA dataset.
+
+    The relation name ends in options, as in ``'Enron: -C 53'``: with ``-C n`` the first n
+    attributes are labels, with ``-C -n`` the last n.
+
+    Notes
+    -----
+    Fails with a FormatError if the relation name has no such option.
+    """
+    return by_count(parse_arff(path))
+
+
+def label_count(relation: str) -> int | None:
+    """The number after ``-C`` in a relation name, or None."""
+    match = _OPTION.search(relation)
+    return int(match.group(1)) if match else None
+
+
+def by_count(arff: Arff) -> Collection:
+    """Split attributes into features and labels by the option in the relation name."""
+    count = label_count(arff.relation)
+    n = len(arff.attributes)
+    if count is None:
+        raise malformed(
+            arff.path, None, "the relation name has no option -C n (labels first or last)."
+        )
+    if not 0 < abs(count) < n:
+        raise malformed(arff.path, None, f"the option -C {count} does not fit {n} attributes.")
+    return arff.collection(range(count) if count > 0 else range(n + count, n))

@@ -15,7 +15,7 @@ from prevalens.service.problems import Problem
 from prevalens.service.requests import REFUSALS, body_of, read_json
 from prevalens.service.schemas import JobAnswer, ModelAnswer, ModelsAnswer, NoBody, TrainBody
 from prevalens.service.state import State, state_of
-from prevalens.service.uploads import Upload
+from prevalens.service.storage import Upload
 
 __all__ = ["router"]
 

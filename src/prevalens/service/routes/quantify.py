@@ -11,14 +11,7 @@ from pydantic import ValidationError
 
 from prevalens.service.jobs import Job
 from prevalens.service.problems import Problem
-from prevalens.service.requests import (
-    REFUSALS,
-    body_of,
-    media_type,
-    outcome,
-    read_files,
-    save_body,
-)
+from prevalens.service.requests import REFUSALS, body_of, media_type, outcome, read_files, save_body
 from prevalens.service.routes.jobs import MEDIA, attachment
 from prevalens.service.schemas import (
     JobAnswer,

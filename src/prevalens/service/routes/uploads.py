@@ -7,11 +7,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from prevalens.service.forms import StoredFile
-from prevalens.service.requests import REFUSALS, body_of, read_files
+from prevalens.service.requests import REFUSALS, StoredFile, body_of, read_files
 from prevalens.service.schemas import UploadAnswer, UploadsAnswer
 from prevalens.service.state import State, state_of
-from prevalens.service.uploads import Upload
+from prevalens.service.storage import Upload
 
 __all__ = ["router"]
 

@@ -1,0 +1,110 @@
+"""The command line: a group of commands, each loaded when it is called."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from prevalens._version import __version__
+from prevalens.errors import PrevalensError
+
+__all__ = ["cli", "main"]
+
+#: Module and one-line help of each command, so that ``--help`` need not load them.
+COMMANDS = {
+    "bench": ("prevalens.cli.bench", "Run a plan of experiments, and go on where it was left."),
+    "compare": ("prevalens.cli.compare", "Find the method that is closest on labelled files."),
+    "datasets": ("prevalens.cli.datasets", "List, describe and check the datasets."),
+    "demo": (
+        "prevalens.cli.demo",
+        "A story on built-in tickets: months that drift, with a report.",
+    ),
+    "evaluate": (
+        "prevalens.cli.evaluate",
+        "Ask whether a model can be trusted on data like this.",
+    ),
+    "fit": ("prevalens.cli.fit", "Learn from labelled files and keep the model in one file."),
+    "inspect": ("prevalens.cli.inspect", "Show what a model file holds."),
+    "methods": ("prevalens.cli.methods", "List the parts of methods and what they do."),
+    "paper": (
+        "prevalens.studies.moreo2023.command",
+        "Run the paper's experiments and compare with its tables.",
+    ),
+    "quantify": (
+        "prevalens.cli.quantify",
+        "Estimate how frequent each label is in batches of files.",
+    ),
+    "serve": ("prevalens.service.command", "Open a local page, and answer programs over HTTP."),
+}
+
+#: Exit code of a refusal; click uses it for bad options too.
+REFUSED = 2
+
+
+class _Lazy(click.Group):
+    """A group that imports a command's file only when the command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="prevalens")
+@click.option(
+    "--with",
+    "modules",
+    multiple=True,
+    metavar="FILE|MODULE",
+    help="Python code with methods of your own (see prevalens.register). May be repeated.",
+)
+def cli(modules: Sequence[str]) -> None:
+    """Estimate how frequent each label is in a batch whose label mix has moved."""
+    if modules:
+        load_parts = import_module("prevalens.catalogue").load_parts
+        for module in modules:
+            load_parts(module)
+
+
+def main() -> None:
+    """Run the command line; a refusal is one sentence on standard error and exit code 2."""
+    # Asked to stop, it cleans up as it does after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = cli(prog_name="prevalens", standalone_mode=False)
+    except PrevalensError as error:
+        click.echo(f"prevalens: {error}", err=True)
+        sys.exit(REFUSED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; nothing can be said to him any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except MemoryError:
+        click.echo("prevalens: there is not enough memory for this.", err=True)
+        sys.exit(REFUSED)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("prevalens: interrupted.", err=True)
+        sys.exit(130)
+    # Without its own exit, click hands back the code that a command asked for.
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,326 @@
+"""Scenario mixture: ask which change of the labels explains a sample, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.counting import medians
+from prevalens.aggregators.mixture.calibration import Bands, Multiples
+from prevalens.aggregators.mixture.posterior import Moments, Posterior
+from prevalens.aggregators.mixture.scenarios import View
+from prevalens.estimate import Intervals
+from prevalens.samples import Samples
+from prevalens.scores import Kind, Scores
+from prevalens.validation import InputError, check_choice
+from prevalens.validation_shifts import Act, losses, rehearse, rehearse_halves, total_loss
+
+__all__ = [
+    "ScenarioMixture",
+]
+
+_Floats = npt.NDArray[np.float64]
+#: Shrinkages that are tried, around a middling one first.
+_SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+#: Tempers that are weighed against each other for every sample.
+_TEMPERS = (1.0, 0.5, 0.25, 0.1)
+#: Standard deviation of the drift of items, as a share of an item's own.
+_DRIFTS = (0.07,)
+#: Prior weights of no move, one label, many labels and drifting items. Most batches have moved
+#: little, and what their mean score moves by is then noise of the classifier.
+_PRIOR = (4.0, 1.0, 0.2, 1.0)
+#: With fewer items the rehearsal is too small to choose by: the shrinkage is the middling one.
+_FEW = 1000
+_MIDDLING = 0.1
+#: Intervals are calibrated apart for this many classes of samples, by how far they seem to have
+#: moved. Weights of the families there, 1 unless said: tilts are the rarest among samples that
+#: moved far, and the hardest.
+_CLASSES = 6
+_WEIGHTS = {"label-tilt": 3.0, "natural": 1.5}
+#: The same for bands, which miss if one label does.
+_BAND_CLASSES = 12
+_BAND_WEIGHTS = {"label-tilt": 5.0, "natural": 5.0}
+
+
+class ScenarioMixture(Aggregator):
+    """Weigh the ways in which the labels may have moved by how well they explain a sample.
+
+    Four sorts of scenario are weighed: nothing moved; one label moved to a prevalence
+    between 0 and 1 (as ML-APP does it); many labels moved a little (an exponential tilt of the
+    labels); the items drifted, and the labels with them (covariate shift). Each says what mean
+    score and what prevalences to expect; a sample's own mean score says how likely each is. The
+    answer is the mean over the scenarios, or a median.
+
+    Parameters
+    ----------
+    shrinkage : float, optional
+        Share of the mean variance that is added to the variance of every score direction. Default:
+        chosen by rehearsal; 0.1 with fewer than 1,000 items.
+    temper : float, optional
+        Factor on the number of items that a sample counts for in the evidence, 1 for full trust in
+        the Gaussian model. Default: several are weighed, for each sample by how well it is
+        explained, so that a sample unlike the model is trusted less.
+    point : {"median", "mean"}
+        "median" answers the median count that the expected prevalence leads one to expect in a
+        sample of that size, divided by the size: it has the lower absolute error, above all for
+        rare labels. "mean" answers the expected prevalence: estimates of several batches
+        may be added up.
+    scales : sequence of float
+        Standard deviations of the labels' log-weights in the many-label scenarios.
+    prior : sequence of four floats
+        Prior weights of no move, one label, many labels, drifting items.
+    random_state : int
+
+    Attributes
+    ----------
+    shrinkage_ : float
+    tempers_ : tuple of float
+    loss_ : float
+        Mean absolute error in rehearsal as a ratio to the training prevalence's; NaN without.
+    losses_ : dict of str to float
+        The same by family of shift.
+    moments_ : Moments
+        What was learnt of scores and labels.
+
+    Notes
+    -----
+    Rehearsal: the labelled items are cut into parts; samples are drawn from each part under
+    four families of shift (ML-APP, none, exponential tilt, random weights on label sets) and
+    estimated with what was learnt from the other parts. The test data play no role.
+
+    Fitting costs O(n d (d + L) + d^3) for d scores and L labels, five to ten times with
+    rehearsal; aggregating O(d + L) products of (n_samples, L) matrices.
+
+    It fails where the items of a label look different in the batch than in training, and trusts
+    means: two batches with the same mean score get the same answer. The derivation is in
+    ``docs/mixture.md``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Y = (rng.random((1200, 2)) < 0.4).astype(int)
+    >>> scores = Scores(0.25 + 0.5 * Y, kind="posteriors")  # right, but too timid
+    >>> mixture = ScenarioMixture(random_state=0).fit(scores, Y)
+    >>> ones = Samples.from_indices([np.flatnonzero(Y[:, 0])], n_items=1200)
+    >>> mixture.aggregate(scores, ones).round(1)
+    array([[1. , 0.4]])
+    """
+
+    code = "mixture"
+    consumes: Kind = "posteriors"
+    joint = True
+
+    def __init__(
+        self,
+        shrinkage: float | None = None,
+        temper: float | None = None,
+        *,
+        point: str = "median",
+        scales: Sequence[float] = (0.25, 0.5, 1.0, 2.0),
+        prior: Sequence[float] = _PRIOR,
+        random_state: int = 0,
+    ) -> None:
+        self.shrinkage = shrinkage
+        self.temper = temper
+        self.point = point
+        self.scales = scales
+        self.prior = prior
+        self.random_state = random_state
+
+    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+        values = scores.evidence
+        self._choose(values, Y)
+        self.moments_ = Moments.of(values, Y)
+        acts = rehearse(Y, seed=self.random_state, stratified=False)
+        found = self._rehearsed(values, Y, acts)
+        self.losses_ = losses(acts, lambda act: self._at_size(found[act].mean, act.size))
+        self.loss_ = total_loss(self.losses_) if acts else float("nan")
+        halves = rehearse_halves(Y, seed=self.random_state)
+        self._calibrate(found, self._rehearsed(values, Y, halves))
+
+    def rehearsed_losses(self, scores: Scores, Y: npt.NDArray[np.int8]) -> dict[str, float]:
+        """The `losses_` that `fit` would find, without its intervals; nothing is kept.
+
+        To choose by: a fit spends most of its time on intervals.
+        """
+        twin, values = clone(self), scores.evidence
+        twin._choose(values, Y)
+        acts = rehearse(Y, seed=self.random_state, stratified=False)
+        return twin._losses(_Stage(values, Y, acts), twin.shrinkage_)
+
+    def _choose(self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> None:
+        """Tempers and shrinkage: those given, or those found best."""
+        self._check_parameters()
+        self.tempers_ = _TEMPERS if self.temper is None else (float(self.temper),)
+        self.shrinkage_ = self.shrinkage or _MIDDLING
+        # A rehearsal of few items is too small to choose by.
+        if self.shrinkage is None and len(Y) >= _FEW:
+            self.shrinkage_ = self._shrunk(_Stage(values, Y, rehearse(Y, seed=self.random_state)))
+
+    def _check_parameters(self) -> None:
+        check_choice(self.point, "point", ("median", "mean"))
+        for name in ("shrinkage", "temper"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} must be above 0, or None to have it chosen; got {value}.")
+        prior = self.prior
+        if len(prior) != 4 or min(prior) < 0 or sum(prior) <= 0:
+            raise InputError(
+                f"prior must be four weights of at least 0, for no move, one label, many labels "
+                f"and drifting items; got {prior!r}."
+            )
+        if not self.scales or min(self.scales) <= 0:
+            raise InputError(f"scales must be numbers above 0; got {self.scales!r}.")
+
+    def _view(self, moments: Moments, shrinkage: float) -> View:
+        scales = tuple(float(scale) for scale in self.scales)
+        none, one, many, drift = (float(weight) for weight in self.prior)
+        return View(moments, shrinkage, self.tempers_, scales, (none, one, many, drift), _DRIFTS)
+
+    def _shrunk(self, stage: _Stage) -> float:
+        """Descend over the shrinkage."""
+        tried: dict[float, float] = {}
+
+        def loss(shrinkage: float) -> float:
+            if shrinkage not in tried:
+                tried[shrinkage] = total_loss(self._losses(stage, shrinkage))
+            return tried[shrinkage]
+
+        best = _MIDDLING
+        for step in (2, 1):
+            best = min(_neighbours(_SHRINKAGES, best, step), key=loss)
+        return best
+
+    def _losses(self, stage: _Stage, shrinkage: float) -> dict[str, float]:
+        def estimate(act: Act) -> _Floats:
+            view = stage.view(act, shrinkage, self._view)
+            return self._at_size(view.posterior(stage.means(act), act.size).mean, act.size)
+
+        return losses(stage.acts, estimate)
+
+    def _at_size(self, mean: _Floats, size: int) -> _Floats:
+        return self._point(mean, np.full(len(mean), size))
+
+    def _point(self, mean: _Floats, sizes: npt.NDArray[np.int64]) -> _Floats:
+        return medians(mean, sizes) if self.point == "median" else mean
+
+    def _calibrate(self, rehearsed: dict[Act, Posterior], halves: dict[Act, Posterior]) -> None:
+        """Remember how far the truth lay from the posterior mean, in posterior deviations."""
+        self.misfits_ = np.zeros(0)
+        self.multiples_, self.bands_ = Multiples.gaussian(), Bands.gaussian(self.n_labels_)
+        if rehearsed:
+            self.misfits_ = np.sort(np.concatenate([p.misfit for p in rehearsed.values()]))
+            self.multiples_ = Multiples.of(rehearsed, _CLASSES, _WEIGHTS)
+            self.bands_ = Bands.of(halves, _BAND_CLASSES, _BAND_WEIGHTS)
+
+    def _rehearsed(
+        self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8], acts: Sequence[Act]
+    ) -> dict[Act, Posterior]:
+        stage = _Stage(values, Y, acts)
+        return {
+            act: stage.view(act, self.shrinkage_, self._view).posterior(
+                stage.means(act), act.size, variance=True
+            )
+            for act in acts
+        }
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> _Floats:
+        posterior, sizes = self._posterior(scores, samples, variance=False)
+        return self._point(posterior.mean, sizes)
+
+    def _posterior(
+        self, scores: Scores, samples: Samples, *, variance: bool
+    ) -> tuple[Posterior, npt.NDArray[np.int64]]:
+        means, sizes = samples.mean(scores.evidence), samples.sizes
+        view = self._view(self.moments_, self.shrinkage_)
+        n_labels = self.n_labels_
+        whole = Posterior(
+            np.empty((len(means), n_labels)),
+            np.empty((len(means), n_labels if variance else 0)),
+            np.empty(len(means)),
+            np.empty((len(means), view.n_scenarios)),
+        )
+        for size in np.unique(sizes):
+            rows = np.flatnonzero(sizes == size)
+            part = view.posterior(means[rows], float(size), variance=variance)
+            for target, source in zip(whole, part, strict=True):
+                target[rows] = source
+        return whole, sizes
+
+    def intervals(self, scores: Scores, samples: Samples, level: float) -> Intervals:
+        """Intervals per label, bands for all labels of a sample, and a goodness of fit.
+
+        Parameters
+        ----------
+        scores : Scores
+        samples : Samples
+        level : float
+            Such as 0.9.
+
+        Notes
+        -----
+        The half-width is a multiple of the posterior's standard deviation. The multiple is the
+        one that would have covered in rehearsal, for samples that seem to have moved about as
+        far and labels of about the same expected number of positives; for bands, the one at which
+        all labels of a sample would have been covered at once. The p-value is the
+        share of rehearsed samples whose mean score lay at least as far from its best scenario.
+        """
+        posterior, sizes = self._posterior(scores, samples, variance=True)
+        known = posterior, sizes, self.moments_.prevalence, level
+        half = self.multiples_.half_widths(*known)
+        band = np.maximum(self.bands_.half_widths(*known), half)
+        point = self._point(posterior.mean, sizes)
+        lower, upper = _around(posterior.mean, half, point)
+        band_lower, band_upper = _around(posterior.mean, band, point)
+        return Intervals(lower, upper, band_lower, band_upper, self._p_value(posterior.misfit))
+
+    def _p_value(self, misfit: _Floats) -> _Floats | None:
+        if not len(self.misfits_):
+            return None
+        as_far = len(self.misfits_) - np.searchsorted(self.misfits_, misfit, side="left")
+        return (1 + as_far) / (1 + len(self.misfits_))
+
+
+class _Stage:
+    """What the acts share: their mean scores, and the moments and views of their folds."""
+
+    def __init__(
+        self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8], acts: Sequence[Act]
+    ) -> None:
+        self._values, self._Y = values, Y
+        self.acts = acts
+        self._moments: dict[int, Moments] = {}
+        self._view: tuple[tuple[int, float], View] | None = None
+        self._means = {act: act.samples.mean(values[act.held]) for act in acts}
+
+    def view(self, act: Act, shrinkage: float, make: Callable[[Moments, float], View]) -> View:
+        """The view of an act's fold; the acts of a fold come one after the other and share it."""
+        key = act.fold, shrinkage
+        if self._view is None or self._view[0] != key:
+            self._view = key, make(self._moments_of(act), shrinkage)
+        return self._view[1]
+
+    def _moments_of(self, act: Act) -> Moments:
+        if act.fold not in self._moments:
+            self._moments[act.fold] = Moments.of(self._values[act.rest], self._Y[act.rest])
+        return self._moments[act.fold]
+
+    def means(self, act: Act) -> _Floats:
+        """Mean scores of an act's samples."""
+        return self._means[act]
+
+
+def _neighbours(grid: Sequence[float], value: float, step: int) -> list[float]:
+    at = int(np.argmin(np.abs(np.log(np.array(grid) / value))))
+    return [grid[i] for i in (at - step, at, at + step) if 0 <= i < len(grid)]
+
+
+def _around(mean: _Floats, half: _Floats, point: _Floats) -> tuple[_Floats, _Floats]:
+    """An interval that holds the point; from 0 on where the likeliest count is 0."""
+    lower = np.where(point == 0, 0.0, np.minimum(mean - half, point))
+    return np.clip(lower, 0, 1), np.clip(np.maximum(mean + half, point), 0, 1)

@@ -1,0 +1,387 @@
+"""What each scenario of `ScenarioMixture` makes of a sample.
+
+Everything is a Gaussian in coordinates in which the scores of an item have (nearly) unit
+covariance, so a sample enters through its mean score alone and all samples are a few
+matrix products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.aggregators.mixture.posterior import Moments, Part, Posterior, blend, log_sum
+from prevalens.aggregators.mixture.shifts import Drifts, Line, OneLabel, Tilts
+
+__all__ = [
+    "View",
+]
+
+_Floats = npt.NDArray[np.float64]
+#: Keeps directions without any variance finite.
+_TINY = 1e-12
+#: Prior share of prevalences that ML-APP could not draw from the labelled items.
+_BEYOND = 0.05
+#: Standard error of an estimated move, as a share of it, that is due to the model itself.
+_BEND = 0.25
+#: The mean score of a new pool drifts as if this many training sets had been averaged wrongly.
+_DRIFT = 5.0
+#: A temper whose log-evidence is this far below the best is not looked at closely.
+_NEGLIGIBLE = 12.0
+#: Entries of one work array; bounds the memory of large problems.
+_BLOCK = 2_000_000
+
+
+class _Seen(NamedTuple):
+    """What samples look like from the training items, whatever the temper.
+
+    Attributes
+    ----------
+    z : shape (n_samples, n_scores)
+        Mean scores, whitened.
+    length : shape (n_samples,)
+        Squared lengths of z.
+    line : Line
+        Distances from each label's line.
+    turned : shape (n_samples, n_labels)
+        z along the directions in which tilts of the labels move it.
+    regressed : shape (n_samples, n_labels)
+        What the regression of the labels on z adds to their prevalences.
+    """
+
+    z: _Floats
+    length: _Floats
+    line: Line
+    turned: _Floats
+    regressed: _Floats
+
+    def take(self, rows: npt.NDArray[np.intp]) -> _Seen:
+        return _Seen(
+            self.z[rows],
+            self.length[rows],
+            self.line.take(rows),
+            self.turned[rows],
+            self.regressed[rows],
+        )
+
+
+@dataclass(frozen=True)
+class View:
+    """The scenarios at one setting of the hyperparameters.
+
+    Parameters
+    ----------
+    moments : Moments
+    shrinkage : float
+        Added to every variance, as a share of their mean: directions in which the scores hardly
+        vary are trusted less.
+    tempers : tuple of float
+        Factors on the number of items a sample counts for; several are weighed by how well each
+        explains the sample, equally likely beforehand.
+    scales : tuple of float
+        Standard deviations of the log-weights in the many-label scenarios.
+    prior : tuple of four floats
+        Prior weight of "none moved", "one label moved", "many moved" and "the items drifted".
+    drifts : tuple of float
+        Standard deviations of the drifts.
+    size : int
+        Sample size at which the prior asks which prevalences of a label could be drawn.
+    """
+
+    moments: Moments
+    shrinkage: float
+    tempers: tuple[float, ...]
+    scales: tuple[float, ...]
+    prior: tuple[float, float, float, float]
+    drifts: tuple[float, ...] = ()
+    size: int = 100
+
+    @property
+    def n_scenarios(self) -> int:
+        """Each label alone, none, tilts, drifts."""
+        return len(self.moments.prevalence) + 1 + len(self.scales) + len(self.drifts)
+
+    @cached_property
+    def _factors(self) -> _Floats:
+        spread = self.moments.spread
+        return 1 / np.sqrt(spread + self.shrinkage * spread.mean() + _TINY)
+
+    @cached_property
+    def _firmness(self) -> float:
+        """Mean share of the whitened variance that is the scores' own, not the shrinkage's.
+
+        What few items leave uncertain varies as the scores do; the shrinkage's part does not.
+        """
+        return float(np.mean(self._firm))
+
+    @cached_property
+    def _firm(self) -> _Floats:
+        """The same share in each direction."""
+        return self.moments.spread * self._factors**2
+
+    @cached_property
+    def _low(self) -> _Floats:
+        return self.moments.low * self._factors
+
+    @cached_property
+    def _step(self) -> _Floats:
+        return self.moments.step * self._factors
+
+    @cached_property
+    def _cross(self) -> _Floats:
+        return self.moments.cross * self._factors[:, np.newaxis]
+
+    @cached_property
+    def _tilts(self) -> Tilts:
+        moments = self.moments
+        return Tilts(self._cross, moments.prevalence, moments.covariance, self.scales)
+
+    @cached_property
+    def _drifts(self) -> Drifts:
+        moments, variances = self.moments, np.diag(self.moments.covariance)
+        return Drifts(self._firm, self._cross, moments.prevalence, variances, self.drifts)
+
+    @cached_property
+    def _log_broad(self) -> _Floats:
+        """Log prior of no move, of each scale of tilts, of each drift."""
+        none, _, many, drift = self.prior
+        tilts = [many / len(self.scales)] * len(self.scales)
+        drifts = [drift / len(self.drifts)] * len(self.drifts) if self.drifts else []
+        return np.log(np.maximum([none, *tilts, *drifts], _TINY))
+
+    @cached_property
+    def _reachable(self) -> _Floats:
+        """Up to which prevalence each label could be steered with the labelled items."""
+        return np.minimum(self.moments.positives / self.size, 1.0)
+
+    @cached_property
+    def _log_prior(self) -> _Floats:
+        """Of each label being the one that moved: as often as ML-APP would steer it."""
+        # A label that is constant in the labelled items shows no step, so it cannot be told apart.
+        usable = (self.moments.positives > 0) & (self.moments.negatives > 0)
+        share = np.where(usable, self._reachable, 0.0)
+        with np.errstate(divide="ignore"):
+            return np.log(share / max(share.sum(), _TINY)) + np.log(self.prior[1])
+
+    @cached_property
+    def _unexplained(self) -> _Floats:
+        """Share of each label's variance that its regression on the scores leaves."""
+        explained = np.square(self._cross).sum(axis=0)
+        variance = np.diag(self.moments.covariance)
+        share = np.divide(explained, variance, out=np.zeros_like(variance), where=variance > 0)
+        return np.clip(1 - share, 0.05, 1.0)
+
+    def posterior(self, means: _Floats, size: float, *, variance: bool = False) -> Posterior:
+        """Weigh the scenarios for the mean scores of samples of one size.
+
+        Parameters
+        ----------
+        means : array of float, shape (n_samples, n_scores)
+        size : float
+            Number of items in each sample.
+        variance : bool
+            Whether the posterior variance and the misfit are wanted too.
+
+        Notes
+        -----
+        O(n_samples L (d + L)) in blocks of samples.
+        """
+        n_labels = len(self.moments.prevalence)
+        rows = max(1, _BLOCK // max(n_labels, means.shape[1]))
+        parts = [
+            self._block(means[start : start + rows], size, variance=variance)
+            for start in range(0, max(len(means), 1), rows)
+        ]
+        return Posterior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _block(self, means: _Floats, size: float, *, variance: bool) -> Posterior:
+        seen = self._see(means)
+        if len(self.tempers) == 1:
+            kept = np.ones((len(means), 1), dtype=np.bool_)
+        else:
+            rough = np.column_stack([self._rough(seen, size, temper) for temper in self.tempers])
+            kept = rough >= rough.max(axis=1, keepdims=True) - _NEGLIGIBLE
+        parts = []
+        for column, temper in enumerate(self.tempers):
+            rows = np.flatnonzero(kept[:, column])
+            parts.append(self._at(seen.take(rows), rows, size, temper, variance=variance))
+        whole = blend(parts, len(means))
+        misfit = self._misfit(seen, size) if variance else np.full(len(means), np.nan)
+        return whole._replace(misfit=misfit)
+
+    def _see(self, means: _Floats) -> _Seen:
+        z = (means - self.moments.mean) @ (self.moments.axes * self._factors)
+        length = np.einsum("ij,ij->i", z, z)
+        line = Line.of(z, length, self._low, self._step)
+        regressed = z @ self._cross
+        return _Seen(z, length, line, self._tilts.turn(regressed), regressed)
+
+    def _rough(self, seen: _Seen, size: float, temper: float) -> _Floats:
+        """Log-evidence of a temper to within a few units."""
+        one = seen.line.rough(self._precision(size, temper)) + self._log_prior
+        return log_sum(np.column_stack([one, self._broad(seen, self._count(size, temper))]))
+
+    def _at(
+        self,
+        seen: _Seen,
+        rows: npt.NDArray[np.intp],
+        size: float,
+        temper: float,
+        *,
+        variance: bool,
+    ) -> Part:
+        """The answer at one temper."""
+        one = seen.line.integrate(self._precision(size, temper), self._density)
+        count = self._count(size, temper)
+        logs = np.column_stack([one.evidence + self._log_prior, self._broad(seen, count)])
+        evidence = log_sum(logs)
+        weights = np.exp(logs - evidence[:, np.newaxis])
+        n_labels = len(self.moments.prevalence)
+        single, broad = weights[:, :n_labels], weights[:, n_labels:]
+        mean = self._steered(seen, single, one) + self._followed(seen, broad, count)
+        spread = np.empty((len(rows), 0))
+        if variance:
+            spread = self._variance(seen, (single, broad), one, mean, (size, count))
+        return Part(rows, evidence, mean, spread, weights)
+
+    def _count(self, size: float, temper: float) -> float:
+        """Items that the mean score of a sample is worth, if nothing or many labels moved."""
+        return temper / (1 / size + self._firmness / self.moments.n_items)
+
+    def _precision(self, size: float, temper: float) -> Callable[[_Floats], _Floats]:
+        """The same if each label moved to a prevalence g.
+
+        The variance of the mean score is that of `size` items, and that of the class means
+        themselves, which a rare label's few items leave uncertain.
+        """
+        moments = self.moments
+        high = self._firmness / np.maximum(moments.positives, 1)
+        low = self._firmness / np.maximum(moments.negatives, 1)
+
+        def precision(g: _Floats) -> _Floats:
+            return temper / (1 / size + g**2 * high + (1 - g) ** 2 * low)
+
+        return precision
+
+    def _misfit(self, seen: _Seen, size: float) -> _Floats:
+        """Distance to the best of "none", "one" and "many moved", where the scores really vary.
+
+        Directions with little variance are left out: in them a classifier trained on a few items
+        more is as far away as a new kind of item.
+        """
+        z = seen.z
+        firm = np.minimum(self.moments.spread * 3 / max(self.moments.spread.mean(), _TINY), 1)
+        g = seen.line.likeliest
+        distance = seen.line.distance(g) * self._precision(size, 1.0)(g)
+        best = np.argmin(np.where(np.isfinite(self._log_prior), distance, np.inf), axis=1)
+        at = np.take_along_axis(g, best[:, np.newaxis], axis=1)
+        rest = z - self._low[best] - at * self._step[best]
+        many = self._tilts.explained(seen.turned, self._count(size, 1.0))
+        distances = [np.square(far) @ firm for far in (z, rest, z - many)]
+        nearest = np.min(distances, axis=0)
+        return nearest / ((1 / size + _DRIFT / self.moments.n_items) * max(firm.sum(), _TINY))
+
+    def _broad(self, seen: _Seen, count: float) -> _Floats:
+        """Log-evidence, prior included, of no move, of tilts and of drifts."""
+        tilts = self._tilts.log_likelihood(seen.length, seen.turned, count)
+        drifts = self._drifts.log_likelihood(np.square(seen.z), count)
+        return np.hstack([tilts, drifts]) + self._log_broad
+
+    def _followed(self, seen: _Seen, shares: _Floats, count: float) -> _Floats:
+        """Expected prevalences under no move, tilts and drifts, times their shares."""
+        first = 1 + len(self.scales)
+        tilted = self._tilts.mean(seen.turned, shares[:, :first], count)
+        return tilted + self._drifts.mean(seen.z, shares[:, first:], count)
+
+    def _density(self, g: _Floats) -> _Floats:
+        """Prior density of the prevalence a label moved to: mostly where ML-APP would go."""
+        reachable = np.maximum(self._reachable, 1 / self.size)
+        return _BEYOND + (1 - _BEYOND) * (g <= reachable) / reachable
+
+    def _steered(self, seen: _Seen, single: _Floats, one: OneLabel) -> _Floats:
+        """Expected prevalences under the one-label scenarios, times their weights."""
+        low, step = self._others
+        moved = single * one.g
+        regressed = seen.regressed
+        mean = single @ low + moved @ step + single.sum(axis=1, keepdims=True) * regressed
+        # The label that moved has the prevalence it moved to, whatever the regression says.
+        own = single * (np.diag(low) + regressed) + moved * np.diag(step)
+        return mean + moved - own
+
+    @cached_property
+    def _others(self) -> tuple[_Floats, _Floats]:
+        """Prevalences of all labels given one that moved, less what the regression adds back."""
+        moments = self.moments
+        low = moments.others_low - self._low @ self._cross
+        step = moments.others_step - self._step @ self._cross
+        return low, step
+
+    def _variance(
+        self,
+        seen: _Seen,
+        weights: tuple[_Floats, _Floats],
+        one: OneLabel,
+        mean: _Floats,
+        worth: tuple[float, float],
+    ) -> _Floats:
+        """Between scenarios, within them, and of a sample's own labels around their expectation.
+
+        `worth` is the size of the samples, and the number of items their mean scores count for.
+        """
+        single, broad = weights
+        size, count = worth
+        low, step = self._others
+        regressed = seen.regressed
+        moved, moved2 = single * one.g, single * one.g2
+        total = single.sum(axis=1, keepdims=True)
+        second = single @ low**2 + 2 * moved @ (low * step) + moved2 @ step**2
+        second += 2 * regressed * (single @ low + moved @ step) + total * regressed**2
+        own = single * (np.diag(low) + regressed) ** 2 + moved2 * np.diag(step) ** 2
+        own += 2 * moved * (np.diag(low) + regressed) * np.diag(step)
+        second += moved2 - own
+        second += moved2 @ self._uncertain[0] + (single - 2 * moved + moved2) @ self._uncertain[1]
+        second += self._broad_second(seen, broad, count)
+        inside = np.clip(mean, 1 / (2 * size), 1 - 1 / (2 * size))
+        sampling = inside * (1 - inside) * self._unexplained / size
+        # The further a label has moved, the less the straight lines above can be trusted.
+        bent = (_BEND * (mean - self.moments.prevalence)) ** 2
+        return np.maximum(second - mean**2, 0) + sampling + bent
+
+    def _broad_second(self, seen: _Seen, shares: _Floats, count: float) -> _Floats:
+        """Second moments of the prevalences under no move, tilts and drifts, times the shares."""
+        variances = [np.zeros_like(self.moments.prevalence)]
+        variances += [self._tilts.variance(scale, count) for scale in self.scales]
+        variances += [self._drifts.variance(scale, count) for scale in self.drifts]
+        second = shares @ np.array(variances)
+        tilts, drifts = (np.eye(n) for n in (1 + len(self.scales), len(self.drifts)))
+        guesses = [self._tilts.mean(seen.turned, alone, count) for alone in tilts]
+        guesses += [
+            self._drifts.mean(seen.z, np.tile(alone, (len(shares), 1)), count) for alone in drifts
+        ]
+        for column, guess in enumerate(guesses):
+            second += shares[:, column, np.newaxis] * guess**2
+        return second
+
+    @cached_property
+    def _uncertain(self) -> tuple[_Floats, _Floats]:
+        """Variance of the labels' prevalences among the items with each label, and without it.
+
+        Few items of a rare label say little of what comes with it.
+        """
+        moments = self.moments
+        parts = []
+        for share, count in (
+            (moments.others_low + moments.others_step, moments.positives),
+            (moments.others_low, moments.negatives),
+        ):
+            # One item more on either side keeps "never seen together" from being certain.
+            mild = (share * count[:, np.newaxis] + 0.5) / (count[:, np.newaxis] + 1)
+            variance = mild * (1 - mild) / (count[:, np.newaxis] + 1)
+            np.fill_diagonal(variance, 0)
+            parts.append(variance)
+        return parts[0], parts[1]

@@ -1,0 +1,182 @@
+"""What both SLD engines share: the form of the problem, the bounds, and when to stop.
+
+With ``r`` an item's likelihood ratio, positive against negative, the log-likelihood of a
+sample's prevalence q is ``sum log(1 + q (r - 1))``. It is concave, and its slope is
+``sum 1 / (q + c)`` with one pole ``c = 1 / (r - 1)`` per item: at least 0 for evidence in
+favour of the label, at most -1 for evidence against it, infinite for none. A pass over the
+items costs one division each. One EM step leads to ``q + q (1 - q) slope / size``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "EM_ROUNDS",
+    "HIGHEST",
+    "LOWEST",
+    "Rule",
+    "maximise",
+    "poles",
+]
+
+#: Prevalences are kept inside these while they move, away from poles at exactly 0 and 1.
+LOWEST = 1e-100
+HIGHEST = float(np.nextafter(1.0, 0.0))
+#: EM never stops before this many rounds, as in QuaPy.
+EM_ROUNDS = 12
+#: Likelihoods that agree to this relative difference say nothing: it is rounding, and many
+#: equal items would add it up to an answer.
+_ROUNDING = 1e-12
+
+
+class Rule(NamedTuple):
+    """How to move, and when to stop: by EM or by the exact solver, at a move below `tol`."""
+
+    exact: bool
+    tol: float
+    max_iter: int
+
+
+def poles(posteriors: npt.NDArray[Any], prior: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Turn posteriors under `prior` into poles.
+
+    Parameters
+    ----------
+    posteriors : array, shape (n_labels, n_items)
+    prior : array of float64, shape (n_labels,)
+        Strictly between 0 and 1.
+
+    Returns
+    -------
+    array of float64, shape (n_labels, n_items)
+        ``b / (a - b)`` with ``a = posterior / prior`` and ``b`` the same of the negatives.
+    """
+    share = prior[:, np.newaxis]
+    against = (1.0 - posteriors) / (1.0 - share)
+    gap = posteriors / share
+    gap -= against
+    found = np.full(gap.shape, np.inf)
+    np.divide(against, gap, out=found, where=np.abs(gap) > _ROUNDING * against)
+    return found
+
+
+_Floats = npt.NDArray[np.float64]
+#: Poles in a block: 0.5 MB, with its temporaries about a level-2 cache.
+_POLES_PER_BLOCK = 2**16
+
+
+class _Cells:
+    """The cells of a block that still move: their poles in a row, and where they stand."""
+
+    def __init__(self, poles: _Floats, sizes: npt.NDArray[np.int64], start: _Floats) -> None:
+        self.poles, self.sizes, self.start = poles, sizes, start
+        self.q = start.copy()
+        self.below, self.above = np.zeros_like(start), np.ones_like(start)
+
+    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """One value per cell becomes one per pole."""
+        return np.repeat(values, self.sizes)
+
+    def total(self, values: _Floats) -> _Floats:
+        """One value per pole becomes one per cell."""
+        return np.add.reduceat(values, np.concatenate([[0], np.cumsum(self.sizes)[:-1]]))
+
+    def keep(self, mask: npt.NDArray[np.bool_]) -> None:
+        """Let go of the cells that have settled."""
+        self.poles = self.poles[self.spread(mask)]
+        for name in ("sizes", "start", "q", "below", "above"):
+            setattr(self, name, getattr(self, name)[mask])
+
+
+def _em_round(cells: _Cells, tol: float) -> tuple[_Floats, npt.NDArray[np.bool_]]:
+    """One EM step; returns where the cells stand and which have settled."""
+    slope = cells.total(1.0 / (cells.poles + cells.spread(cells.q)))
+    step = cells.q * (1.0 - cells.q) * slope / cells.sizes
+    cells.q = np.clip(cells.q + step, LOWEST, HIGHEST)
+    return cells.q, np.abs(step) < tol
+
+
+def _exact_round(cells: _Cells, tol: float) -> tuple[_Floats, npt.NDArray[np.bool_]]:
+    """One step of the exact solver; returns where the cells stand and which have settled."""
+    x = 1.0 / (cells.poles + cells.spread(cells.q))
+    high, low = np.maximum(x, 0.0), np.minimum(x, 0.0)
+    up, up2 = cells.total(high), cells.total(high * high)
+    down, down2 = cells.total(low), cells.total(low * low)
+    one_sided, answer = _one_sided(up, down, cells.start)
+    rising = up + down > 0.0
+    at_end = np.where(rising, cells.q >= HIGHEST, cells.q <= LOWEST) & ~one_sided
+    answer = np.where(at_end, rising, answer)
+    cells.below = np.where(rising, cells.q, cells.below)
+    cells.above = np.where(rising, cells.above, cells.q)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight_up, weight_down = up * up / up2, down * down / down2
+        step = -(weight_up * down / down2 + weight_down * up / up2) / (weight_up + weight_down)
+    near = (np.abs(step) < tol) & ~at_end & ~one_sided
+    answer = np.where(near, np.clip(cells.q + step, 0.0, 1.0), answer)
+    moved = np.clip(cells.q + step, LOWEST, HIGHEST)
+    inside = (cells.below < moved) & (moved < cells.above)
+    cells.q = np.where(inside, moved, 0.5 * (cells.below + cells.above))
+    settled = one_sided | at_end | near
+    return np.where(settled, answer, cells.q), settled
+
+
+def _one_sided(
+    up: _Floats, down: _Floats, start: _Floats
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
+    """Cells whose evidence all points one way, and the end it points to; `start` without any."""
+    one_sided = (up == 0.0) | (down == 0.0)
+    return one_sided, np.where(up > 0.0, 1.0, np.where(down < 0.0, 0.0, start))
+
+
+def _solve(cells: _Cells, rule: Rule) -> tuple[_Floats, int]:
+    """Move all cells until they settle; returns where, and how many did not."""
+    advance = _exact_round if rule.exact else _em_round
+    found = cells.start.copy()
+    active = np.arange(len(found))
+    for done in range(1, rule.max_iter + 1):
+        found[active], settled = advance(cells, rule.tol)
+        if settled.any() and (rule.exact or done >= EM_ROUNDS):
+            active = active[~settled]
+            if len(active) == 0:
+                break
+            cells.keep(~settled)
+    return found, len(active)
+
+
+def _blocks(n_labels: int, offsets: npt.NDArray[np.int64]) -> Iterator[tuple[slice, slice]]:
+    """Boxes (labels, samples) of about `_POLES_PER_BLOCK` poles."""
+    stop = 0
+    while stop < len(offsets) - 1:
+        start = stop
+        limit = offsets[start] + _POLES_PER_BLOCK
+        stop = max(start + 1, int(np.searchsorted(offsets, limit, side="right")) - 1)
+        step = max(1, _POLES_PER_BLOCK // int(offsets[stop] - offsets[start]))
+        for label in range(0, n_labels, step):
+            yield slice(label, min(label + step, n_labels)), slice(start, stop)
+
+
+def maximise(
+    poles: _Floats,
+    start: _Floats,
+    flat: npt.NDArray[Any],
+    offsets: npt.NDArray[np.int64],
+    rule: Rule,
+    estimates: _Floats,
+) -> int:
+    """Fill `estimates`; arguments and result are those of the compiled `maximise`."""
+    unfinished = 0
+    for labels, samples in _blocks(len(poles), offsets):
+        first, last = offsets[samples.start], offsets[samples.stop]
+        sizes = np.diff(offsets[samples.start : samples.stop + 1])
+        n_labels = labels.stop - labels.start
+        gathered = poles[labels][:, flat[first:last]].ravel()
+        cells = _Cells(gathered, np.tile(sizes, n_labels), np.repeat(start[labels], len(sizes)))
+        found, left = _solve(cells, rule)
+        estimates[samples, labels] = found.reshape(n_labels, -1).T
+        unfinished += left
+    return unfinished

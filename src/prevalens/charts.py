@@ -1,0 +1,339 @@
+"""What a chart shows, whoever draws it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.validation import InputError, check_choice
+
+__all__ = [
+    "Dots",
+    "Line",
+    "Lines",
+    "altair_chart",
+    "draw",
+    "frame",
+    "matplotlib_chart",
+    "table",
+]
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Dots:
+    """A value per name, with its interval and something to compare it with.
+
+    Attributes
+    ----------
+    names : sequence of str
+    values : array of float, shape (n,)
+    lower, upper : array of float, shape (n,), or None
+        Ends of the intervals.
+    reference : array of float, shape (n,), or None
+        Drawn as a mark, such as the training prevalence.
+    axis : str
+        What the values are.
+    reference_name : str
+    title : str
+    """
+
+    names: Sequence[str]
+    values: Array
+    lower: Array | None = None
+    upper: Array | None = None
+    reference: Array | None = None
+    axis: str = "prevalence"
+    reference_name: str = "training"
+    title: str = ""
+
+    @property
+    def top(self) -> float:
+        """The largest value to be shown; never 0."""
+        parts = [self.values, self.upper, self.reference]
+        return max((float(np.max(part)) for part in parts if part is not None), default=0.0) or 1.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """Values over something, with a band around them where there is one."""
+
+    name: str
+    values: Array
+    lower: Array | None = None
+    upper: Array | None = None
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Several lines over the same places.
+
+    Attributes
+    ----------
+    places : sequence
+        Numbers, or names in their order.
+    lines : sequence of Line
+    x_axis, y_axis : str
+    title : str
+    """
+
+    places: Sequence[Any]
+    lines: Sequence[Line]
+    x_axis: str = ""
+    y_axis: str = ""
+    title: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the places are numbers."""
+        return all(isinstance(one, (int, float, np.number)) for one in self.places)
+
+
+def frame(columns: Mapping[str, Sequence[Any]], backend: str = "pandas") -> Any:
+    """A frame of columns.
+
+    Parameters
+    ----------
+    columns : mapping of name to sequence
+    backend : {"pandas", "polars"}
+
+    Examples
+    --------
+    >>> frame({"label": ["spam"], "prevalence": [0.5]}).shape
+    (1, 2)
+    """
+    check_choice(backend, "backend", ("pandas", "polars"))
+    try:
+        library = importlib.import_module(backend)
+    except ImportError as error:
+        raise InputError(f'A frame needs {backend}: pip install "prevalens[frames]".') from error
+    return library.DataFrame(dict(columns))
+
+
+_HUE = "#0067a5"
+
+
+def altair_chart(altair: Any, chart: Dots | Lines) -> Any:
+    """The chart, layered: intervals below, values above."""
+    layers = (
+        _altair_dots(altair, chart) if isinstance(chart, Dots) else _altair_lines(altair, chart)
+    )
+    drawn = altair.layer(*layers)
+    return drawn.properties(title=chart.title) if chart.title else drawn
+
+
+def _data(altair: Any, records: Sequence[dict[str, Any]]) -> Any:
+    return altair.Data(values=list(records))
+
+
+def _altair_dots(altair: Any, chart: Dots) -> list[Any]:
+    columns = {"value": chart.values, "lower": chart.lower, "upper": chart.upper}
+    columns["reference"] = chart.reference
+    given = {name: part for name, part in columns.items() if part is not None}
+    records = [
+        {"name": name, **{key: float(part[i]) for key, part in given.items()}}
+        for i, name in enumerate(chart.names)
+    ]
+    base = altair.Chart(_data(altair, records)).encode(
+        y=altair.Y("name:N", sort=None, title=None),
+        tooltip=["name:N", *(f"{key}:Q" for key in given)],
+    )
+    layers = []
+    if "lower" in given and "upper" in given:
+        bar = base.mark_bar(height=6, cornerRadius=3, opacity=0.35, color=_HUE)
+        layers.append(bar.encode(x=altair.X("lower:Q", title=chart.axis), x2="upper:Q"))
+    layers.append(
+        base.mark_point(filled=True, size=60, color=_HUE, opacity=1).encode(
+            x=altair.X("value:Q", title=chart.axis)
+        )
+    )
+    if "reference" in given:
+        layers.append(base.mark_tick(thickness=2, color="black").encode(x="reference:Q"))
+    return layers
+
+
+def _altair_lines(altair: Any, chart: Lines) -> list[Any]:
+    records = []
+    for line in chart.lines:
+        for i, place in enumerate(chart.places):
+            record = {"line": line.name, "value": float(line.values[i])}
+            record["place"] = float(place) if chart.numeric else str(place)
+            if line.lower is not None and line.upper is not None:
+                record |= {"lower": float(line.lower[i]), "upper": float(line.upper[i])}
+            records.append(record)
+    kind = "Q" if chart.numeric else "N"
+    base = altair.Chart(_data(altair, records)).encode(
+        x=altair.X(f"place:{kind}", sort=None, title=chart.x_axis or None),
+        color=altair.Color("line:N", title=None, sort=None),
+    )
+    layers = []
+    if any(line.lower is not None for line in chart.lines):
+        band = base.mark_area(opacity=0.15).encode(y="lower:Q", y2="upper:Q")
+        layers.append(band)
+    value = altair.Y("value:Q", title=chart.y_axis or None)
+    layers.append(base.mark_line(point=True).encode(y=value, tooltip=["line:N", "value:Q"]))
+    return layers
+
+
+#: As many names as an axis has room for.
+_MOST_TICKS = 12
+
+
+def matplotlib_chart(pyplot: Any, chart: Dots | Lines, ax: Any = None) -> Any:
+    """Draw on axes, or on those of a new figure; the axes are returned."""
+    if isinstance(chart, Dots):
+        ax = _axes(pyplot, ax, height=1.2 + 0.28 * len(chart.names))
+        _matplotlib_dots(ax, chart)
+    else:
+        ax = _axes(pyplot, ax, height=4.0)
+        _matplotlib_lines(ax, chart)
+    if chart.title:
+        ax.set_title(chart.title)
+    return ax
+
+
+def _axes(pyplot: Any, ax: Any, *, height: float) -> Any:
+    return pyplot.subplots(figsize=(7, height), layout="constrained")[1] if ax is None else ax
+
+
+def _matplotlib_dots(ax: Any, chart: Dots) -> None:
+    rows = np.arange(len(chart.names))
+    if chart.lower is not None and chart.upper is not None:
+        ax.hlines(rows, chart.lower, chart.upper, color="C0", alpha=0.35, linewidth=6)
+    ax.plot(chart.values, rows, "o", color="C0", label=chart.axis)
+    if chart.reference is not None:
+        ax.plot(chart.reference, rows, "|", color="black", markersize=12, markeredgewidth=2)
+        ax.lines[-1].set_label(chart.reference_name)
+        ax.legend(frameon=False)
+    ax.set_yticks(rows, list(chart.names))
+    ax.invert_yaxis()
+    ax.set_xlim(left=0)
+    ax.set_xlabel(chart.axis)
+    ax.grid(axis="x", alpha=0.3)
+
+
+def _matplotlib_lines(ax: Any, chart: Lines) -> None:
+    places = list(chart.places) if chart.numeric else list(range(len(chart.places)))
+    for number, line in enumerate(chart.lines):
+        hue = f"C{number % 10}"
+        if line.lower is not None and line.upper is not None:
+            ax.fill_between(places, line.lower, line.upper, color=hue, alpha=0.15, linewidth=0)
+        ax.plot(places, line.values, marker="o", markersize=3, color=hue, label=line.name)
+    if not chart.numeric:
+        every = -(-len(places) // _MOST_TICKS)
+        names = [str(name) for name in chart.places[::every]]
+        ax.set_xticks(places[::every], names, rotation=30, ha="right")
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel(chart.x_axis)
+    ax.set_ylabel(chart.y_axis)
+    ax.legend(frameon=False)
+    ax.grid(axis="y", alpha=0.3)
+
+
+_MODULES = {"matplotlib": "matplotlib.pyplot", "altair": "altair"}
+
+
+def draw(chart: Dots | Lines, backend: str = "matplotlib", *, ax: Any = None) -> Any:
+    """Draw a chart.
+
+    Parameters
+    ----------
+    chart : Dots or Lines
+    backend : {"matplotlib", "altair"}
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if left out.
+
+    Returns
+    -------
+    matplotlib Axes, or altair Chart
+    """
+    check_choice(backend, "backend", tuple(_MODULES))
+    if ax is not None and backend != "matplotlib":
+        raise InputError(f"An ax is for matplotlib; {backend} makes a chart of its own.")
+    library = _library(backend)
+    if backend == "altair":
+        return altair_chart(library, chart)
+    return matplotlib_chart(library, chart, ax)
+
+
+def _library(backend: str) -> ModuleType:
+    try:
+        return importlib.import_module(_MODULES[backend])
+    except ImportError as error:
+        raise InputError(f'plot needs {backend}: pip install "prevalens[plot]".') from error
+
+
+_WIDTH, _HEIGHT, _MARGIN = 160, 18, 5
+_TABLE_HUE = "#2f83ab"
+
+
+def table(chart: Dots, *, most: int = 200) -> str:
+    """Names, values, intervals and a bar each.
+
+    Parameters
+    ----------
+    chart : Dots
+    most : int
+        Rows to show; the others are counted below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table(Dots(["<spam>"], np.array([0.5])))[:7]
+    '<table>'
+    """
+    heads = ["", chart.axis, *_interval_head(chart), *_reference_head(chart), ""]
+    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+    body = "".join(_row(chart, i) for i in range(min(most, len(chart.names))))
+    hidden = len(chart.names) - most
+    more = f"<p>and {hidden} more</p>" if hidden > 0 else ""
+    caption = f"<caption>{escape(chart.title)}</caption>" if chart.title else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _interval_head(chart: Dots) -> list[str]:
+    return [] if chart.lower is None else ["lower", "upper"]
+
+
+def _reference_head(chart: Dots) -> list[str]:
+    return [] if chart.reference is None else [chart.reference_name]
+
+
+def _row(chart: Dots, i: int) -> str:
+    numbers = [chart.values, chart.lower, chart.upper, chart.reference]
+    cells = "".join(f"<td>{part[i]:.4f}</td>" for part in numbers if part is not None)
+    return f"<tr><th>{escape(str(chart.names[i]))}</th>{cells}<td>{_bar(chart, i)}</td></tr>"
+
+
+def _bar(chart: Dots, i: int) -> str:
+    def x(value: float) -> float:
+        share = min(max(value / chart.top, 0.0), 1.0)
+        return round(_MARGIN + share * (_WIDTH - 2 * _MARGIN), 1)
+
+    middle = _HEIGHT / 2
+    parts = [
+        f'<line x1="{_MARGIN}" x2="{_WIDTH - _MARGIN}" y1="{middle}" y2="{middle}" '
+        'stroke="currentColor" stroke-opacity="0.25"/>'
+    ]
+    if chart.lower is not None and chart.upper is not None:
+        low, high = x(chart.lower[i]), x(chart.upper[i])
+        parts.append(
+            f'<rect x="{low}" y="{middle - 3}" width="{max(high - low, 1):.1f}" height="6" rx="3" '
+            f'fill="{_TABLE_HUE}" fill-opacity="0.4"/>'
+        )
+    parts.append(f'<circle cx="{x(chart.values[i])}" cy="{middle}" r="4" fill="{_TABLE_HUE}"/>')
+    if chart.reference is not None:
+        at = x(chart.reference[i])
+        parts.append(
+            f'<line x1="{at}" x2="{at}" y1="2" y2="{_HEIGHT - 2}" stroke="currentColor" '
+            'stroke-width="2"/>'
+        )
+    return f'<svg width="{_WIDTH}" height="{_HEIGHT}" aria-hidden="true">{"".join(parts)}</svg>'

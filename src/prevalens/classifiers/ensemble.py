@@ -1,0 +1,150 @@
+"""A panel: several classifiers asked about the same items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.pipeline import Pipeline
+
+from prevalens.classifiers.base import MultiLabelClassifier
+from prevalens.classifiers.per_label import PerLabel
+from prevalens.classifiers.trees import Forest
+from prevalens.expression import Call, expression_of
+from prevalens.response import is_joint, response, train
+
+__all__ = [
+    "Panel",
+    "is_weighted",
+    "mean_posterior",
+]
+
+
+class Panel(MultiLabelClassifier):
+    """Several classifiers, whose posteriors are averaged, or read side by side.
+
+    Parameters
+    ----------
+    first, second : classifier, optional
+        Default: one logistic regression per label, and a forest.
+    more : list of classifiers
+        Further members.
+
+    Attributes
+    ----------
+    members_ : list of fitted classifiers
+
+    Notes
+    -----
+    `predict_proba` is the mean of the members' posteriors. Aggregators that can weigh them, such as
+    `ScenarioMixture`, read those of all members (`views`): classifiers of different kinds err
+    in different ways, and say more of a sample together. Costs the sum of its members.
+
+    Members with class weights answer as if each label were about as frequent as its absence, not
+    how frequent it is. They are read, but left out of the mean, unless all members are like that.
+
+    Examples
+    --------
+    >>> X, Y = [[0.0], [0.1], [1.0], [1.1]], [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> panel = Panel(PerLabel(), Forest(10, random_state=0)).fit(X, Y)
+    >>> panel.predict([[0.0], [1.1]]).tolist()
+    [[0, 1], [1, 0]]
+    >>> panel.views([[0.0]]).shape
+    (1, 4)
+    """
+
+    code = "panel"
+    takes_texts = True
+
+    def __init__(self, first: Any = None, second: Any = None, *, more: Any = ()) -> None:
+        self.first = first
+        self.second = second
+        self.more = more
+
+    @classmethod
+    def of_members(cls, *members: Any, more: Any = ()) -> Panel:
+        """A panel of any number of members, as names of methods list them."""
+        first, second = (*members[:2], None, None)[:2]
+        return cls(first, second, more=[*members[2:], *more])
+
+    @property
+    def expression(self) -> Call:
+        """Its name: all members, one after the other."""
+        given = [one for one in (self.first, self.second) if one is not None]
+        return Call(self.code, tuple(expression_of(one) for one in (*given, *self.more)), {})
+
+    @classmethod
+    def of_fitted(cls, members: Sequence[Any], n_labels: int) -> Panel:
+        """A fitted panel of two or more members that are fitted already."""
+        first, second, *more = members
+        panel = cls(first, second, more=more)
+        panel.members_ = list(members)
+        panel.n_labels_ = n_labels
+        panel.classes_ = np.arange(max(n_labels, 2))
+        if hasattr(first, "n_features_in_"):
+            panel.n_features_in_ = first.n_features_in_
+        return panel
+
+    def members(self) -> list[Any]:
+        """The members, unfitted, with defaults filled in."""
+        first = PerLabel() if self.first is None else self.first
+        second = Forest(200, random_state=0) if self.second is None else self.second
+        return [first, second, *self.more]
+
+    @property
+    def joint(self) -> bool:  # type: ignore[override]
+        """Whether some member sees labels together."""
+        return any(is_joint(member) for member in self.members())
+
+    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+        self.members_ = [train(member, X, Y) for member in self.members()]
+
+    def views(self, X: Any) -> npt.NDArray[np.float64]:
+        """Posteriors of all members side by side, shape (n_items, n_members * n_labels)."""
+        return np.hstack(
+            [response(one, X, "posteriors", self.n_labels_).values for one in self.members_]
+        )
+
+    def mean_of(self, views: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The mean posterior of the members that answer how frequent labels are."""
+        stacked = views.reshape(len(views), -1, self.n_labels_)
+        return mean_posterior(stacked, [not is_weighted(one) for one in self.members_])
+
+    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+        return self.mean_of(self.views(X))
+
+
+def is_weighted(classifier: Any) -> bool:
+    """Whether it was told to weigh classes, so that its posteriors are no frequencies.
+
+    Examples
+    --------
+    >>> is_weighted(PerLabel(class_weight="balanced")), is_weighted(PerLabel())
+    (True, False)
+    """
+    while isinstance(classifier, Pipeline):
+        classifier = classifier[-1]
+    # Wrappers that train one estimator per label keep its settings with it.
+    wrapped = getattr(classifier, "estimator", None)
+    return any(getattr(one, "class_weight", None) is not None for one in (classifier, wrapped))
+
+
+def mean_posterior(
+    members: npt.NDArray[np.float64], counted: Sequence[bool]
+) -> npt.NDArray[np.float64]:
+    """Mean over those members that count, or over all if none does.
+
+    Parameters
+    ----------
+    members : array of float, shape (n_items, n_members, n_labels)
+    counted : sequence of bool, one per member
+
+    Returns
+    -------
+    array of float, shape (n_items, n_labels)
+    """
+    kept = members[:, np.flatnonzero(counted)] if any(counted) else members
+    found: npt.NDArray[np.float64] = kept.mean(axis=1)
+    return found

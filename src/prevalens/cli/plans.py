@@ -1,0 +1,162 @@
+"""Running a plan from the command line: warnings in one line each, and where to go on."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from prevalens.cli.console import said_warnings
+from prevalens.cli.options import together
+from prevalens.errors import InputError
+from prevalens.experiments.cells import Cell
+from prevalens.experiments.plan import Plan
+from prevalens.experiments.runner import Summary, run_plan
+from prevalens.experiments.specs import suggestion
+from prevalens.experiments.store import Store
+from prevalens.files import check_writable, writing
+from prevalens.reports.page import Section, grids_of, markdown_page, page
+from prevalens.reports.render import latex_document
+
+__all__ = [
+    "FILE",
+    "Pages",
+    "cell_fields",
+    "chosen_cells",
+    "only_option",
+    "page_options",
+    "run_told",
+    "write_text",
+]
+
+
+def run_told(plan: Plan, store: Store, **options: Any) -> Summary:
+    """`run_plan`; stopped by hand, it says that nothing is lost."""
+    try:
+        with said_warnings():
+            return run_plan(plan, store, **options)
+    except KeyboardInterrupt:
+        click.echo(
+            f"\nStopped. Finished cells are in {store.folder}; the same command goes on there.",
+            err=True,
+        )
+        raise
+
+
+_FIELDS = ("dataset", "method", "variant", "protocol", "seed")
+
+only_option = click.option(
+    "--only",
+    multiple=True,
+    metavar="FIELD=VALUE,...",
+    help=f"Only these cells. Fields: {', '.join(_FIELDS)}. May be given several times.",
+)
+
+
+def chosen_cells(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
+    """The cells whose fields have one of the values asked for.
+
+    Parameters
+    ----------
+    cells : list of Cell
+    only : list of str
+        What was given with ``--only``: ``field=value``, several of them with commas.
+    """
+    wanted: dict[str, list[str]] = {}
+    for text in only:
+        # Methods have commas too; only those before another field divide.
+        for part in re.split(rf",(?=(?:{'|'.join(_FIELDS)})=)", text):
+            field, equals, value = part.partition("=")
+            if not equals or field not in _FIELDS:
+                raise InputError(
+                    f"--only takes FIELD=VALUE with a field of {', '.join(_FIELDS)}; got {part!r}."
+                )
+            wanted.setdefault(field, []).append(value)
+    for field, values in wanted.items():
+        _check_values(field, values, {cell_fields(cell)[field] for cell in cells})
+    return [
+        cell
+        for cell in cells
+        if all(cell_fields(cell)[field] in values for field, values in wanted.items())
+    ]
+
+
+def _check_values(field: str, values: Sequence[str], known: set[str]) -> None:
+    for value in values:
+        if value not in known:
+            raise InputError(
+                f"--only {field}={value}: the plan has no such {field}; {suggestion(value, known)}"
+            )
+
+
+def cell_fields(cell: Cell) -> dict[str, str]:
+    """What tells a cell from the others of its plan, by field."""
+    return {
+        "dataset": cell.dataset,
+        "method": cell.method.label,
+        "variant": cell.method.variant,
+        "protocol": cell.protocol.name,
+        "seed": str(cell.seed),
+    }
+
+
+#: The type of options that name a file to write.
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Where to write the pages; None for those that nobody asked for."""
+
+    html: Path | None = None
+    markdown: Path | None = None
+    latex: Path | None = None
+
+    def __bool__(self) -> bool:
+        return any(self._paths())
+
+    def _paths(self) -> list[Path]:
+        found = (getattr(self, field.name) for field in fields(self))
+        return [path for path in found if path is not None]
+
+    def check(self) -> None:
+        """Refuse a place that cannot be written to, before hours of work."""
+        for path in self._paths():
+            check_writable(path)
+
+    def write(self, title: str, sections: Sequence[Section]) -> None:
+        """Write every page asked for, and say so."""
+        if self.html is not None:
+            write_text(self.html, page(title, sections))
+        if self.markdown is not None:
+            write_text(self.markdown, markdown_page(title, sections))
+        if self.latex is not None:
+            write_text(self.latex, latex_document(grids_of(sections)))
+
+
+def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Files for the results as pages; the command gets one `pages`."""
+
+    @functools.wraps(command)
+    def writes(*, html: Any, markdown: Any, latex: Any, **others: Any) -> Any:
+        return command(pages=Pages(html, markdown, latex), **others)
+
+    return together(
+        click.option(
+            "--html", type=FILE, help="Write a page with tables and charts; it opens offline."
+        ),
+        click.option("--markdown", type=FILE, help="Write the tables as Markdown."),
+        click.option("--latex", type=FILE, help="Write the tables as a LaTeX document."),
+    )(writes)
+
+
+def write_text(path: Path, content: str) -> None:
+    """The whole file, or the old one."""
+    with writing(path) as file:
+        file.write(content.encode("utf-8"))
+    click.echo(f"Wrote {path}.", err=True)

@@ -1,0 +1,465 @@
+"""Leaderboard: methods compared on one user's data, as plain data."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens._version import __version__
+from prevalens.charts import Dots, draw, frame, table
+from prevalens.collection import label_matrix
+from prevalens.errors import InputError, PrevalensError, PrevalensWarning
+from prevalens.expression import expression_of, to_text
+from prevalens.metrics import ae
+from prevalens.model.evaluate import DEFAULT_PROTOCOLS, protocols_of, sample_size
+from prevalens.model.labelled import read_labelled
+from prevalens.model.model import preparation_for, preparation_or, quantifier_of, training_items
+from prevalens.model.progress import Cancelled, CancelledError, Progress, Watch
+from prevalens.protocols import Protocol
+from prevalens.quantifier import Quantifier
+from prevalens.samples import Samples
+from prevalens.scores import Kind
+from prevalens.splits import stratified_folds
+from prevalens.tables.opening import Reading
+from prevalens.validation import check_int, check_same_length, take_items
+
+__all__ = [
+    "DEFAULT_METHODS",
+    "Leaderboard",
+    "Place",
+    "compare_files",
+    "compare_methods",
+]
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One method's place.
+
+    Attributes
+    ----------
+    rank : int
+    method : str
+    error : float
+        Mean absolute error over kinds of shift and folds.
+    spread : float
+        Standard deviation of that error over the folds.
+    by_protocol : mapping of str to float
+    behind : float
+        How far behind the first, on average.
+    tied : bool
+        Whether that is within two standard errors of chance.
+    seconds : float
+        Training and estimating, per fold.
+    """
+
+    rank: int
+    method: str
+    error: float
+    spread: float
+    by_protocol: Mapping[str, float]
+    behind: float
+    tied: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Errors of several methods in cross-validation.
+
+    Attributes
+    ----------
+    methods, protocols : tuple of str
+    errors : array of float, shape (n_methods, n_folds, n_protocols)
+        Mean absolute errors.
+    seconds : array of float, shape (n_methods, n_folds)
+    n_items, n_labels, size : int
+        Labelled items, labels, and items per sample.
+    failures : mapping of str to str
+        Methods that could not be trained, and why.
+    provenance : mapping of str to str
+    title : str
+    """
+
+    methods: tuple[str, ...]
+    protocols: tuple[str, ...]
+    errors: Array
+    seconds: Array
+    n_items: int
+    n_labels: int
+    size: int
+    failures: Mapping[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    title: str = "Methods compared on this data"
+
+    @property
+    def by_fold(self) -> Array:
+        """Error of each method in each fold, over kinds of shift, shape (n_methods, n_folds)."""
+        return self.errors.mean(axis=2)
+
+    @property
+    def best(self) -> str:
+        """The method with the smallest error."""
+        return self.places()[0].method
+
+    def places(self) -> list[Place]:
+        """The methods from best to worst."""
+        by_fold = self.by_fold
+        means = by_fold.mean(axis=1)
+        order = np.argsort(means, kind="stable")
+        best = by_fold[order[0]]
+        return [
+            Place(
+                rank=rank,
+                method=self.methods[i],
+                error=float(means[i]),
+                spread=_deviation(by_fold[i]),
+                by_protocol=dict(
+                    zip(self.protocols, self.errors[i].mean(axis=0).tolist(), strict=True)
+                ),
+                behind=float(means[i] - means[order[0]]),
+                tied=_tied(by_fold[i] - best),
+                seconds=float(self.seconds[i].mean()),
+            )
+            for rank, i in enumerate(order.tolist(), start=1)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, as JSON takes them."""
+        return {
+            "n_items": self.n_items,
+            "n_labels": self.n_labels,
+            "n_folds": self.errors.shape[1],
+            "size": self.size,
+            "places": [
+                {**vars(one), "by_protocol": dict(one.by_protocol)} for one in self.places()
+            ],
+            "failures": dict(self.failures),
+            "provenance": dict(self.provenance),
+        }
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One flat row per method."""
+        return [
+            {name: value for name, value in vars(one).items() if name != "by_protocol"}
+            | {f"error_{name}": value for name, value in one.by_protocol.items()}
+            for one in self.places()
+        ]
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """One row per method, as a pandas or polars frame."""
+        rows = self.to_rows()
+        return frame({name: [row[name] for row in rows] for name in rows[0]}, backend)
+
+    def dots(self) -> Dots:
+        """The errors with their spread over the folds, the best first."""
+        places = self.places()
+        error = np.array([one.error for one in places])
+        spread = np.array([one.spread for one in places])
+        names = [one.method for one in places]
+        low = np.maximum(error - spread, 0.0)
+        return Dots(names, error, low, error + spread, axis="mean absolute error", title=self.title)
+
+    def plot(self, backend: str = "matplotlib", *, ax: Any = None) -> Any:
+        """Draw the errors with their spread in matplotlib or altair."""
+        return draw(self.dots(), backend, ax=ax)
+
+    def _repr_html_(self) -> str:
+        return table(self.dots())
+
+
+def _deviation(values: Array) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
+
+def _tied(differences: Array) -> bool:
+    """Whether a mean difference over folds is within two standard errors of zero.
+
+    Folds share most of their training items, so their variance is enlarged as Nadeau and Bengio
+    (2003) do it.
+    """
+    n = len(differences)
+    if n < 2 or not differences.any():
+        return True
+    variance = differences.var(ddof=1) * (1 / n + 1 / (n - 1))
+    return bool(abs(differences.mean()) <= 2 * np.sqrt(variance))
+
+
+#: From the answer that needs no items, over counting, to corrections label by label and jointly.
+DEFAULT_METHODS = (
+    "naive",
+    "lr+cc",
+    "lr+pcc",
+    "lr+pacc",
+    "lr+sld",
+    "lr+rq(pcc,ridge)",
+    "lr+mixture",
+    "stack(lr)+rq(pcc,ridge)",
+)
+
+
+def compare_files(
+    paths: str | Path | Iterable[str | Path],
+    methods: str | Sequence[str] = DEFAULT_METHODS,
+    *,
+    text: str | None = None,
+    features: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+    tags: str | None = None,
+    sep: str = ",",
+    id: str | None = None,
+    min_positives: int = 5,
+    reading: Reading | None = None,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+    **settings: Any,
+) -> Leaderboard:
+    """Compare methods on labelled items in files.
+
+    Parameters
+    ----------
+    paths : path, pattern or folder, or several
+    methods : str or sequence of str
+        Expressions; in one str divided by semicolons.
+    text, features, labels, tags, sep, id, reading, progress, cancelled
+        As in `fit_files`.
+    min_positives : int
+        Labels with fewer positive items take no part.
+    **settings
+        As in `compare_methods`.
+    """
+    watch = Watch(progress, cancelled)
+    found = read_labelled(
+        paths,
+        text=text,
+        features=features,
+        labels=labels,
+        tags=tags,
+        sep=sep,
+        leave_out=() if id is None else (id,),
+        reading=reading,
+        watch=watch,
+    )
+    kept = np.flatnonzero(found.Y.sum(axis=0, dtype=np.int64) >= min_positives)
+    if not kept.size:
+        raise InputError(f"No label has {min_positives} positive items in {found.items.source}.")
+    preparation = preparation_for(found.items, found.columns, found.text is not None)
+    return compare_methods(
+        training_items(found.items, preparation, found.columns),
+        found.Y[:, kept],
+        methods,
+        preparation=preparation,
+        progress=progress,
+        cancelled=cancelled,
+        source={"labelled items": found.file_names},
+        **settings,
+    )
+
+
+def compare_methods(
+    items: Any,
+    Y: Any,
+    methods: str | Sequence[Any] = DEFAULT_METHODS,
+    *,
+    preparation: Any = None,
+    folds: int = 5,
+    protocols: str | Sequence[str] = DEFAULT_PROTOCOLS,
+    size: int | None = None,
+    n_samples: int = 300,
+    seed: int = 0,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+    source: Mapping[str, str] | None = None,
+) -> Leaderboard:
+    """Compare methods in cross-validation.
+
+    Parameters
+    ----------
+    items : texts, columns, data frame or matrix, one row per item
+    Y : 0/1 matrix, data frame or list of label sets, one row per item
+    methods : str or sequence of str
+        Expressions such as ``"lr+cc;lr+pacc"``; ``auto`` is what `Quantifier()` does.
+    preparation : transformer, optional
+        Of scikit-learn; chosen by the items if left out. Fitted once on all items, without
+        labels.
+    folds : int
+    protocols : str or sequence of str
+        Kinds of shift; every one counts the same.
+    size : int, optional
+        Items per sample: 100, or a third of a fold if that is less.
+    n_samples : int
+        Samples per fold and protocol.
+    seed : int
+    progress, cancelled : callable, optional
+        As in `fit_files`.
+    source : mapping of str to str, optional
+        Where the items came from, for the record.
+
+    Notes
+    -----
+    Methods that read the same scores of the same classifier share its training, so that only
+    the first of them pays for it in `seconds`. A method that cannot be trained is reported and
+    left out; an error is raised only if none can.
+
+    Examples
+    --------
+    >>> from prevalens.datasets.tickets import tickets
+    >>> data = tickets(400, 10, months=1)
+    >>> found = compare_methods(data.train.X, data.train.Y, "naive;lr+pcc", folds=2, n_samples=50)
+    >>> found.best
+    'lr+pcc'
+    """
+    names = _names(methods)
+    Y, _ = label_matrix(Y, None)
+    of_item = stratified_folds(Y, check_int(folds, "folds", minimum=2), seed=seed)
+    size = sample_size(int(np.bincount(of_item).min()), size)
+    chosen = protocols_of(protocols, size=size, n_samples=n_samples)
+    watch = Watch(progress, cancelled)
+    watch.step("preparing", 0, len(names) * folds, len(Y))
+    X = _prepared(items, preparation)
+    check_same_length(X.shape[0], "The items", len(Y), "Y")
+    race = _Race(names, chosen, folds)
+    for fold in range(folds):
+        inside = of_item == fold
+        pool = _Fold(take_items(X, ~inside), Y[~inside], take_items(X, inside), Y[inside])
+        samples = pool.samples(chosen, seed, fold)
+        for number, name in enumerate(names):
+            done = fold * len(names) + number
+            tell = watch.within(name, done, len(names) * folds, len(Y))
+            race.run(number, fold, pool, samples, tell)
+    return race.result(
+        n_items=len(Y),
+        n_labels=Y.shape[1],
+        size=size,
+        provenance={
+            **(source or {}),
+            "folds": str(folds),
+            "samples": f"{n_samples} per fold and kind of shift",
+            "seed": str(seed),
+            "prevalens": __version__,
+        },
+    )
+
+
+def _names(methods: str | Sequence[Any]) -> list[str]:
+    given = methods.split(";") if isinstance(methods, str) else methods
+    names = list(dict.fromkeys(str(name).strip() for name in given if str(name).strip()))
+    if not names:
+        raise InputError("Name at least one method, such as lr+pacc; several with ; between them.")
+    for name in names:
+        _plain(name)
+    return names
+
+
+def _plain(name: str) -> Any:
+    """The quantifier of a name, without the intervals that nobody asks for here."""
+    found = quantifier_of(name)
+    return found.set_params(uncertainty=None) if isinstance(found, Quantifier) else found
+
+
+def _prepared(items: Any, given: Any) -> Any:
+    chosen = preparation_or(given, items, None, False)
+    # Items that come with a preparation are in the form it takes.
+    return chosen.fit_transform(training_items(items, chosen, None) if given is None else items)
+
+
+class _Fold:
+    """Items to train on, and items to draw samples from."""
+
+    def __init__(
+        self, X: Any, Y: npt.NDArray[np.int8], pool_X: Any, pool_Y: npt.NDArray[np.int8]
+    ) -> None:
+        self.X, self.Y, self.pool_X, self.pool_Y = X, Y, pool_X, pool_Y
+        self._labelled: dict[tuple[str, ...], Any] = {}
+
+    def sharing(self, quantifier: Any) -> Any:
+        """The quantifier with a scheme that knows what others have trained on this fold."""
+        if isinstance(quantifier, Quantifier) and not quantifier.is_automatic:
+            scheme = _Remembered(quantifier.scheme_or_default(), self._labelled)
+            quantifier.set_params(scheme=scheme)
+        return quantifier
+
+    def samples(self, protocols: Mapping[str, Protocol], seed: int, fold: int) -> list[Samples]:
+        return [
+            protocol.with_items(self.pool_X).draw(
+                self.pool_Y, np.random.default_rng([seed, fold, number])
+            )
+            for number, protocol in enumerate(protocols.values())
+        ]
+
+
+class _Remembered:
+    """A scheme that trains each classifier once for all aggregators that read the same scores."""
+
+    def __init__(self, scheme: Any, known: dict[tuple[str, ...], Any]) -> None:
+        self.scheme, self.known = scheme, known
+
+    def fit(self, classifier: Any, X: Any, Y: npt.NDArray[np.int8], kind: Kind) -> Any:
+        """What the scheme gives for a classifier and a kind of scores."""
+        parts = (expression_of(classifier), expression_of(self.scheme))
+        key = (*map(to_text, parts), kind)
+        if key not in self.known:
+            self.known[key] = self.scheme.fit(classifier, X, Y, kind)
+        return self.known[key]
+
+
+class _Race:
+    """Errors and times of methods, filled in fold by fold."""
+
+    def __init__(self, names: list[str], protocols: Mapping[str, Protocol], folds: int) -> None:
+        self.names = names
+        self.protocols = tuple(protocol.name for protocol in protocols.values())
+        self.errors = np.full((len(names), folds, len(protocols)), np.nan)
+        self.seconds = np.zeros((len(names), folds))
+        self.failures: dict[str, str] = {}
+
+    def run(
+        self,
+        number: int,
+        fold: int,
+        pool: _Fold,
+        samples: Sequence[Samples],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Train a method on a fold and note its errors, or why it failed."""
+        name = self.names[number]
+        if name in self.failures:
+            return
+        start = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrevalensWarning)
+                quantifier = pool.sharing(_plain(name)).fit(pool.X, pool.Y, progress=tell)
+                scores = quantifier.score(pool.pool_X)
+        except CancelledError:
+            raise
+        except PrevalensError as error:
+            self.failures[name] = str(error)
+            return
+        for j, one in enumerate(samples):
+            estimated = quantifier.aggregator_.aggregate(scores, one)
+            self.errors[number, fold, j] = ae(one.mean(pool.pool_Y), estimated).mean()
+        self.seconds[number, fold] = time.perf_counter() - start
+
+    def result(self, **more: Any) -> Leaderboard:
+        kept = [i for i, name in enumerate(self.names) if name not in self.failures]
+        if not kept:
+            name, why = next(iter(self.failures.items()))
+            raise InputError(f"No method could be trained; {name}: {why}")
+        return Leaderboard(
+            methods=tuple(self.names[i] for i in kept),
+            protocols=self.protocols,
+            errors=self.errors[kept],
+            seconds=self.seconds[kept],
+            failures=self.failures,
+            **more,
+        )

@@ -1,0 +1,155 @@
+"""Fit a model from files."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prevalens.errors import FormatError, InputError, PrevalensWarning
+from prevalens.model.labelled import Labelled, read_labelled
+from prevalens.model.model import Model, quantifier_of
+from prevalens.model.progress import Cancelled, Progress, Watch
+from prevalens.tables.opening import Reading
+from prevalens.tables.preparation import CellError
+from prevalens.tables.table import damaged
+
+__all__ = [
+    "fit_files",
+]
+
+#: Fewer items cannot be divided into folds that say anything.
+_FEWEST_ITEMS = 10
+_NAMED = 5
+
+
+def fit_files(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    text: str | None = None,
+    features: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+    tags: str | None = None,
+    sep: str = ",",
+    id: str | None = None,
+    method: Any = "auto",
+    preparation: Any = None,
+    time_budget: float | None = None,
+    min_positives: int | None = None,
+    reading: Reading | None = None,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Model:
+    """Fit a model to labelled items in files.
+
+    Parameters
+    ----------
+    paths : path, pattern or folder, or several
+        CSV, TSV, JSON lines, JSON, Parquet or Excel, also compressed.
+    text : str, optional
+        The column of texts.
+    features : sequence of str, optional
+        The columns of features. If neither is named, all columns that are not labels.
+    labels : sequence of str, optional
+        Columns of 0/1, or patterns such as ``topic_*``.
+    tags : str, optional
+        The column that names the labels of each item, divided by `sep`.
+    id : str, optional
+        A column that is neither.
+    method : str or Quantifier
+        ``"auto"``, an expression such as ``"lr+pacc"``, or a quantifier.
+    preparation : transformer, optional
+        Of scikit-learn; chosen by the items if left out.
+    time_budget : float, optional
+        Seconds that all of it may take, with ``"auto"``.
+    min_positives : int, optional
+        Labels with fewer positive items are left out, with a warning. Left out: with tags 5, or 2
+        below 100 items; with label columns, a label that never occurs is refused.
+    reading : Reading, optional
+        Delimiter, encoding, sheet.
+    progress : callable, optional
+        Is told of every `Step`.
+    cancelled : callable, optional
+        The work stops with a `CancelledError` when this returns True; asked at every step, also
+        within the fit.
+    """
+    watch = Watch(progress, cancelled)
+    # What cannot be understood is refused before anything is read.
+    quantifier_of(method)
+    leave_out = () if id is None else (id,)
+    found = read_labelled(
+        paths,
+        text=text,
+        features=features,
+        labels=labels,
+        tags=tags,
+        sep=sep,
+        leave_out=leave_out,
+        reading=reading,
+        watch=watch,
+    )
+    _check_size(found)
+    kept = _frequent(found, min_positives, from_tags=tags is not None)
+    tell = watch.within("fitting", n_items=len(found.items))
+    try:
+        return Model.fit(
+            found.items,
+            found.Y[:, kept],
+            labels=[found.labels[j] for j in kept],
+            method=method,
+            time_budget=time_budget,
+            text=found.text,
+            columns=found.columns,
+            preparation=preparation,
+            source=found.source,
+            progress=tell,
+        )
+    except CellError as error:
+        raise damaged(found.items.place(error.row), error.what) from None
+    except FormatError:
+        raise
+    except InputError as error:
+        raise InputError(f"{found.items.source}: {error}") from error
+
+
+def _check_size(found: Labelled) -> None:
+    if len(found.items) < _FEWEST_ITEMS:
+        raise InputError(
+            f"{found.items.source} has {len(found.items)} labelled items; at least "
+            f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
+        )
+
+
+def _frequent(found: Labelled, least: int | None, *, from_tags: bool) -> list[int]:
+    """The labels that occur often enough."""
+    positives = found.Y.sum(axis=0, dtype=np.int64)
+    if least is None and not from_tags:
+        _check_labels(found, positives)
+        return list(range(len(found.labels)))
+    fewest = (5 if len(found.Y) >= 100 else 2) if least is None else least
+    kept = np.flatnonzero(positives >= fewest).tolist()
+    rare = [found.labels[j] for j in np.flatnonzero(positives < fewest)]
+    if not kept:
+        raise InputError(f"No label has {fewest} positive items in {found.items.source}.")
+    if rare:
+        more = f" and {len(rare) - _NAMED} more" if len(rare) > _NAMED else ""
+        warnings.warn(
+            f"{len(rare)} labels with fewer than {fewest} positive items are left out: "
+            f"{', '.join(map(repr, rare[:_NAMED]))}{more}.",
+            PrevalensWarning,
+            stacklevel=3,
+        )
+    return kept
+
+
+def _check_labels(found: Labelled, positives: Any) -> None:
+    for name, count in zip(found.labels, positives.tolist(), strict=True):
+        if count in (0, len(found.Y)):
+            often = "no item" if count == 0 else "every item"
+            raise InputError(
+                f"In {found.items.source} {often} has the label {name!r}, so it cannot be learnt; "
+                "leave it out, or let min_positives=1 leave out what never occurs."
+            )

@@ -1,0 +1,173 @@
+"""Which batch an item belongs to: its file, the value of a column, or a period of time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prevalens.errors import InputError
+from prevalens.samples import Samples
+from prevalens.tables.cells import date_format, is_missing, parse_date, period_of, shown
+from prevalens.tables.table import Chunk, Table, damaged
+
+__all__ = [
+    "ByColumn",
+    "ByFile",
+    "ByTime",
+    "Grouping",
+    "grouping_of",
+]
+
+#: The batch of items that do not say theirs.
+NONE = "(none)"
+
+
+class Grouping(ABC):
+    """Collects the batch of every item, chunk by chunk."""
+
+    #: Columns that are needed to tell.
+    columns: tuple[str, ...] = ()
+    #: Whether the order of the names is that of time.
+    ordered = False
+
+    def __init__(self) -> None:
+        self._codes: list[np.ndarray[Any, Any]] = []
+        self._positions: dict[str, int] = {}
+
+    def add(self, table: Table, chunk: Chunk) -> np.ndarray[Any, Any]:
+        """Note the batches of a chunk's rows; their numbers, in the order of first sight."""
+        names = self._names(table, chunk)
+        positions = self._positions
+        codes = np.array(
+            [positions.setdefault(name, len(positions)) for name in names], dtype=np.int32
+        )
+        self._codes.append(codes)
+        return codes
+
+    @abstractmethod
+    def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
+        """The batch of each row."""
+
+    def code(self, name: str) -> int:
+        """The number of a batch, in the order of first sight."""
+        return self._positions[name]
+
+    def order(self) -> list[str]:
+        """The names of the batches in the order they are shown in."""
+        return sorted(self._positions, key=_sorting)
+
+    def samples(self) -> tuple[Samples, list[str]]:
+        """One sample per batch, and their names."""
+        names = self.order()
+        place = np.empty(len(names), dtype=np.int32)
+        place[[self._positions[name] for name in names]] = np.arange(len(names))
+        codes = place[np.concatenate(self._codes)]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(names)))])
+        return Samples(np.argsort(codes, kind="stable"), offsets, n_items=len(codes)), names
+
+
+def _sorting(name: str) -> tuple[bool, float, str]:
+    """Numbers by size, before words; what has no name last."""
+    try:
+        return (name == NONE, float(name), name)
+    except ValueError:
+        return (name == NONE, float("inf"), name)
+
+
+class ByFile(Grouping):
+    """Every file is a batch."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        super().__init__()
+        short = [_short(table.name) for table in tables]
+        # Files of the same name in several folders keep their folders.
+        names = short if len(set(short)) == len(short) else [table.name for table in tables]
+        self._of = {id(table): name for table, name in zip(tables, names, strict=True)}
+
+    def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
+        return [self._of[id(table)]] * len(chunk)
+
+    def order(self) -> list[str]:
+        """The order in which the files were named."""
+        return list(self._positions)
+
+
+def _short(name: str) -> str:
+    return Path(name).name.split(".")[0] or name
+
+
+class ByColumn(Grouping):
+    """Every value of a column is a batch."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__()
+        self.columns = (column,)
+
+    def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:  # noqa: ARG002
+        cells = chunk[self.columns[0]]
+        return [NONE if cell is None or cell == "" else str(cell).strip() for cell in cells]
+
+
+class ByTime(Grouping):
+    """Every period of time is a batch.
+
+    Parameters
+    ----------
+    column : str
+    freq : {"D", "W", "M", "Q", "Y"}
+    form : str, optional
+        Of the dates, as `datetime.strptime` has it.
+    """
+
+    ordered = True
+
+    def __init__(self, column: str, freq: str, form: str | None = None) -> None:
+        super().__init__()
+        self.columns = (column,)
+        self.freq = freq
+        self._form = form
+        self._forms: dict[int, str | None] = {}
+
+    def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
+        cells = chunk[self.columns[0]]
+        if id(table) not in self._forms:
+            self._forms[id(table)] = self._form or date_format(cells, self.columns[0])
+        form = self._forms[id(table)]
+        known: dict[Any, str] = {}
+        for row, cell in enumerate(cells):
+            if cell not in known:
+                known[cell] = self._period(chunk, row, cell, form)
+        return [known[cell] for cell in cells]
+
+    def _period(self, chunk: Chunk, row: int, cell: Any, form: str | None) -> str:
+        if is_missing(cell):
+            return NONE
+        day = parse_date(cell, form) or (parse_date(cell) if self._form is None else None)
+        if day is None:
+            raise damaged(
+                chunk.place(row),
+                f"{shown(cell)} in the column {self.columns[0]!r} is no date that can be read; "
+                "write dates as 2024-05-31, or give their form.",
+            )
+        return period_of(day, self.freq)
+
+
+def grouping_of(
+    tables: Sequence[Table],
+    by: str | None,
+    by_time: str | None,
+    freq: str | None,
+    date_form: str | None,
+) -> Grouping:
+    """The grouping that was asked for; without one, every file is a batch."""
+    if by is not None and by_time is not None:
+        raise InputError("Name one column to group by: either by value or by time.")
+    if freq is not None and by_time is None:
+        raise InputError("A frequency needs the column of the dates it is about (by_time).")
+    if by_time is not None:
+        return ByTime(by_time, freq or "M", date_form)
+    return ByFile(tables) if by is None else ByColumn(by)

@@ -1,0 +1,181 @@
+"""Labelled items from files: which columns are items, which are labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.errors import InputError, PrevalensWarning
+from prevalens.model.progress import Watch
+from prevalens.tables.labels import label_columns, labels_of_columns, tag_matrix, tag_sets
+from prevalens.tables.opening import Reading, expand
+from prevalens.tables.table import Chunk, Table
+
+__all__ = [
+    "Labelled",
+    "read_labelled",
+]
+
+#: Signs that usually divide tags, and the share of cells that must hold one to be pointed out.
+_SEPARATORS = (",", ";", "|", "\t")
+_OFTEN = 0.05
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Items with labels, read from files.
+
+    Attributes
+    ----------
+    items : Chunk
+        The columns that are items, all rows.
+    Y : 0/1 array, shape (n_items, n_labels)
+    labels : tuple of str
+    columns : tuple of str
+        The columns that are items.
+    text : str or None
+        The column of texts, if the items are texts.
+    source : dict
+        Where they came from.
+    """
+
+    items: Chunk
+    Y: npt.NDArray[np.int8]
+    labels: tuple[str, ...]
+    columns: tuple[str, ...]
+    text: str | None
+    source: dict[str, Any]
+
+    @property
+    def file_names(self) -> str:
+        """The names of the files, for people."""
+        return ", ".join(one["name"] for one in self.source["files"])
+
+
+def read_labelled(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    text: str | None = None,
+    features: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+    tags: str | None = None,
+    sep: str = ",",
+    leave_out: Sequence[str] = (),
+    known: Sequence[str] | None = None,
+    reading: Reading | None = None,
+    watch: Watch | None = None,
+) -> Labelled:
+    """Read labelled items.
+
+    Parameters
+    ----------
+    paths : path, pattern or folder, or several
+    text : str, optional
+        The column of texts.
+    features : sequence of str, optional
+        The columns of features. If neither is named, all columns that are not labels.
+    labels : sequence of str, optional
+        Columns of 0/1, or patterns such as ``topic_*``.
+    tags : str, optional
+        The column that names the labels of each item, divided by `sep`.
+    leave_out : sequence of str
+        Columns that are no features, such as an identifier.
+    known : sequence of str, optional
+        With `tags`: the only labels there are.
+    reading : Reading, optional
+    """
+    tables = [(reading or Reading()).open(path) for path in expand(paths)]
+    label_names = _label_names(tables[0], labels, tags)
+    columns = _item_columns(tables[0], text, features, [*label_names, *leave_out])
+    wanted = [*columns, *label_names]
+    for table in tables:
+        table.check_columns([*wanted, *leave_out])
+    parts = [chunk for _, chunk in (watch or Watch(None, None)).over("reading", tables, wanted)]
+    if not sum(map(len, parts)):
+        raise InputError(f"{tables[0].name} has a header but no rows.")
+    if tags is None:
+        names = label_names
+        Y = np.vstack([labels_of_columns(part, names) for part in parts])
+    else:
+        names, Y = _from_tags(parts, tags, sep, known)
+    items = _joined(parts, columns, tables)
+    source = {"files": [_described(table) for table in tables], "rows": len(items)}
+    return Labelled(items, Y, tuple(names), tuple(columns), text, source)
+
+
+def _label_names(table: Table, labels: Sequence[str] | None, tags: str | None) -> list[str]:
+    if (labels is None or not labels) == (tags is None):
+        problem = "Both label columns and a column of tags are named" if tags else "No labels named"
+        raise InputError(
+            f"{problem}: give either the columns of 0/1 (labels) or the column of tags (tags); "
+            f"{table.name} has {table.shown()}."
+        )
+    if tags is None:
+        return label_columns(table, labels or ())
+    table.check_columns([tags])
+    return [tags]
+
+
+def _item_columns(
+    table: Table, text: str | None, features: Sequence[str] | None, others: Sequence[str]
+) -> list[str]:
+    if text is not None and features:
+        raise InputError("Name either a column of texts or columns of features, not both.")
+    chosen = [text] if text is not None else list(features or ())
+    for name in chosen:
+        table.check_columns([name])
+        if name in others:
+            raise InputError(f"The column {name!r} cannot be a feature and a label at once.")
+    chosen = chosen or [name for name in table.columns if name not in others]
+    if not chosen:
+        raise InputError(f"{table.name} has no columns besides the labels, so there are no items.")
+    return chosen
+
+
+def _from_tags(
+    parts: Sequence[Chunk], column: str, sep: str, known: Sequence[str] | None
+) -> tuple[list[str], npt.NDArray[np.int8]]:
+    _hint_at_sep(parts, column, sep)
+    sets = [tag_sets(part, column, sep) for part in parts]
+    counts = Counter(tag for one in sets for tags in one for tag in tags)
+    names = sorted(counts) if known is None else list(known)
+    if not names:
+        raise InputError(f"No item has a tag in the column {column!r}; there is nothing to learn.")
+    Y = [tag_matrix(part, one, names) for part, one in zip(parts, sets, strict=True)]
+    return names, np.vstack(Y)
+
+
+def _hint_at_sep(parts: Sequence[Chunk], column: str, sep: str) -> None:
+    """Point out a sign that seems to divide the tags where the one that was named never stands."""
+    texts = [cell for part in parts for cell in part[column] if isinstance(cell, str)]
+    if any(sep in text for text in texts):
+        return
+    counts = {sign: sum(sign in text for text in texts) for sign in _SEPARATORS}
+    sign = max(counts, key=counts.__getitem__)
+    if counts[sign] >= _OFTEN * len(texts) > 0:
+        warnings.warn(
+            f"No tag of the column {column!r} holds {sep!r}, but {counts[sign]:,} of "
+            f"{len(texts):,} hold {sign!r}; if that divides the tags, say --sep {sign!r} "
+            f"(sep={sign!r}).",
+            PrevalensWarning,
+            stacklevel=2,
+        )
+
+
+def _joined(parts: Sequence[Chunk], columns: Sequence[str], tables: Sequence[Table]) -> Chunk:
+    cells = {name: [cell for part in parts for cell in part[name]] for name in columns}
+    single = len(tables) == 1 and len({part.word for part in parts}) == 1
+    name = tables[0].name if len(tables) == 1 else f"{len(tables)} files"
+    first, word = (parts[0].first, parts[0].word) if single else (1, "row")
+    return Chunk(cells, sum(map(len, parts)), first, name, word=word)
+
+
+def _described(table: Table) -> dict[str, Any]:
+    return {"name": table.name, "size": table.total}

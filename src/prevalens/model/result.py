@@ -1,0 +1,333 @@
+"""BatchReport: what the report on batches shows, as plain data, whoever computed it."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.estimate import PrevalenceEstimate
+from prevalens.files import writing
+from prevalens.validation import InputError, check_choice, check_label_names
+
+__all__ = [
+    "COLUMNS",
+    "BatchReport",
+    "BatchResult",
+    "Driver",
+    "Drivers",
+    "Notice",
+    "check_ending",
+    "safe_cell",
+]
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the reader should know before trusting a number.
+
+    Attributes
+    ----------
+    text : str
+        One sentence.
+    level : {"note", "warning"}
+    batch : str
+        The batch it is about; empty if it is about all.
+    """
+
+    text: str
+    level: Literal["note", "warning"] = "warning"
+    batch: str = ""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """One feature that moves one label's estimate.
+
+    Attributes
+    ----------
+    name : str
+        The term or column.
+    push : float
+        Its part in the movement of the label's mean score (log-odds): weight times
+        (mean in the batch - mean in training).
+    training, batch : float
+        Its mean in the training items and in the batch.
+    """
+
+    name: str
+    push: float
+    training: float
+    batch: float
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """The features that move one label in one batch, largest push first."""
+
+    label: str
+    batch: str
+    drivers: tuple[Driver, ...]
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """Estimated prevalences of batches, and what belongs to them.
+
+    Attributes
+    ----------
+    labels, batches : tuple of str
+        Batches stand in the order they are shown in: that of time, where there is one.
+    sizes : array of int, shape (n_batches,)
+    point : array of float, shape (n_batches, n_labels)
+    training : array of float, shape (n_labels,)
+        Prevalences in the training items.
+    lower, upper : array of float, shape (n_batches, n_labels), or None
+        Ends of the interval of each estimate.
+    level : float or None
+        Coverage the intervals aim at, such as 0.9.
+    p_value : array of float, shape (n_batches,), or None
+        How well each batch fits a mixture of what training has shown; small is bad.
+    counted : array of float, shape (n_batches, n_labels), or None
+        Mean scores before the correction: classify and count, or mean posteriors.
+    true : array of float, shape (n_batches, n_labels), or None
+        The truth, where somebody knows it.
+    ordered : bool
+        Whether the order of the batches means something, so that a trend can be drawn.
+    drivers : tuple of Drivers
+    notices : tuple of Notice
+    provenance : mapping of str to str
+        How the numbers were made, line by line.
+    title : str
+
+    Examples
+    --------
+    >>> report = BatchReport(["spam"], ["May", "June"], [90, 80], [[0.2], [0.3]], [0.25])
+    >>> report.change.round(2).tolist()
+    [[-0.05], [0.05]]
+    """
+
+    labels: Sequence[str]
+    batches: Sequence[str]
+    sizes: npt.NDArray[np.int64]
+    point: Array
+    training: Array
+    lower: Array | None = None
+    upper: Array | None = None
+    level: float | None = None
+    p_value: Array | None = None
+    counted: Array | None = None
+    true: Array | None = None
+    ordered: bool = True
+    drivers: tuple[Drivers, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    title: str = "Prevalence of labels"
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "batches", tuple(map(str, self.batches)))
+        n_batches = len(self.batches)
+        if not n_batches:
+            raise InputError("A report needs at least one batch.")
+        training = np.asarray(self.training, dtype=np.float64)
+        set_(self, "training", training)
+        set_(self, "labels", check_label_names(self.labels, training.shape[0]))
+        both = (n_batches, len(self.labels))
+        set_(self, "sizes", _shaped(self.sizes, (n_batches,), "sizes", np.int64))
+        set_(self, "point", _shaped(self.point, both, "point"))
+        for name in ("lower", "upper", "counted", "true"):
+            if getattr(self, name) is not None:
+                set_(self, name, _shaped(getattr(self, name), both, name))
+        if self.p_value is not None:
+            set_(self, "p_value", _shaped(np.atleast_1d(self.p_value), (n_batches,), "p_value"))
+        if (self.lower is None) != (self.upper is None):
+            raise InputError("A report needs both ends of the intervals, or none.")
+
+    @property
+    def change(self) -> Array:
+        """Estimate minus training prevalence, shape (n_batches, n_labels)."""
+        return self.point - self.training
+
+    @property
+    def beyond(self) -> npt.NDArray[np.bool_]:
+        """Where the training prevalence lies outside the interval; False without intervals."""
+        if self.lower is None or self.upper is None:
+            return np.zeros(self.point.shape, dtype=bool)
+        return (self.training < self.lower) | (self.training > self.upper)
+
+
+def _shaped(values: Any, shape: tuple[int, ...], name: str, dtype: Any = np.float64) -> Any:
+    array = np.asarray(values, dtype=dtype)
+    if array.shape != shape:
+        raise InputError(f"The report's {name} must have shape {shape}; got {array.shape}.")
+    return array
+
+
+#: Columns of the long form.
+COLUMNS = ("group", "label", "n_items", "prevalence", "lower", "upper", "training")
+#: What makes a spreadsheet take a text for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """Estimated prevalences of batches.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        The batches' names, in the order they are shown in.
+    sizes : array of int, shape (n_groups,)
+    estimate : PrevalenceEstimate, shape (n_groups, n_labels)
+    training : array of float, shape (n_labels,)
+        Prevalences in the training items.
+    counted : array of float, shape (n_groups, n_labels), or None
+        Mean scores before any correction.
+    notices : tuple of Notice
+        What the reader should know before trusting a number.
+    provenance : dict
+    ordered : bool
+        Whether the order of the groups is that of time.
+    feature_means : array of float, shape (n_groups, n_features), or None
+        Means of the prepared items of each group, as the classifier sees them.
+    """
+
+    groups: tuple[str, ...]
+    sizes: npt.NDArray[np.int64]
+    estimate: PrevalenceEstimate
+    training: npt.NDArray[np.float64]
+    counted: npt.NDArray[np.float64] | None = None
+    notices: tuple[Notice, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    ordered: bool = False
+    feature_means: npt.NDArray[np.float32] | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels' names."""
+        return self.estimate.labels
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences of the notices."""
+        return tuple(one.text for one in self.notices)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """The long form: one row per group and label, with the columns `COLUMNS`."""
+        return list(self._rows())
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        point, low, high = self.estimate.point, self.estimate.lower, self.estimate.upper
+        for i, group in enumerate(self.groups):
+            for j, label in enumerate(self.labels):
+                yield {
+                    "group": group,
+                    "label": label,
+                    "n_items": int(self.sizes[i]),
+                    "prevalence": float(point[i, j]),
+                    "lower": None if low is None else float(low[i, j]),
+                    "upper": None if high is None else float(high[i, j]),
+                    "training": float(self.training[j]),
+                }
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The long form as a pandas or polars frame."""
+        check_choice(backend, "backend", ("pandas", "polars"))
+        try:
+            library = importlib.import_module(backend)
+        except ImportError:
+            raise InputError(
+                f'to_frame needs {backend}: pip install "prevalens[frames]".'
+            ) from None
+        rows = self.to_rows()
+        return library.DataFrame({name: [row[name] for row in rows] for name in COLUMNS})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the features, as JSON takes it."""
+        return {
+            "rows": self.to_rows(),
+            "interval": self.estimate.level,
+            "notices": [vars(one) for one in self.notices],
+            "provenance": dict(self.provenance),
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Write the long form: ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``, or all as ``.json``.
+
+        The file appears when it is complete. In CSV, a name that a spreadsheet would take for a
+        formula gets an apostrophe.
+        """
+        path = Path(path)
+        content = self.to_bytes(path.suffix.lower())
+        with writing(path) as file:
+            file.write(content)
+
+    def to_bytes(self, ending: str) -> bytes:
+        """The content of a file with that ending."""
+        check_ending(ending)
+        if ending == ".json":
+            return (json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n").encode()
+        if ending == ".jsonl":
+            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self._rows())
+            return "".join(lines).encode()
+        return _parquet(self.to_rows()) if ending == ".parquet" else self._csv(ending)
+
+    def _csv(self, ending: str) -> bytes:
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(
+            text, COLUMNS, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n"
+        )
+        writer.writeheader()
+        for row in self._rows():
+            writer.writerow({name: safe_cell(value) for name, value in row.items()})
+        return text.getvalue().encode()
+
+
+def check_ending(name: str | Path) -> None:
+    """Refuse a file name whose ending says no format that results are written in."""
+    ending = Path(f"x{name}" if str(name).startswith(".") else name).suffix.lower()
+    if ending not in _ENDINGS:
+        raise InputError(
+            f"Results are written as {', '.join(_ENDINGS)}; {str(name)!r} ends in none of them."
+        )
+
+
+def safe_cell(value: Any) -> Any:
+    """A cell of a CSV file: no text that a spreadsheet would run as a formula.
+
+    Examples
+    --------
+    >>> safe_cell("=1+1"), safe_cell(-0.5), safe_cell(None)
+    ("'=1+1", -0.5, '')
+    """
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    try:
+        arrow = importlib.import_module("pyarrow")
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise InputError(
+            'A Parquet file needs pyarrow to be written: pip install "prevalens[frames]".'
+        ) from None
+    buffer = io.BytesIO()
+    columns = {name: [row[name] for row in rows] for name in COLUMNS}
+    types = {"lower": arrow.float64(), "upper": arrow.float64()}
+    arrays = {name: arrow.array(cells, type=types.get(name)) for name, cells in columns.items()}
+    parquet.write_table(arrow.table(arrays), buffer)
+    return buffer.getvalue()

@@ -1,0 +1,535 @@
+"""The map of correlations between labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from prevalens.records import Result
+from prevalens.reports.summarise import column_of, of_one_protocol, ordered_columns
+from prevalens.reports.svg import (
+    Binned,
+    Frame,
+    Tick,
+    binned,
+    document,
+    element,
+    equal_edges,
+    flat,
+    label,
+    line_style,
+    mean_lines,
+    path,
+    polygon,
+    tick_text,
+)
+from prevalens.reports.theme import colour, series
+from prevalens.validation import InputError, check_int, check_label_names, check_prevalences
+
+__all__ = [
+    "PREVALENCE_EDGES",
+    "bias",
+    "correlation_map",
+    "curves_of",
+    "diagonal",
+    "error_against_shift",
+    "prevalence_histogram",
+    "shift_distribution",
+]
+
+_CELL, _MARGIN, _TOP = 13.0, 156.0, 34.0
+_LEGEND = 46.0
+_LONGEST = 20
+# Weaker correlations would not be seen.
+_FAINT = 0.02
+
+
+def correlation_map(
+    correlation: npt.ArrayLike,
+    labels: Sequence[str] | None = None,
+    *,
+    title: str = "Correlation between labels",
+    most: int = 40,
+) -> str:
+    """Correlations between labels as a map, related labels side by side.
+
+    Parameters
+    ----------
+    correlation : array of float, shape (n_labels, n_labels)
+        As `prevalens.collection.label_correlation` gives it.
+    labels : sequence of str, optional
+    title : str
+    most : int
+        Draw at most so many labels: those that correlate most strongly with some other one. The
+        title says so.
+
+    Returns
+    -------
+    str
+        SVG. Labels are ordered by hierarchical clustering on ``1 - |correlation|``; the diagonal
+        is left empty.
+
+    Notes
+    -----
+    O(n_labels^2) to choose the labels, O(most^2 log most) to order them.
+
+    Examples
+    --------
+    >>> correlation_map([[1.0, -0.5], [-0.5, 1.0]], ["sad", "happy"])[:4]
+    '<svg'
+    """
+    phi = _checked(correlation)
+    names = check_label_names(labels, len(phi))
+    chosen = _strongest(phi, check_int(most, "most", minimum=1))
+    if len(chosen) < len(phi):
+        title = f"{title}: {len(chosen)} of {len(phi)} labels"
+    chosen = chosen[_related(phi[np.ix_(chosen, chosen)])]
+    side = _CELL * len(chosen)
+    body = (
+        label(title, 8, 20, font_size=14, font_weight=600)
+        + _names([names[i] for i in chosen])
+        + _cells(phi[np.ix_(chosen, chosen)], [names[i] for i in chosen])
+        + element(
+            "rect", x=_MARGIN, y=_TOP, width=side, height=side, fill="none", stroke=colour("line")
+        )
+        + _legend(_TOP + side + 14)
+    )
+    width = max(_MARGIN + side + 8, 16 + 7.6 * len(title), 330.0)
+    return document(width, _TOP + side + _LEGEND, title, body)
+
+
+def _checked(correlation: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    phi = np.asarray(correlation, dtype=np.float64)
+    if phi.ndim != 2 or phi.shape[0] != phi.shape[1] or not phi.size:
+        raise InputError(f"correlation must be a square matrix; got shape {phi.shape}.")
+    if not np.all(np.abs(phi) <= 1):
+        raise InputError("correlation must lie between -1 and 1.")
+    return phi
+
+
+def _strongest(phi: npt.NDArray[np.float64], most: int) -> npt.NDArray[np.int64]:
+    strength = np.abs(phi - np.diag(np.diag(phi))).max(axis=0)
+    return np.sort(np.argsort(-strength, kind="stable")[:most])
+
+
+def _related(phi: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """An order that puts labels with strong correlations side by side."""
+    if len(phi) < 3:
+        return np.arange(len(phi))
+    distance = 1 - np.abs((phi + phi.T) / 2)
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+    return np.asarray(leaves_list(tree), dtype=np.int64)
+
+
+def _names(names: Sequence[str]) -> str:
+    texts = "".join(
+        label(_cut(name), _MARGIN - 6, _TOP + (row + 0.75) * _CELL)
+        for row, name in enumerate(names)
+    )
+    return element("g", texts, text_anchor="end", font_size=11)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+
+
+def _cells(phi: npt.NDArray[np.float64], names: Sequence[str]) -> str:
+    drawn = []
+    for row, column in np.argwhere(np.abs(phi) >= _FAINT).tolist():
+        if row != column:
+            value = phi[row, column]
+            words = f"{names[row]}, {names[column]}: {value:+.2f}"
+            drawn.append(_cell(row, column, value, words))
+    return "".join(drawn)
+
+
+def _cell(row: int, column: int, value: float, words: str = "") -> str:
+    return element(
+        "rect",
+        element("title", escape(words)) if words else "",
+        x=_MARGIN + column * _CELL,
+        y=_TOP + row * _CELL,
+        width=_CELL,
+        height=_CELL,
+        **_fill(value),
+    )
+
+
+def _fill(value: float) -> dict[str, object]:
+    return {
+        "fill": colour("plus" if value > 0 else "minus"),
+        # The root makes weak correlations, which most are, visible at all.
+        "fill_opacity": f"{abs(value) ** 0.5:.2f}",
+    }
+
+
+def _legend(y: float) -> str:
+    steps = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)
+    boxes = "".join(
+        element("rect", x=8 + 38.0 * i, y=y, width=38, height=10, **_fill(value))
+        for i, value in enumerate(steps)
+    )
+    texts = "".join(label(f"{value:+g}", 27 + 38.0 * i, y + 24) for i, value in enumerate(steps))
+    return boxes + element("g", texts, text_anchor="middle", font_size=11)
+
+
+#: Shifts and errors of the samples of each method.
+Curves: TypeAlias = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]
+
+
+def curves_of(
+    results: Iterable[Result], *, metric: str = "ae", protocol: str | None = None
+) -> dict[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+    """Shifts and errors of the methods in results of one dataset, all seeds together."""
+    chosen = of_one_protocol(results, metric, protocol)
+    found = {}
+    for column in ordered_columns(chosen):
+        own = [result for result in chosen if column_of(result) == column]
+        found[column] = (
+            np.concatenate([result.shift for result in own]),
+            np.concatenate([result.errors[metric] for result in own]),
+        )
+    return found
+
+
+def error_against_shift(
+    curves: Curves,
+    *,
+    title: str = "Error against shift",
+    y_name: str = "absolute error (AE)",
+    n_bins: int = 20,
+    band: tuple[float, float] | None = (0.1, 0.9),
+) -> str:
+    """Mean error by shift, one line per method, with a band of quantiles around it.
+
+    Parameters
+    ----------
+    curves : mapping of str to (shift, error), arrays of float, shape (n_samples,)
+        By method; `curves_of` makes them from results.
+    title, y_name : str
+    n_bins : int
+        Number of intervals of equal width over all shifts.
+    band : tuple of float or None
+        Quantiles of the error that the band reaches from and to; None for no band.
+
+    Returns
+    -------
+    str
+        SVG.
+
+    Examples
+    --------
+    >>> shift = np.linspace(0, 0.3, 50)
+    >>> error_against_shift({"PCC": (shift, shift / 2)})[:4]
+    '<svg'
+    """
+    if not curves:
+        raise InputError("There are no curves to draw.")
+    pairs = {
+        name: (flat(shift, f"The shift of {name}"), flat(error, f"The error of {name}"))
+        for name, (shift, error) in curves.items()
+    }
+    edges = equal_edges(np.concatenate([shift for shift, _ in pairs.values()]), n_bins)
+    lines = [binned(shift, error, edges, band or ()) for shift, error in pairs.values()]
+    top = max(float(max(line.means.max(), line.quantiles.max(initial=0))) for line in lines)
+    frame = Frame(title, (0.0, float(edges[-1])), (0.0, top * 1.05), names=list(pairs))
+    body = mean_lines(frame, lines)
+    return frame.draw(body, x_name="shift (AE to training)", y_name=y_name)
+
+
+#: True and estimated prevalences of each method.
+Estimates: TypeAlias = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]
+Array: TypeAlias = npt.NDArray[np.float64]
+
+# Whiskers, box and median.
+_BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def _pairs(estimates: Estimates) -> dict[str, tuple[Array, Array]]:
+    """True and estimated prevalences, checked, shape (n_samples, n_labels) each."""
+    pairs = {}
+    for name, (true, estimated) in estimates.items():
+        p = check_prevalences(true, f"The truth of {name}")
+        q = check_prevalences(estimated, f"The estimate of {name}")
+        if p.shape != q.shape:
+            raise InputError(f"The truth of {name} has shape {p.shape}, its estimate {q.shape}.")
+        pairs[name] = (p, q)
+    if not pairs:
+        raise InputError("There are no estimates to draw.")
+    return pairs
+
+
+def diagonal(
+    estimates: Estimates,
+    *,
+    title: str = "Estimated against true prevalence",
+    n_bins: int = 20,
+    band: tuple[float, float] = (0.1, 0.9),
+) -> str:
+    """Mean estimate by true prevalence, over all samples and labels; the diagonal is perfect.
+
+    Parameters
+    ----------
+    estimates : mapping of str to (true, estimated), arrays of float, shape (n_samples, n_labels)
+        By method.
+    title : str
+    n_bins : int
+        Number of intervals of true prevalence.
+    band : tuple of float
+        Quantiles of the estimates that the band reaches from and to.
+
+    Returns
+    -------
+    str
+        SVG.
+
+    Examples
+    --------
+    >>> true = np.linspace(0, 1, 50).reshape(-1, 1)
+    >>> diagonal({"CC": (true, true * 0.8)})[:4]
+    '<svg'
+    """
+    pairs = _pairs(estimates)
+    edges = np.linspace(0, 1, n_bins + 1)
+    frame = Frame(title, (0.0, 1.0), (0.0, 1.0), names=list(pairs))
+    lines = [binned(p.ravel(), q.ravel(), edges, band) for p, q in pairs.values()]
+    perfect = element(
+        "line",
+        x1=frame.x(0),
+        y1=frame.y(0),
+        x2=frame.x(1),
+        y2=frame.y(1),
+        stroke=colour("muted"),
+        stroke_dasharray="3 3",
+    )
+    return frame.draw(
+        perfect + mean_lines(frame, lines),
+        x_name="true prevalence",
+        y_name="estimated prevalence",
+    )
+
+
+def bias(
+    estimates: Estimates,
+    shift: npt.ArrayLike,
+    *,
+    title: str = "Bias by shift",
+    n_bins: int = 5,
+) -> str:
+    """Boxes of estimated minus true prevalence, by shift and method.
+
+    Parameters
+    ----------
+    estimates : mapping of str to (true, estimated), arrays of float, shape (n_samples, n_labels)
+        By method, all on the same samples.
+    shift : array of float, shape (n_samples,)
+        How far each sample has moved from the training prevalences.
+    title : str
+    n_bins : int
+        Number of intervals of equal width over the range of shifts.
+
+    Returns
+    -------
+    str
+        SVG. A box reaches from the lower to the upper quartile over samples and labels, with a
+        line at the median; the whiskers leave out five percent at each end.
+
+    Examples
+    --------
+    >>> true = np.full((4, 2), 0.5)
+    >>> bias({"CC": (true, true - 0.1)}, [0.0, 0.1, 0.2, 0.3])[:4]
+    '<svg'
+    """
+    pairs = _pairs(estimates)
+    shifts = flat(shift, "shift")
+    edges = equal_edges(shifts, n_bins)
+    boxes = {name: _boxes(p, q, shifts, edges, name) for name, (p, q) in pairs.items()}
+    reach = max(float(np.abs(found.quantiles).max()) for found in boxes.values()) or 1.0
+    frame = Frame(title, (0.0, float(n_bins)), (-1.05 * reach, 1.05 * reach), names=list(pairs))
+    zero = frame.y(0.0)
+    line = element("line", x1=frame.left, x2=frame.right, y1=zero, y2=zero, stroke=colour("muted"))
+    drawn = [
+        _draw_boxes(frame, name, found, (number, len(boxes)))
+        for number, (name, found) in enumerate(boxes.items())
+    ]
+    return frame.draw(
+        line + "".join(drawn),
+        x_name="shift (AE to training)",
+        y_name="estimated minus true",
+        x_ticks=[
+            Tick(number, tick_text(round(edge, 3))) for number, edge in enumerate(edges.tolist())
+        ],
+    )
+
+
+def _boxes(p: Array, q: Array, shifts: Array, edges: Array, name: str) -> Binned:
+    if len(p) != len(shifts):
+        raise InputError(f"There are {len(shifts)} shifts but {len(p)} samples of {name}.")
+    return binned(np.repeat(shifts, p.shape[1]), (q - p).ravel(), edges, _BOX)
+
+
+def _draw_boxes(frame: Frame, name: str, found: Binned, place: tuple[int, int]) -> str:
+    """The boxes of one method, beside those of the others in each interval."""
+    number, n_methods = place
+    # A tenth of each interval stays free at both sides.
+    width = 0.8 / n_methods
+    drawn = []
+    for interval, values in zip(found.numbers.tolist(), found.quantiles.T.tolist(), strict=True):
+        left = frame.x(interval + 0.1 + number * width)
+        right = frame.x(interval + 0.1 + (number + 1) * width)
+        gap = min(2.0, (right - left) / 8)
+        words = f"{name}: median {values[2]:+.3f}, quartiles {values[1]:+.3f} and {values[3]:+.3f}"
+        drawn.append(_box([frame.y(value) for value in values], left + gap, right - gap, words))
+    return element("g", "".join(drawn), stroke=series(number), fill=series(number))
+
+
+def _box(y: list[float], left: float, right: float, words: str) -> str:
+    middle = (left + right) / 2
+    box = element(
+        "rect",
+        x=left,
+        y=y[3],
+        width=right - left,
+        height=max(y[1] - y[3], 0.5),
+        fill_opacity="0.25",
+    )
+    median = element("line", x1=left, x2=right, y1=y[2], y2=y[2], stroke_width=2)
+    whiskers = [element("line", x1=middle, x2=middle, y1=a, y2=b) for a, b in (y[:2], y[3:])]
+    return element("g", element("title", escape(words)) + box + median + "".join(whiskers))
+
+
+#: Intervals of prevalence: narrow where most labels are.
+PREVALENCE_EDGES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+def prevalence_histogram(
+    prevalences: npt.ArrayLike,
+    *,
+    title: str = "How frequent labels are",
+    edges: Sequence[float] = PREVALENCE_EDGES,
+) -> str:
+    """Share of a dataset's labels by intervals of their prevalence.
+
+    Parameters
+    ----------
+    prevalences : array of float, shape (n_labels,)
+    title : str
+    edges : sequence of float
+        The intervals, closed below; all are drawn with the same width.
+
+    Returns
+    -------
+    str
+        SVG.
+
+    Examples
+    --------
+    >>> prevalence_histogram([0.01, 0.02, 0.3])[:4]
+    '<svg'
+    """
+    values = check_prevalences(prevalences, "prevalences").ravel()
+    bins = np.searchsorted(np.asarray(edges)[1:-1], values, side="right")
+    shares = np.bincount(bins, minlength=len(edges) - 1) / values.size
+    frame = Frame(title, (0, len(shares)), (0, float(shares.max()) * 1.08))
+    bars = "".join(
+        _bar(frame, number, share, f"{edges[number]:g} to {edges[number + 1]:g}: {share:.1%}")
+        for number, share in enumerate(shares.tolist())
+    )
+    return frame.draw(
+        bars,
+        x_name="prevalence",
+        y_name="share of labels",
+        x_ticks=[Tick(number, tick_text(edge)) for number, edge in enumerate(edges)],
+    )
+
+
+def _bar(frame: Frame, number: int, share: float, words: str) -> str:
+    x, end = frame.x(number) + 2, frame.x(number + 1) - 2
+    y = frame.y(share)
+    return element(
+        "rect",
+        element("title", escape(words)),
+        x=x,
+        y=y,
+        width=end - x,
+        height=frame.bottom - y,
+        fill=series(0),
+    )
+
+
+def shift_distribution(
+    shifts: Mapping[str, npt.ArrayLike],
+    *,
+    title: str = "How far samples have moved",
+    n_bins: int = 40,
+) -> str:
+    """Distributions of shift under several protocols, one over the other.
+
+    Parameters
+    ----------
+    shifts : mapping of str to array of float, shape (n_samples,)
+        By protocol, for example ``{"ML-APP": ..., "uniform sampling": ...}``. The regimes low, mid
+        and high are marked for the first.
+    title : str
+    n_bins : int
+        Number of intervals over the range of all shifts.
+
+    Returns
+    -------
+    str
+        SVG.
+
+    Examples
+    --------
+    >>> shift_distribution({"ML-APP": [0.0, 0.1, 0.3], "uniform": [0.0, 0.01]})[:4]
+    '<svg'
+    """
+    if not shifts:
+        raise InputError("There are no shifts to draw.")
+    values = {name: flat(given, f"The shift of {name}") for name, given in shifts.items()}
+    edges = equal_edges(np.concatenate([*values.values(), [0.0]]), n_bins)
+    shares = [np.histogram(given, edges)[0] / given.size for given in values.values()]
+    top = max(float(share.max()) for share in shares) * 1.08
+    frame = Frame(title, (0.0, float(edges[-1])), (0.0, top), names=list(values))
+    steps = "".join(_steps(frame, number, edges, share) for number, share in enumerate(shares))
+    first = next(iter(values.values()))
+    return frame.draw(
+        _regimes(frame, first) + steps, x_name="shift (AE to training)", y_name="share of samples"
+    )
+
+
+def _steps(
+    frame: Frame,
+    number: int,
+    edges: npt.NDArray[np.float64],
+    shares: npt.NDArray[np.float64],
+) -> str:
+    x = [frame.x(edge) for edge in np.repeat(edges, 2)[1:-1].tolist()]
+    y = [frame.y(share) for share in np.repeat(shares, 2).tolist()]
+    corners = list(zip(x, y, strict=True))
+    ground = [(x[0], frame.bottom), *corners, (x[-1], frame.bottom)]
+    area = polygon(ground, fill=series(number), fill_opacity="0.22")
+    return area + path(corners, **line_style(number))
+
+
+def _regimes(frame: Frame, shifts: npt.NDArray[np.float64]) -> str:
+    """Lines between low, mid and high shift, with their names."""
+    edges = np.linspace(shifts.min(), shifts.max(), 4).tolist()
+    lines = "".join(
+        element("line", x1=frame.x(edge), x2=frame.x(edge), y1=frame.top, y2=frame.bottom)
+        for edge in edges[1:-1]
+    )
+    names = "".join(
+        label(name, frame.x((low + high) / 2), frame.top + 10)
+        for name, low, high in zip(("low", "mid", "high"), edges, edges[1:], strict=False)
+    )
+    return element("g", lines, stroke=colour("muted"), stroke_dasharray="3 3") + element(
+        "g", names, text_anchor="middle", fill=colour("muted")
+    )

@@ -1,0 +1,414 @@
+"""Sections of charts: of errors, of data, of samples and of estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.collection import Collection
+from prevalens.records import Result
+from prevalens.reports.charts import (
+    Estimates,
+    bias,
+    correlation_map,
+    curves_of,
+    diagonal,
+    error_against_shift,
+    prevalence_histogram,
+    shift_distribution,
+)
+from prevalens.reports.grid import MISSING, Entry, Grid, Group, Heading, Line, count, dataset_title
+from prevalens.reports.layout import (
+    about_marks,
+    about_samples,
+    about_shift,
+    about_summaries,
+    long_grid,
+    measure_long,
+    measure_short,
+    measure_title,
+    measure_words,
+    samples_grid,
+    spread_grid,
+    wide_grid,
+)
+from prevalens.reports.page import Figure, Gallery, Part, Section
+from prevalens.reports.summarise import (
+    column_of,
+    of_one_protocol,
+    ordered_columns,
+    ordered_datasets,
+    summarise,
+    twins_among,
+)
+from prevalens.reports.table import ResultTable
+from prevalens.studies.moreo2023.comparison import Comparison, by_variant, compare
+from prevalens.studies.moreo2023.comparison_layout import (
+    agreement_grid,
+    comparison_grid,
+    orders_grid,
+    outside_grid,
+)
+from prevalens.studies.moreo2023.printed import PAPER, PRINTED_TABLES, printed
+from prevalens.validation import InputError
+
+__all__ = [
+    "comparison_section",
+    "correlation_section",
+    "curves_section",
+    "estimates_section",
+    "prevalence_section",
+    "protocol_sections",
+    "provenance_section",
+    "report_sections",
+    "results_section",
+    "shift_section",
+    "tables_of",
+]
+
+# Many bands over each other hide the lines.
+_MOST_BANDS = 4
+
+
+def curves_section(results: Sequence[Result], *, metric: str = "ae") -> Section:
+    """How errors grow with shift, a chart per dataset.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        Of one protocol.
+    metric : str
+    """
+    figures = []
+    for dataset in ordered_datasets(results):
+        curves = curves_of([r for r in results if r.dataset == dataset], metric=metric)
+        svg = error_against_shift(
+            curves,
+            title=dataset_title(dataset),
+            y_name=measure_long(metric),
+            band=(0.1, 0.9) if len(curves) <= _MOST_BANDS else None,
+        )
+        figures.append(Figure(svg, name=f"error-against-shift-{metric}-{dataset}"))
+    caption = (
+        "Mean error by shift, over twenty intervals of equal width. Bands, where there are any, "
+        "hold the middle 80 % of the samples."
+    )
+    title = f"Error against shift, {measure_short(metric)}"
+    return Section(title, (Gallery(tuple(figures), caption),))
+
+
+def prevalence_section(prevalences: Mapping[str, npt.ArrayLike]) -> Section:
+    """How frequent labels are, a histogram per dataset.
+
+    Parameters
+    ----------
+    prevalences : mapping of str to array of float, shape (n_labels,)
+        By dataset, in the order to show them.
+    """
+    figures = [
+        Figure(
+            prevalence_histogram(values, title=dataset_title(name)),
+            name=f"prevalence-{name}",
+        )
+        for name, values in prevalences.items()
+    ]
+    caption = (
+        "Share of a dataset's labels by how frequent they are in its training part. The intervals "
+        "are narrower where most labels are."
+    )
+    return Section("How frequent labels are", (Gallery(tuple(figures), caption),))
+
+
+def shift_section(shifts: Mapping[str, Mapping[str, npt.ArrayLike]]) -> Section:
+    """How far samples have moved under several protocols, a chart per dataset.
+
+    Parameters
+    ----------
+    shifts : mapping of str to mapping of str to array of float, shape (n_samples,)
+        By dataset, and there by protocol; the first protocol sets the regimes.
+    """
+    figures = [
+        Figure(shift_distribution(own, title=dataset_title(name)), name=f"shift-{name}")
+        for name, own in shifts.items()
+    ]
+    caption = (
+        "Distribution of shift, the mean absolute difference between a sample's label shares and "
+        "those of the training part. The dashed lines divide the range of the first protocol's "
+        "shifts into low, mid and high."
+    )
+    return Section("How far samples have moved", (Gallery(tuple(figures), caption),))
+
+
+def correlation_section(collections: Mapping[str, Collection], *, most: int = 40) -> Section:
+    """Which labels occur together, a map per dataset.
+
+    Parameters
+    ----------
+    collections : mapping of str to Collection
+        By dataset.
+    most : int
+        Labels to draw at most.
+    """
+    figures = [
+        Figure(
+            correlation_map(
+                own.label_correlation(), own.labels, title=dataset_title(name), most=most
+            ),
+            name=f"correlation-{name}",
+        )
+        for name, own in collections.items()
+    ]
+    caption = (
+        "Correlation (phi coefficient) between labels: orange for labels that occur together, blue "
+        "for labels that avoid each other. Related labels stand side by side. Point at a cell for "
+        "its value."
+    )
+    return Section("Which labels occur together", (Gallery(tuple(figures), caption),))
+
+
+def estimates_section(estimates: Estimates, shift: npt.ArrayLike, *, name: str = "") -> Section:
+    """Estimates against the truth: the diagonal plot and the bias by shift.
+
+    Parameters
+    ----------
+    estimates : mapping of str to (true, estimated), arrays of float, shape (n_samples, n_labels)
+        By method, all on the same samples.
+    shift : array of float, shape (n_samples,)
+    name : str
+        The dataset, for the titles and file names.
+    """
+    suffix = f"-{name}" if name else ""
+    figures = (
+        Figure(diagonal(estimates), name=f"diagonal{suffix}"),
+        Figure(bias(estimates, shift), name=f"bias{suffix}"),
+    )
+    caption = (
+        "Left: mean estimate by true prevalence, over all samples and labels, with the middle 80 % "
+        "of the estimates; perfect estimates lie on the dashed diagonal. Right: estimated minus "
+        "true prevalence by shift; boxes hold the middle half of the values, lines in them mark "
+        "the median, whiskers leave out five percent at each end."
+    )
+    title = f"Estimates on {dataset_title(name)}" if name else "Estimates"
+    return Section(title, (Gallery(figures, caption),))
+
+
+#: More columns than this side by side are hard to read.
+_WIDEST = 18
+
+
+def tables_of(
+    results: Iterable[Result], *, metric: str = "ae", protocol: str | None = None
+) -> dict[str, ResultTable]:
+    """One table for each way the results were run.
+
+    The corrected Tmc2007_500 does not count in averages where the release that the paper used is
+    there too, as it is the same data.
+    """
+    tables = {}
+    for variant, found in by_variant(results).items():
+        left_out = twins_among(result.dataset for result in found)
+        tables[variant] = summarise(found, metric=metric, protocol=protocol, left_out=left_out)
+    return tables
+
+
+def report_sections(
+    results: Iterable[Result],
+    *,
+    metrics: Sequence[str] = ("ae",),
+    protocol: str | None = None,
+    paper_tables: Sequence[str] = (),
+    reasons: Mapping[tuple[str, str], str] | None = None,
+) -> list[Section]:
+    """All sections of a report on the results of one table.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        At most one for each dataset, method, variant and seed.
+    metrics : sequence of str
+    protocol : str, optional
+        Needed if the results are under several.
+    paper_tables : sequence of str
+        The printed tables to put them beside, of `PRINTED_TABLES`, each for its measure.
+    reasons : mapping of (dataset, method) to str, optional
+        What to write beside cells that differ from the printed ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = Result("own", "ml-app", "PCC", "lr+pcc", 0, np.arange(3.0), {"ae": np.ones(3)})
+    >>> [section.title for section in report_sections([result])]
+    ['Results, AE', 'Error against shift, AE', 'Where the figures come from']
+    """
+    if not metrics:
+        raise InputError("metrics is empty; name at least one measure.")
+    found = list(results)
+    sections: list[Section] = []
+    for metric in metrics:
+        chosen = of_one_protocol(found, metric, protocol)
+        tables = tables_of(chosen, metric=metric)
+        sections.append(results_section(tables))
+        sections += [
+            comparison_section(compare(tables, printed(name)), name, reasons=reasons)
+            for name in paper_tables
+            if printed(name).metric == metric
+        ]
+        sections.append(curves_section(chosen, metric=metric))
+    return [*sections, provenance_section(chosen, tables)]
+
+
+def protocol_sections(
+    results: Iterable[Result], *, metrics: Sequence[str] = ("ae",)
+) -> list[Section]:
+    """The sections of a report for each protocol, and how far samples moved under each.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        At most one for each dataset, method, variant, protocol and seed.
+    metrics : sequence of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> results = [
+    ...     Result("own", name, "PCC", "lr+pcc", 0, np.arange(3.0), {"ae": np.ones(3)})
+    ...     for name in ("ml-app", "natural")
+    ... ]
+    >>> [section.title for section in protocol_sections(results)][:2]
+    ['How far samples have moved', 'ml-app: Results, AE']
+    """
+    found = list(results)
+    protocols = list(dict.fromkeys(result.protocol for result in found))
+    if len(protocols) < 2:
+        return report_sections(found, metrics=metrics)
+    return [
+        shift_section(_shifts(found)),
+        *(
+            Section(f"{protocol}: {section.title}", section.parts)
+            for protocol in protocols
+            for section in report_sections(found, metrics=metrics, protocol=protocol)
+        ),
+    ]
+
+
+def _shifts(results: Sequence[Result]) -> dict[str, dict[str, npt.NDArray[np.floating[Any]]]]:
+    """By dataset and protocol, the shifts of the samples; methods with one seed share theirs."""
+    found: dict[str, dict[str, npt.NDArray[np.floating[Any]]]] = {}
+    for dataset in ordered_datasets(results):
+        own: dict[str, npt.NDArray[np.floating[Any]]] = {}
+        for result in results:
+            if result.dataset == dataset:
+                own.setdefault(result.protocol, result.shift)
+        found[dataset] = own
+    return found
+
+
+def results_section(tables: Mapping[str, ResultTable]) -> Section:
+    """What the figures mean, and one table for each way the results were run."""
+    first = next(iter(tables.values()))
+    words = [
+        measure_words(first.metric),
+        about_samples(first),
+        about_shift(),
+        about_marks(),
+        about_summaries(first),
+    ]
+    grids: list[Part] = []
+    for name, table in tables.items():
+        how = f", {name}" if len(tables) > 1 else ""
+        caption = f"{measure_title(table.metric)} by dataset and shift, {table.protocol}{how}."
+        grids.append(_fitting(table, caption))
+    return Section(f"Results, {measure_short(first.metric)}", (*filter(None, words), *grids))
+
+
+def _fitting(table: ResultTable, caption: str) -> Grid:
+    side_by_side = len(table.columns) * len(table.regimes) <= _WIDEST
+    return wide_grid(table, caption) if side_by_side else long_grid(table, caption)
+
+
+def comparison_section(
+    comparison: Comparison,
+    table: str,
+    *,
+    within: float = 0.15,
+    reasons: Mapping[tuple[str, str], str] | None = None,
+) -> Section:
+    """Ours beside the paper's: cell by cell, how many agree, which do not, and the order."""
+    source = f"The printed values are those of {PAPER}: {PRINTED_TABLES[table]}."
+    outside = [
+        outside_grid(comparison, name, within=within, reasons=reasons)
+        for name in comparison.sources
+    ]
+    return Section(
+        f"Beside the paper, {measure_short(comparison.metric)}",
+        (
+            source,
+            comparison_grid(comparison, within=within),
+            agreement_grid(comparison),
+            *outside,
+            orders_grid({"": comparison}),
+        ),
+    )
+
+
+def provenance_section(results: Sequence[Result], tables: Mapping[str, ResultTable]) -> Section:
+    """Where the figures come from: samples, seeds, methods, versions, data and time."""
+    first = next(iter(tables.values()))
+    spreads = [
+        spread_grid(table, f"Standard deviation between seeds, {name}.")
+        for name, table in tables.items()
+        if any(cell and cell.spread is not None for row in table.rows for cell in row.cells)
+    ]
+    return Section(
+        "Where the figures come from",
+        (samples_grid(first), *spreads, _methods_grid(results), _runs_grid(results)),
+    )
+
+
+def _methods_grid(results: Sequence[Result]) -> Grid:
+    lines = [
+        Line(name, (Entry(_joined(r.expression for r in results if column_of(r) == name)),))
+        for name in ordered_columns(results)
+    ]
+    return Grid(
+        caption="The methods in the words of the catalogue.",
+        stub="method",
+        headings=((Heading("expression", words=True),),),
+        groups=(Group(tuple(lines)),),
+    )
+
+
+def _runs_grid(results: Sequence[Result]) -> Grid:
+    heads = ("seeds", "results", "seconds", "version", "data SHA-256")
+    lines = []
+    for dataset in ordered_datasets(results):
+        own = [result for result in results if result.dataset == dataset]
+        entries = (
+            Entry(_joined(str(result.seed) for result in own)),
+            Entry(count(len(own))),
+            Entry(_seconds(own)),
+            Entry(_joined(result.version for result in own)),
+            Entry(_joined(result.data_sha[:12] for result in own)),
+        )
+        lines.append(Line(dataset_title(dataset), entries))
+    return Grid(
+        caption="The runs behind the figures.",
+        stub="dataset",
+        headings=(tuple(map(Heading, heads)),),
+        groups=(Group(tuple(lines)),),
+    )
+
+
+def _joined(words: Iterable[str]) -> str:
+    return ", ".join(sorted(filter(None, set(words)))) or MISSING
+
+
+def _seconds(results: Sequence[Result]) -> str:
+    known = [
+        r.usage["seconds"] for r in results if isinstance(r.usage.get("seconds"), (int, float))
+    ]
+    return f"{sum(known):,.0f}" if known else MISSING

@@ -1,0 +1,126 @@
+"""The colours of pages and charts, for light and for dark screens.
+
+Charts name colours as CSS variables, with the light colour behind each name, so that they follow
+the page they stand in and are still readable without one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+__all__ = [
+    "DARK",
+    "LIGHT",
+    "N_SERIES",
+    "colour",
+    "declarations",
+    "series",
+    "standalone",
+]
+
+# Okabe and Ito's idea of hues that colour-blind readers can tell apart, darkened or lightened
+# until each has a contrast of at least 3 to the ground.
+_SERIES_LIGHT = (
+    "#0067a5",
+    "#c2500a",
+    "#007d5f",
+    "#b0408c",
+    "#7255c4",
+    "#806600",
+    "#2f83ab",
+    "#5b6770",
+)
+_SERIES_DARK = (
+    "#62b2f0",
+    "#ff9d5c",
+    "#4cc9a0",
+    "#ee93cd",
+    "#b6a2f7",
+    "#dcbd45",
+    "#93d4ea",
+    "#a9b4be",
+)
+
+#: How many colours there are for lines and bars; more series repeat them with another dash.
+N_SERIES = len(_SERIES_LIGHT)
+
+
+def _named(colours: tuple[str, ...]) -> dict[str, str]:
+    return {f"series-{number}": value for number, value in enumerate(colours, start=1)}
+
+
+LIGHT: Mapping[str, str] = {
+    "ground": "#ffffff",
+    "raised": "#f4f6f8",
+    "text": "#1b2128",
+    "muted": "#55606d",
+    "line": "#d4dae1",
+    "link": "#0a5aa8",
+    "plus": "#c2500a",
+    "minus": "#0067a5",
+    **_named(_SERIES_LIGHT),
+}
+DARK: Mapping[str, str] = {
+    "ground": "#14181d",
+    "raised": "#1d232a",
+    "text": "#e7ebef",
+    "muted": "#a5b0bc",
+    "line": "#37414c",
+    "link": "#7dbcff",
+    "plus": "#ff9d5c",
+    "minus": "#62b2f0",
+    **_named(_SERIES_DARK),
+}
+
+_DARK_SCREEN = "@media (prefers-color-scheme:dark)"
+_VARIABLE = re.compile(r"var\(--pv-([a-z0-9-]+), #[0-9a-f]{6}\)")
+
+
+def colour(name: str) -> str:
+    """A colour as a CSS value: the page's, or the light one where there is no page.
+
+    Examples
+    --------
+    >>> colour("line")
+    'var(--pv-line, #d4dae1)'
+    """
+    return f"var(--pv-{name}, {LIGHT[name]})"
+
+
+def series(number: int) -> str:
+    """The colour of a line or bar by its number, from 0."""
+    return colour(f"series-{number % N_SERIES + 1}")
+
+
+def declarations(colours: Mapping[str, str]) -> str:
+    """The CSS declarations that give the colour names their values."""
+    return "".join(f"--pv-{name}:{value};" for name, value in colours.items())
+
+
+def _rule(colours: Mapping[str, str]) -> str:
+    return f"svg{{color:{colours['text']};{declarations(colours)}}}"
+
+
+def standalone(svg: str, theme: str = "auto") -> str:
+    """A chart as a file of its own.
+
+    Parameters
+    ----------
+    svg : str
+        A chart of `prevalens.reports.charts`.
+    theme : {"auto", "light", "dark"}
+        ``auto`` follows the reader's setting, in browsers; the others have fixed colours, which
+        every program understands.
+
+    Examples
+    --------
+    >>> standalone('<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>', "light")[:16]
+    '<svg color="#1b2'
+    """
+    if theme == "auto":
+        end = svg.index(">") + 1
+        return f"{svg[:end]}<style>{_rule(LIGHT)}{_DARK_SCREEN}{{{_rule(DARK)}}}</style>{svg[end:]}"
+    colours = {"light": LIGHT, "dark": DARK}[theme]
+    fixed = _VARIABLE.sub(lambda found: colours[found[1]], svg)
+    return fixed.replace("<svg ", f'<svg color="{colours["text"]}" ', 1)

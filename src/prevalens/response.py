@@ -1,0 +1,330 @@
+"""The one adapter of foreign answers: whatever a classifier returns becomes `Scores`.
+
+scikit-learn has no single shape for multi-label answers. Trees, neighbours and
+`MultiOutputClassifier` return a list with one (n_items, n_classes) array per label,
+in which a label that was constant in training has one column; chains, one-vs-rest and
+perceptrons return (n_items, n_labels); anything that learnt a single label returns (n_items, 2)
+posteriors and flat votes; scikit-multilearn returns sparse matrices. All of this ends here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import DataConversionWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from prevalens.scores import Kind, Scores
+from prevalens.validation import InputError, check_binary_matrix, count_items
+
+__all__ = [
+    "VaryingLabels",
+    "constant_labels",
+    "is_joint",
+    "offers",
+    "response",
+    "takes_several_labels",
+    "train",
+]
+
+#: Posteriors may leave [0, 1] by this much, from rounding, and are put back.
+_ROUNDING = 1e-6
+#: What stands for the one classifier it holds.
+_HOLDERS = (FrozenEstimator, GridSearchCV, RandomizedSearchCV)
+
+
+def offers(classifier: Any) -> set[Kind]:
+    """The kinds of scores a classifier can give, fitted or not.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> offers(LinearSVC())
+    {'votes'}
+    """
+    kinds: set[Kind] = set()
+    if hasattr(classifier, "predict") or hasattr(classifier, "decision_function"):
+        kinds.add("votes")
+    if hasattr(classifier, "predict_proba"):
+        kinds.add("posteriors")
+    return kinds
+
+
+def is_joint(classifier: Any) -> bool:
+    """Tell whether a classifier looks at labels together (MLC) or at each alone (BC).
+
+    Classifiers of this package say so themselves. Of scikit-learn's, one-vs-rest and multi-output
+    are one classifier per label; a pipeline, a search or a frozen estimator is what
+    it holds; a classifier that can only learn one label sees no other.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.multioutput import MultiOutputClassifier
+    >>> forest = RandomForestClassifier()
+    >>> is_joint(forest), is_joint(MultiOutputClassifier(forest))
+    (True, False)
+    """
+    if hasattr(classifier, "joint"):
+        return bool(classifier.joint)
+    if isinstance(classifier, (OneVsRestClassifier, MultiOutputClassifier)):
+        return False
+    if isinstance(classifier, Pipeline):
+        return is_joint(classifier.steps[-1][1])
+    if isinstance(classifier, _HOLDERS):
+        return is_joint(classifier.estimator)
+    return takes_several_labels(classifier)
+
+
+def takes_several_labels(classifier: Any) -> bool:
+    """Tell whether a classifier says that it can learn several labels at once."""
+    if isinstance(classifier, _HOLDERS):
+        return takes_several_labels(classifier.estimator)
+    tags = get_tags(classifier)
+    multi_label = tags.classifier_tags is not None and tags.classifier_tags.multi_label
+    return bool(multi_label or tags.target_tags.multi_output)
+
+
+def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
+    """Ask a fitted classifier about items.
+
+    Parameters
+    ----------
+    classifier : fitted multi-label classifier
+        Any with scikit-learn's `predict` or `predict_proba`.
+    X : items, as the classifier takes them
+    kind : {"votes", "posteriors", "features"}
+        Votes are what `predict` says, never posteriors cut at one half. Features are the
+        items themselves; the classifier is not asked.
+    n_labels : int
+        Number of labels it was trained on.
+
+    Returns
+    -------
+    Scores
+        With values of shape (n_items, n_labels).
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier().fit([[0], [1]], [[0, 1], [1, 1]])
+    >>> [answer.shape for answer in tree.predict_proba([[1]])]
+    [(1, 2), (1, 1)]
+    >>> response(tree, [[1]], "posteriors", 2).values.tolist()
+    [[1.0, 1.0]]
+    """
+    if kind == "features":
+        return Scores(X, kind)
+    if kind not in offers(classifier):
+        raise InputError(_not_offered(classifier, kind))
+    if kind == "votes":
+        return Scores(_votes(classifier, X, n_labels), kind)
+    if isinstance(classifier, Pipeline) and hasattr(classifier[-1], "views"):
+        # A pipeline passes on what scikit-learn knows of; views are not among it.
+        X = classifier[:-1].transform(X) if len(classifier) > 1 else X
+        return response(classifier[-1], X, kind, n_labels)
+    if hasattr(classifier, "views"):
+        views = _within_range(classifier.views(X))
+        return Scores(np.clip(classifier.mean_of(views), 0, 1), "posteriors", views=views)
+    return Scores(_within_range(_posteriors(classifier, X, n_labels)), kind)
+
+
+def _not_offered(classifier: Any, kind: Kind) -> str:
+    name = type(classifier).__name__
+    if kind == "posteriors" and offers(classifier):
+        return f"{name} offers only votes, no posteriors; wrap it in CalibratedClassifierCV."
+    return f"{name} offers no {kind}; it is not a classifier."
+
+
+def _votes(classifier: Any, X: Any, n_labels: int) -> npt.NDArray[Any]:
+    if hasattr(classifier, "predict"):
+        votes = _dense(classifier.predict(X))
+    else:
+        votes = _dense(classifier.decision_function(X)) > 0
+    if votes.ndim == 1 and n_labels == 1:
+        votes = votes[:, np.newaxis]
+    _check_shape(classifier, votes, n_labels, "votes")
+    return votes.astype(np.float64)
+
+
+def _posteriors(classifier: Any, X: Any, n_labels: int) -> npt.NDArray[Any]:
+    answer = classifier.predict_proba(X)
+    if isinstance(answer, (list, tuple)) or getattr(answer, "ndim", 2) == 3:
+        return _from_list(classifier, X, list(answer), n_labels)
+    answer = _dense(answer)
+    if n_labels == 1:
+        return _of_one_label(classifier, X, answer, 0, 1)[:, np.newaxis]
+    _check_shape(classifier, answer, n_labels, "posteriors")
+    return answer
+
+
+def _from_list(
+    classifier: Any, X: Any, answers: list[Any], n_labels: int
+) -> npt.NDArray[np.float64]:
+    if len(answers) != n_labels:
+        raise InputError(
+            f"{type(classifier).__name__} gave posteriors of {len(answers)} labels, but there are "
+            f"{n_labels}."
+        )
+    columns = [
+        _of_one_label(classifier, X, _dense(answer), label, n_labels)
+        for label, answer in enumerate(answers)
+    ]
+    return np.column_stack(columns)
+
+
+def _of_one_label(
+    classifier: Any, X: Any, answer: npt.NDArray[Any], label: int, n_labels: int
+) -> npt.NDArray[Any]:
+    """The positive class's column among the one or two classes of a label."""
+    if answer.ndim == 1:
+        return answer
+    classes = _classes(classifier, label, n_labels)
+    if classes is not None and len(classes) == answer.shape[1]:
+        positive = np.flatnonzero(np.asarray(classes) == 1)
+        return answer[:, positive[0]] if len(positive) else np.zeros(len(answer))
+    if answer.shape[1] == 1 and classes is None and n_labels > 1:
+        # The one class it has seen; only its votes can tell which.
+        return _votes(classifier, X, n_labels)[:, label]
+    return answer[:, -1]
+
+
+def _classes(classifier: Any, label: int, n_labels: int) -> Any:
+    """The classes of one label, where the classifier tells them."""
+    classes = getattr(classifier, "classes_", None)
+    if classes is None:
+        return None
+    if len(classes) == n_labels and np.ndim(classes[label]) == 1:
+        return classes[label]
+    return classes if n_labels == 1 and np.ndim(classes[0]) == 0 else None
+
+
+def _dense(answer: Any) -> npt.NDArray[Any]:
+    return np.asarray(answer.toarray() if sp.issparse(answer) else answer)
+
+
+def _within_range(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    clipped = np.clip(values, 0.0, 1.0)
+    # What lies further out is left for Scores to refuse, with its place.
+    return clipped if np.all(np.abs(clipped - values) <= _ROUNDING) else values
+
+
+def _check_shape(classifier: Any, values: npt.NDArray[Any], n_labels: int, what: str) -> None:
+    if values.ndim != 2 or values.shape[1] != n_labels:
+        raise InputError(
+            f"{type(classifier).__name__} gave {what} of shape {values.shape} for {n_labels} "
+            "labels; it is not a multi-label classifier, or it was trained on other labels. "
+            "A classifier of one label is wrapped in PerLabel."
+        )
+
+
+def constant_labels(Y: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    """Tell for each label whether all items agree on it."""
+    return np.asarray(Y.min(axis=0) == Y.max(axis=0))
+
+
+def train(classifier: Any, X: Any, Y: npt.NDArray[np.int8]) -> Any:
+    """Fit a clone of `classifier`; where it refuses constant labels, fit it on the others.
+
+    Returns
+    -------
+    fitted classifier
+        A `VaryingLabels` around it if constant labels had to be kept from it.
+    """
+    if not constant_labels(Y).any():
+        return _fit_quietly(clone(classifier), X, Y)
+    try:
+        return _fit_quietly(clone(classifier), X, Y)
+    except ValueError:
+        # If the constant labels were not the reason, this raises the same error again.
+        return VaryingLabels(classifier).fit(X, Y)
+
+
+class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that sees only the labels that vary; the others are answered as they are.
+
+    Parameters
+    ----------
+    classifier : multi-label classifier
+
+    Attributes
+    ----------
+    varying_ : array of int
+        Positions of the labels the classifier is trained on.
+    constants_ : array of int8, shape (n_labels,)
+        The first item's labels: the answer where a label does not vary.
+    classifier_ : fitted classifier, or None if no label varies
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.multioutput import MultiOutputClassifier
+    >>> refusing = MultiOutputClassifier(LogisticRegression())
+    >>> VaryingLabels(refusing).fit([[0], [1]], [[0, 1], [1, 1]]).predict([[1]]).tolist()
+    [[1, 1]]
+    """
+
+    def __init__(self, classifier: Any) -> None:
+        self.classifier = classifier
+
+    @property
+    def joint(self) -> bool:
+        """Whether the classifier looks at labels together."""
+        return is_joint(self.classifier)
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Train on the labels that vary."""
+        Y = check_binary_matrix(Y)
+        self.varying_ = np.flatnonzero(~constant_labels(Y))
+        self.constants_ = Y[0].copy()
+        self.classifier_ = None
+        if len(self.varying_):
+            self.classifier_ = _fit_quietly(clone(self.classifier), X, Y[:, self.varying_])
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """Votes, shape (n_items, n_labels)."""
+        return self._spread(X, "votes").astype(np.int64)
+
+    @available_if(lambda self: "posteriors" in offers(self.classifier))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Posteriors, shape (n_items, n_labels)."""
+        return self._spread(X, "posteriors")
+
+    def _spread(self, X: Any, kind: Kind) -> npt.NDArray[np.float64]:
+        check_is_fitted(self)
+        values = np.tile(self.constants_.astype(np.float64), (count_items(X), 1))
+        if self.classifier_ is not None:
+            scores = response(self.classifier_, X, kind, len(self.varying_))
+            values[:, self.varying_] = scores.values
+        return values
+
+
+def _fit_quietly(classifier: Any, X: Any, Y: npt.NDArray[np.int8]) -> Any:
+    """Fit without the warnings about what is done on purpose here."""
+    with warnings.catch_warnings():
+        # A single label is a column on purpose, and whoever trains on constant labels has said so.
+        warnings.simplefilter("ignore", DataConversionWarning)
+        warnings.filterwarnings("ignore", "Label .* is present in all training examples")
+        try:
+            return classifier.fit(X, Y)
+        except ValueError as error:
+            if Y.shape[1] == 1 or isinstance(error, InputError) or takes_several_labels(classifier):
+                raise
+            name = type(classifier).__name__
+            raise InputError(
+                f"{name} refused {Y.shape[1]} labels at once; wrap it: PerLabel({name}(...)). "
+                f"It said: {error}"
+            ) from error

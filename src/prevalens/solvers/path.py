@@ -1,0 +1,210 @@
+"""Many problems along rising weights of the loss, in threads, first in single precision.
+
+All problems go through one stream per thread (see `linear_newton`). Those that single precision
+cannot bring to an end go through a second stream that works in double precision throughout.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
+
+from prevalens.solvers.design import Array, Design, make_design
+from prevalens.solvers.losses import Loss
+from prevalens.solvers.newton import Batch, NewtonStream
+from prevalens.validation import Matrix
+
+__all__ = [
+    "PathSolution",
+    "Problems",
+    "solve_path",
+]
+
+#: Newton steps after which single precision is given up.
+_PATIENCE = 40
+#: Below this many multiplications in a product, single precision saves nothing worth its trouble.
+_SMALL = 10**6
+#: Columns in work: wide enough for matrix products, narrow enough for the cache.
+_WIDTH = 128
+_LEAST_WIDTH = 16
+#: Vector instructions take this many numbers of single precision.
+_ALIGN = 8
+#: Bytes of the parameters in work, which are read at random in a sparse product.
+_PARAMETER_BYTES = 2**20
+#: Bytes of all columns in work; a column has about so many bytes per item and per parameter.
+_WORK_BYTES = 2**29
+_ITEM_BYTES = 25
+_COLUMN_BYTES = 60
+
+
+@dataclass(frozen=True)
+class Problems:
+    """What to solve: columns of parameters, some of which may belong together.
+
+    Attributes
+    ----------
+    groups : list of int arrays
+        The columns of each problem, in the order in which they shall be solved.
+    C : array, shape (n_steps, n_columns)
+        Weights of the loss, rising; the solution for one is the start for the next.
+    make_loss : function of columns, their weights, and the precision of the curvature
+    start : array of coefficients and array of intercepts
+        Shapes (n_columns, n_features) and (n_columns,).
+    """
+
+    groups: Sequence[Array]
+    C: Array
+    make_loss: Callable[[Array, Array, npt.DTypeLike], Loss]
+    start: tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class PathSolution:
+    """Solutions at each step.
+
+    Attributes
+    ----------
+    coef : array, shape (n_steps, n_columns, n_features)
+    intercept, value : array, shape (n_steps, n_columns)
+    n_iter : array of int, shape (n_steps, n_columns)
+    converged : array of bool, shape (n_steps, n_columns)
+    """
+
+    coef: Array
+    intercept: Array
+    value: Array
+    n_iter: npt.NDArray[np.int64]
+    converged: npt.NDArray[np.bool_]
+
+    @classmethod
+    def blank(cls, shape: tuple[int, int], n_features: int) -> PathSolution:
+        """Room for solutions."""
+        return cls(
+            np.zeros((*shape, n_features)),
+            np.zeros(shape),
+            np.zeros(shape),
+            np.zeros(shape, dtype=np.int64),
+            np.ones(shape, dtype=bool),
+        )
+
+
+def solve_path(
+    X: Matrix, problems: Problems, *, fit_intercept: bool, tol: float, max_iter: int
+) -> PathSolution:
+    """Solve all problems at all steps."""
+    found = PathSolution.blank(problems.C.shape, X.shape[1])
+    n_columns = sum(len(columns) for columns in problems.groups)
+    if not n_columns:
+        return found
+    threads = min(_n_threads(), len(problems.groups))
+    align = _ALIGN if n_columns == len(problems.groups) else 1
+    width = _width(X.shape[0], X.shape[1] + fit_intercept, n_columns, threads)
+    n_problems = n_columns * len(problems.C)
+    single, double = make_design(X, intercept=fit_intercept, width=width, n_problems=n_problems)
+    small = double.n_entries * n_columns < _SMALL
+    model, patience = (double, max_iter) if small else (single, min(max_iter, _PATIENCE))
+
+    def run(model: Design, path: _Path, max_iter: int) -> None:
+        def work() -> None:
+            with np.errstate(all="ignore"):
+                NewtonStream(
+                    double, model, path, width=width, align=align, tol=tol, max_iter=max_iter
+                ).run()
+
+        _in_threads(work, threads)
+
+    run(model, _Path(problems, range(len(problems.C)), found, double, model), patience)
+    for step in range(len(problems.C)) if max_iter > patience else ():
+        left = replace(
+            problems,
+            groups=[group for group in problems.groups if not found.converged[step, group[0]]],
+            start=(found.coef[step].copy(), found.intercept[step].copy()),
+        )
+        run(double, _Path(left, range(step, step + 1), found, double, double), max_iter - patience)
+    return found
+
+
+class _Path:
+    """Problems as a source of the stream, and their solutions as its sink."""
+
+    def __init__(
+        self,
+        problems: Problems,
+        steps: range,
+        found: PathSolution,
+        design: Design,
+        model: Design,
+    ) -> None:
+        self._problems, self._queue, self._stop = problems, deque(problems.groups), steps.stop
+        self._found, self._design, self._model = found, design, model
+        self._at = np.full(problems.C.shape[1], steps.start)
+        self._lock = Lock()
+
+    def take(self, n_columns: int) -> Batch | None:
+        """The next problems."""
+        chosen: list[Array] = []
+        with self._lock:
+            while self._queue and (
+                not chosen or sum(map(len, chosen)) + len(self._queue[0]) <= n_columns
+            ):
+                chosen.append(self._queue.popleft())
+        if not chosen:
+            return None
+        columns = np.concatenate(chosen)
+        C = self._problems.C[self._at[columns], columns]
+        loss = self._problems.make_loss(columns, C, self._model.dtype)
+        coef, intercept = self._problems.start
+        start = self._design.parameters(coef[columns], intercept[columns])
+        return Batch(columns, loss, start)
+
+    def give(self, places: Array, T: Array, value: Array, n_iter: Array, converged: Array) -> Array:
+        """Enter solutions; the factors from these weights to the next."""
+        found, C, at = self._found, self._problems.C, self._at[places]
+        found.coef[at, places], found.intercept[at, places] = self._design.coefficients(T)
+        found.value[at, places], found.converged[at, places] = value, converged
+        found.n_iter[at, places] += n_iter
+        self._at[places] += 1
+        after = np.minimum(at + 1, len(C) - 1)
+        return np.where(at + 1 < self._stop, C[after, places] / C[at, places], 0.0)
+
+
+def _width(n_items: int, n_params: int, n_columns: int, threads: int) -> int:
+    """Columns in work per thread, so that memory is bounded and all threads have work."""
+    bytes_each = _ITEM_BYTES * n_items + _COLUMN_BYTES * n_params
+    by_memory = _WORK_BYTES // (bytes_each * threads)
+    by_cache = max(_LEAST_WIDTH, _PARAMETER_BYTES // (4 * n_params))
+    share = -(-n_columns // threads)
+    return max(1, min(_WIDTH, by_cache, by_memory, -(-share // _ALIGN) * _ALIGN))
+
+
+def _n_threads() -> int:
+    """As many threads as the linear algebra library would use here.
+
+    This honours OMP_NUM_THREADS and the like, and what joblib tells its workers.
+    """
+    return max((int(library["num_threads"]) for library in _blas().info()), default=1)
+
+
+@cache
+def _blas() -> Any:
+    """The linear algebra libraries; to look for them takes longer than a small problem."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def _in_threads(work: Callable[[], None], threads: int) -> None:
+    """Run `work` in so many threads, each with a single-threaded linear algebra library."""
+    if threads == 1:
+        work()
+        return
+    with _blas().limit(limits=1), ThreadPoolExecutor(threads) as pool:
+        for future in [pool.submit(work) for _ in range(threads)]:
+            future.result()

@@ -1,0 +1,1 @@
+"""Studies: published experiments, run again with the public parts of this package."""

@@ -1,0 +1,182 @@
+"""`prevalens paper`: run the paper's experiments and put our figures beside the printed ones."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from prevalens.cli.plans import (
+    FILE,
+    Pages,
+    chosen_cells,
+    only_option,
+    page_options,
+    run_told,
+    write_text,
+)
+from prevalens.experiments.cells import Cell
+from prevalens.experiments.runner import Summary, finished_cells, plan_results
+from prevalens.experiments.store import Store
+from prevalens.files import check_writable
+from prevalens.records import Result
+from prevalens.reports.page import Section, markdown_page
+from prevalens.reports.render import to_markdown
+from prevalens.reports.sections import report_sections, tables_of
+from prevalens.studies.moreo2023.comparison import compare
+from prevalens.studies.moreo2023.comparison_layout import agreement_grid
+from prevalens.studies.moreo2023.plan import AT_HAND, TABLES, paper_plan, table_results
+from prevalens.studies.moreo2023.printed import printed
+from prevalens.studies.moreo2023.reproduction import TITLE as REPRODUCTION_TITLE
+from prevalens.studies.moreo2023.reproduction import reproduction_sections
+from prevalens.studies.moreo2023.table_summary import TableDigest, digest, read_digests, save_digest
+
+__all__ = [
+    "command",
+]
+
+#: Exit code if some cells failed.
+FAILED = 1
+
+
+@click.command()
+@click.option("--tables", default="all", help=f"Which tables: {', '.join(TABLES)}; or all.")
+@click.option("--datasets", default="all", help="Which datasets, with commas; or all at hand.")
+@click.option("--fast", is_flag=True, help="Small grids, about 1,000 samples: a smoke run.")
+@click.option("--seeds", default="0", show_default=True, help="Seeds, with commas.")
+@click.option(
+    "--store",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the results; else paper-results, or paper-fast-results.",
+)
+@click.option("--jobs", default=1, show_default=True, help="Processes; -1 is one per core.")
+@only_option
+@click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
+@click.option("--no-run", is_flag=True, help="Compute nothing; report what the store has.")
+@page_options
+@click.option(
+    "--save-records",
+    "records",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep means and p-values, without samples, in a folder, beside the records in it.",
+)
+@click.option(
+    "--from-records",
+    "saved",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Compute nothing and read no store; --reproduction is made from this folder.",
+)
+@click.option(
+    "--reproduction",
+    type=FILE,
+    help="Write the page that puts printed and own figures side by side.",
+)
+def command(
+    tables: str,
+    datasets: str,
+    fast: bool,
+    seeds: str,
+    folder: Path | None,
+    jobs: int,
+    only: Sequence[str],
+    listing: bool,
+    no_run: bool,
+    pages: Pages,
+    records: Path | None,
+    saved: Path | None,
+    reproduction: Path | None,
+) -> None:
+    """Run the experiments of "Multi-Label Quantification" and compare with its tables.
+
+    Every table is run as the text describes it and as the printed figures seem to have been made.
+    A run that was stopped goes on where it was; finished cells are never computed again.
+    """
+    if saved is not None:
+        _write_reproduction(read_digests(saved), reproduction)
+        return
+    names = TABLES if tables == "all" else _words(tables)
+    plan = paper_plan(
+        names,
+        AT_HAND if datasets == "all" else _words(datasets),
+        fast=fast,
+        seeds=[int(seed) for seed in _words(seeds)],
+    )
+    store = Store(folder or Path(f"{plan.name}-results"))
+    cells = chosen_cells(plan.cells(), only)
+    if listing:
+        _list(cells, store)
+        return
+    pages.check()
+    if reproduction is not None:
+        check_writable(reproduction)
+    if records is not None and any(records.glob("*.json")):
+        # Records that cannot be joined are better known before hours of work.
+        read_digests(records)
+    failed = False
+    if not no_run:
+        summary = run_told(plan, store, cells=cells, n_jobs=jobs, progress=sys.stderr.isatty())
+        _report_run(summary)
+        failed = bool(summary.failed)
+    results = plan_results(cells, store)
+    for table in names:
+        _summarise(table, table_results(results, table))
+    if pages:
+        sections = [section for table in names for section in _sections(table, results)]
+        pages.write("Multi-label quantification: the paper's tables, run again", sections)
+    digests = _digests(names, results) if records or reproduction else {}
+    if records is not None:
+        digests = {name: save_digest(one, records) for name, one in digests.items()}
+        for table in digests:
+            click.echo(f"Wrote the records of {table} to {records}.", err=True)
+    if reproduction is not None:
+        _write_reproduction(digests, reproduction)
+    if failed:
+        sys.exit(FAILED)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _list(cells: Sequence[Cell], store: Store) -> None:
+    done = set(map(str, finished_cells(cells, store)))
+    for cell in cells:
+        click.echo(f"{'done' if str(cell) in done else 'open'}  {cell}")
+    click.echo(f"{len(done)} of {len(cells)} cells are done.")
+
+
+def _report_run(summary: Summary) -> None:
+    click.echo(f"{summary.computed} cells computed, {summary.found} were there.", err=True)
+    for failed in summary.failed:
+        click.echo(f"failed: {failed.cell}: {failed.sentence} ({failed.log})", err=True)
+
+
+def _summarise(table: str, results: Sequence[Result]) -> None:
+    """How many cells agree with the printed table."""
+    if not results:
+        click.echo(f"{table}: nothing has been run yet.")
+        return
+    comparison = compare(tables_of(results), printed(table))
+    click.echo(f"\n{table}\n{to_markdown(agreement_grid(comparison))}")
+
+
+def _sections(table: str, results: Sequence[Result]) -> list[Section]:
+    chosen = table_results(results, table)
+    if not chosen:
+        return []
+    sections = report_sections(chosen, metrics=("ae", "rae"), paper_tables=[table])
+    return [Section(f"{table}: {section.title}", section.parts) for section in sections]
+
+
+def _digests(names: Sequence[str], results: Sequence[Result]) -> dict[str, TableDigest]:
+    chosen = {table: table_results(results, table) for table in names}
+    return {table: digest(table, found) for table, found in chosen.items() if found}
+
+
+def _write_reproduction(digests: Mapping[str, TableDigest], path: Path | None) -> None:
+    if path is None:
+        raise click.UsageError("--from-records needs --reproduction, the file to write.")
+    write_text(path, markdown_page(REPRODUCTION_TITLE, reproduction_sections(digests)))

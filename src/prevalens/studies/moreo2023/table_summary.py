@@ -1,0 +1,505 @@
+"""TableDigest: what remains of the results of a table when their samples are dropped.
+
+Means by dataset and shift regime, the p-values behind the daggers, and where the figures come
+from: everything that a page of tables needs, in a file of kilobytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from prevalens.files import writing
+from prevalens.records import Result
+from prevalens.reports.sections import tables_of
+from prevalens.reports.summarise import (
+    REGIMES,
+    completed,
+    ordered_datasets,
+    ordered_names,
+    twins_among,
+    with_best,
+)
+from prevalens.reports.table import ResultTable, TableCell, TableRow
+from prevalens.studies.moreo2023.comparison import DESCRIBED
+from prevalens.studies.moreo2023.printed import method_place
+from prevalens.validation import FormatError, InputError
+
+__all__ = [
+    "Run",
+    "TableDigest",
+    "all_expressions",
+    "digest",
+    "digest_path",
+    "join_digests",
+    "read_digest",
+    "read_digests",
+    "save_digest",
+    "write_digest",
+]
+
+#: Number of the format of the files.
+FORMAT = 1
+#: Digits of a value that are kept; tables show four.
+_DIGITS = 7
+_P_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Run:
+    """The results on one dataset, and what they cost.
+
+    Attributes
+    ----------
+    dataset : str
+    seeds : tuple of int
+    n_results : int
+    seconds : float or None
+        Over all results; None where only a part is known.
+    version, data_sha : str
+        Of the package and the data they were made with.
+    """
+
+    dataset: str
+    seeds: tuple[int, ...]
+    n_results: int
+    seconds: float | None
+    version: str
+    data_sha: str
+
+
+@dataclass(frozen=True)
+class TableDigest:
+    """One of the paper's tables as we have it.
+
+    Attributes
+    ----------
+    name : str
+        Of the printed table.
+    tables : dict of dict of ResultTable
+        By measure, then by the way the results were run.
+    methods : dict of dict of str
+        Expressions by the way they were run, then by method; several, if they differ by dataset.
+    runs : tuple of Run
+        One for each dataset.
+    """
+
+    name: str
+    tables: Mapping[str, Mapping[str, ResultTable]]
+    methods: Mapping[str, Mapping[str, str]]
+    runs: tuple[Run, ...]
+
+
+def digest(
+    name: str, results: Iterable[Result], *, metrics: Sequence[str] = ("ae", "rae")
+) -> TableDigest:
+    """Keep of the results of a table what its page needs.
+
+    Parameters
+    ----------
+    name : str
+        Of the printed table they belong to.
+    results : iterable of Result
+    metrics : sequence of str
+    """
+    found = sorted(results, key=lambda one: (one.dataset, one.method, one.variant, one.seed))
+    if not found:
+        raise InputError(f"There are no results of the table {name!r}.")
+    methods: dict[str, dict[str, str]] = {}
+    for result in found:
+        known = methods.setdefault(result.variant, {})
+        known[result.method] = all_expressions(known.get(result.method, ""), result.expression)
+    return TableDigest(
+        name=name,
+        tables={metric: tables_of(found, metric=metric) for metric in metrics},
+        methods={variant: dict(sorted(methods[variant].items())) for variant in sorted(methods)},
+        runs=tuple(
+            _run([result for result in found if result.dataset == dataset])
+            for dataset in ordered_datasets(found)
+        ),
+    )
+
+
+def all_expressions(*texts: str) -> str:
+    """What a method is on some datasets and what it is on others, in one text.
+
+    Examples
+    --------
+    >>> all_expressions("lr+pcc", "lr(tol=0.1)+pcc | lr+pcc")
+    'lr(tol=0.1)+pcc | lr+pcc'
+    """
+    separator = " | "
+    return separator.join(sorted({one for text in texts if text for one in text.split(separator)}))
+
+
+def _run(results: Sequence[Result]) -> Run:
+    return Run(
+        dataset=results[0].dataset,
+        seeds=tuple(sorted({result.seed for result in results})),
+        n_results=len(results),
+        seconds=round(sum(float(result.usage.get("seconds", 0)) for result in results), 1),
+        version=", ".join(sorted({result.version for result in results})),
+        data_sha=", ".join(sorted({result.data_sha for result in results})),
+    )
+
+
+def write_digest(found: TableDigest, folder: Path) -> Path:
+    """Write ``NAME.json`` into a folder, whole; the same digest gives the same bytes.
+
+    Parameters
+    ----------
+    found : TableDigest
+    folder : Path
+        Made if it is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = digest_path(found.name, folder)
+    head = {"format": FORMAT, "table": found.name, "methods": found.methods}
+    lines = [f"{json.dumps(head, sort_keys=True)[:-1]},", '"runs": [']
+    lines += [_listed([json.dumps(asdict(run), sort_keys=True) for run in found.runs]), "],"]
+    blocks = [
+        _table_text(metric, variant, table)
+        for metric, tables in found.tables.items()
+        for variant, table in tables.items()
+    ]
+    lines += ['"tables": [', _listed(blocks), "]}"]
+    with writing(path) as file:
+        file.write(("\n".join(lines) + "\n").encode("utf-8"))
+    return path
+
+
+def digest_path(name: str, folder: Path) -> Path:
+    """Where a folder keeps the digest of a table."""
+    return folder / f"{name}.json"
+
+
+def _listed(items: Sequence[str]) -> str:
+    return ",\n".join(items)
+
+
+def _table_text(metric: str, variant: str, table: ResultTable) -> str:
+    """A line per row, so that a change of one dataset is a change of its lines."""
+    head = {
+        "metric": metric,
+        "variant": variant,
+        "protocol": table.protocol,
+        "columns": table.columns,
+        "notes": table.notes,
+    }
+    rows = [json.dumps(_row(row), sort_keys=True) for row in (*table.rows, *table.summaries)]
+    return f'{json.dumps(head, sort_keys=True)[:-1]}, "rows": [\n{_listed(rows)}\n]}}'
+
+
+def _row(row: TableRow) -> dict[str, Any]:
+    cells = [None if cell is None else _cell(cell) for cell in row.cells]
+    return _told(row) | {"cells": cells}
+
+
+def _cell(cell: TableCell) -> dict[str, Any]:
+    told = _told(cell) | {"value": _rounded(cell.value, _DIGITS)}
+    if cell.p_value is not None:
+        told["p_value"] = _rounded(cell.p_value, _P_DIGITS)
+    if len(cell.by_seed) > 1:
+        told["by_seed"] = [_rounded(value, _DIGITS) for value in cell.by_seed]
+    elif cell.by_seed:
+        told["by_seed"] = [told["value"]]
+    return told
+
+
+def _told(item: TableRow | TableCell) -> dict[str, Any]:
+    """The attributes that are not what they are by default."""
+    return {
+        one.name: getattr(item, one.name)
+        for one in fields(item)
+        if one.default is MISSING or getattr(item, one.name) != one.default
+    }
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def read_digests(folder: Path) -> dict[str, TableDigest]:
+    """All digests of a folder, by the name of their table.
+
+    Parameters
+    ----------
+    folder : Path
+        As `write_digest` has filled it.
+    """
+    found = [read_digest(path) for path in sorted(folder.glob("*.json"))]
+    if not found:
+        raise InputError(f"There are no records in {folder}; write some with --save-records.")
+    return {one.name: one for one in found}
+
+
+def read_digest(path: Path) -> TableDigest:
+    """The digest in a file."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        if content["format"] != FORMAT:
+            raise FormatError(f"{path} has the format {content['format']}; {FORMAT} is known.")
+        tables: dict[str, dict[str, ResultTable]] = {}
+        for one in content["tables"]:
+            tables.setdefault(one["metric"], {})[one["variant"]] = _read_table(one)
+        runs = tuple(Run(**run | {"seeds": tuple(run["seeds"])}) for run in content["runs"])
+        return TableDigest(content["table"], tables, content["methods"], runs)
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise FormatError(
+            f"{path} is no record of a table ({error!r}); remove it or name another folder."
+        ) from error
+
+
+def _read_table(content: Mapping[str, Any]) -> ResultTable:
+    rows = [_read_row(row) for row in content["rows"]]
+    return ResultTable(
+        metric=content["metric"],
+        protocol=content["protocol"],
+        columns=tuple(content["columns"]),
+        rows=tuple(row for row in rows if row.kind == "data"),
+        summaries=tuple(row for row in rows if row.kind != "data"),
+        notes=tuple(content["notes"]),
+    )
+
+
+def _read_row(content: Mapping[str, Any]) -> TableRow:
+    cells = tuple(None if cell is None else _read_cell(cell) for cell in content["cells"])
+    return TableRow(**{**content, "cells": cells})
+
+
+def _read_cell(content: Mapping[str, Any]) -> TableCell:
+    return TableCell(**{**content, "by_seed": tuple(content.get("by_seed", ()))})
+
+
+#: Expressions by the way they were run, then by method.
+_Methods: TypeAlias = Mapping[str, Mapping[str, str]]
+_Cells: TypeAlias = tuple[TableCell | None, ...]
+
+
+def join_digests(old: TableDigest, new: TableDigest) -> TableDigest:
+    """One digest of two; where both have a result of a method on a dataset, the new one stands.
+
+    Parameters
+    ----------
+    old, new : TableDigest
+        Of the same printed table, and on the same data where they have a dataset in common.
+
+    Returns
+    -------
+    TableDigest
+        Averages and ranks are over all datasets. Where the best of a row and another cell come
+        from different digests, the other is marked as untested. A result that is replaced is
+        replaced with all its seeds.
+    """
+    if old.name != new.name:
+        raise InputError(f"Records of {old.name!r} and of {new.name!r} make no common table.")
+    _check_data(old, new)
+    methods = _joined_methods(old.methods, new.methods)
+    tables: dict[str, dict[str, ResultTable]] = {}
+    for metric in dict.fromkeys((*old.tables, *new.tables)):
+        # The newer first: it is asked first.
+        sides = [_Side(one.tables.get(metric, {}), one.methods) for one in (new, old)]
+        ways = sorted({way for side in sides for way in side.tables}, key=_plain_first)
+        tables[metric] = {way: _join(way, sides, methods) for way in ways}
+    return TableDigest(old.name, tables, methods, _runs(old, new, tables, methods))
+
+
+def save_digest(found: TableDigest, folder: Path) -> TableDigest:
+    """Write a digest into a folder, joined with what is there of its table.
+
+    Parameters
+    ----------
+    found : TableDigest
+    folder : Path
+        Made if it is not there.
+
+    Returns
+    -------
+    TableDigest
+        What was written.
+    """
+    path = digest_path(found.name, folder)
+    joined = join_digests(read_digest(path), found) if path.is_file() else found
+    write_digest(joined, folder)
+    return joined
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The tables of one measure in a digest, and what was run for them in which way."""
+
+    tables: Mapping[str, ResultTable]
+    methods: _Methods
+
+    def cell(self, way: str, own: bool, row: TableRow, column: str) -> _Found | None:
+        """A cell of a row; of a method that is not run in this way, as it was run plainly."""
+        if own and column not in _run_in(self.methods, way):
+            return None
+        here = way in self.tables
+        table = self.tables.get(way if here else DESCRIBED)
+        cell = None if table is None else table.cell(row.dataset, row.shift, column)
+        return None if cell is None else _Found(cell, self if here else None)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A cell, and the side on which it was tested; None if it was not tested in this row."""
+
+    cell: TableCell
+    side: _Side | None
+
+
+def _join(way: str, sides: Sequence[_Side], methods: _Methods) -> ResultTable:
+    """The table of one way to run the methods."""
+    known = [side.tables[way] for side in sides if way in side.tables]
+    if len({table.protocol for table in known}) > 1:
+        raise InputError(
+            f"The records are under the protocols {known[0].protocol!r} and {known[1].protocol!r}, "
+            "which make no common table."
+        )
+    columns = sorted({name for table in known for name in table.columns}, key=method_place)
+    own = _run_in(methods, way)
+    rows: list[TableRow] = []
+    origins: dict[tuple[str, str], _Side | None] = {}
+    for blank in _blank_rows(known):
+        found = [_newest(sides, way, name in own, blank, name) for name in columns]
+        rows.append(replace(blank, cells=_judged(found, known[0].metric)))
+        origins[blank.dataset, blank.shift] = _lone_side(found)
+
+    def judge(pooled: Sequence[TableRow], cells: Sequence[TableCell | None]) -> _Cells:
+        side = origins[pooled[0].dataset, pooled[0].shift]
+        if side is not None and all(origins[row.dataset, row.shift] is side for row in pooled):
+            tested = side.tables[way].summary("pooled", pooled[0].shift)
+            if tested is not None and tested.n_datasets == len(pooled):
+                return tested.cells
+        return _judged([_Found(cell, None) if cell else None for cell in cells], known[0].metric)
+
+    table = ResultTable(known[0].metric, known[0].protocol, tuple(columns), tuple(rows))
+    return completed(table, judge, left_out=twins_among(table.datasets))
+
+
+def _newest(
+    sides: Sequence[_Side], way: str, own: bool, row: TableRow, column: str
+) -> _Found | None:
+    found = (side.cell(way, own, row, column) for side in sides)
+    return next((one for one in found if one is not None), None)
+
+
+def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
+    """Rows without cells, in the order of a table."""
+    present = {(row.dataset, row.shift) for table in tables for row in table.rows}
+    return [
+        TableRow(dataset, shift, ())
+        for dataset in ordered_names(dataset for dataset, _ in present)
+        for shift in REGIMES
+        if (dataset, shift) in present
+    ]
+
+
+def _lone_side(found: Sequence[_Found | None]) -> _Side | None:
+    """The side on which all cells of a row were tested; None if there is no such."""
+    sides = [one.side for one in found if one]
+    return sides[0] if sides and all(side is sides[0] for side in sides) else None
+
+
+def _judged(found: Sequence[_Found | None], metric: str) -> _Cells:
+    """The best of a row, and of the others what is known of their test against it."""
+    if _lone_side(found) is not None:
+        # Rounded for a file, values that were not equal may be: the best is the one that was.
+        return tuple(one.cell if one else None for one in found)
+    judged = with_best([one.cell if one else None for one in found], metric)
+    best = next((one for one, cell in zip(found, judged, strict=True) if cell and cell.best), None)
+    for i, (one, cell) in enumerate(zip(found, judged, strict=True)):
+        if one is None or cell is None or best is None:
+            continue
+        tested = best.cell.best and best.side is not None and one.side is best.side
+        if cell.best or not tested:
+            judged[i] = replace(cell, p_value=None, mark="" if cell.best else "untested")
+    return tuple(judged)
+
+
+def _runs(
+    old: TableDigest,
+    new: TableDigest,
+    tables: Mapping[str, Mapping[str, ResultTable]],
+    methods: _Methods,
+) -> tuple[Run, ...]:
+    """What is known of the results on each dataset."""
+    before = {run.dataset: run for run in old.runs}
+    after = {run.dataset: run for run in new.runs}
+    ways = next(iter(tables.values()), {})
+    counts = {
+        dataset: sum(
+            _n_results(table, dataset, _run_in(methods, way)) for way, table in ways.items()
+        )
+        for dataset in ordered_names((*before, *after))
+    }
+    return tuple(
+        _joined_run(before[dataset], after[dataset], n_results)
+        if dataset in before and dataset in after
+        else (before | after)[dataset]
+        for dataset, n_results in counts.items()
+    )
+
+
+def _joined_run(old: Run, new: Run, n_results: int) -> Run:
+    """What is known of the results of two runs on one dataset, of which so many are left."""
+    if n_results == new.n_results:
+        return new
+    # Of a result that was replaced nobody knows which part of the seconds it took.
+    whole = n_results == old.n_results + new.n_results
+    known = whole and old.seconds is not None and new.seconds is not None
+    return Run(
+        dataset=new.dataset,
+        seeds=tuple(sorted({*old.seeds, *new.seeds})),
+        n_results=n_results,
+        seconds=round((old.seconds or 0.0) + (new.seconds or 0.0), 1) if known else None,
+        version=", ".join(sorted({*old.version.split(", "), *new.version.split(", ")})),
+        data_sha=new.data_sha,
+    )
+
+
+def _n_results(table: ResultTable, dataset: str, own: Mapping[str, str]) -> int:
+    """Results on a dataset, one for each method and seed."""
+    rows = [row for row in table.rows if row.dataset == dataset]
+    return sum(
+        max((len(cell.by_seed) for row in rows if (cell := row.cells[i])), default=0)
+        for i, column in enumerate(table.columns)
+        if column in own
+    )
+
+
+def _check_data(old: TableDigest, new: TableDigest) -> None:
+    known = {run.dataset: run.data_sha for run in old.runs}
+    for run in new.runs:
+        before = known.get(run.dataset, run.data_sha)
+        if before != run.data_sha:
+            raise InputError(
+                f"The records of {old.name} were made on a {run.dataset} with the SHA-256 "
+                f"{before[:12]}, and the results are on one with {run.data_sha[:12]}; save them in "
+                "another folder."
+            )
+
+
+def _run_in(methods: _Methods, way: str) -> Mapping[str, str]:
+    """The methods that were run in a way; results without a variant are as described."""
+    named: Mapping[str, str] = methods.get(way, {})
+    return {**methods.get("", {}), **named} if way == DESCRIBED else named
+
+
+def _joined_methods(old: _Methods, new: _Methods) -> dict[str, dict[str, str]]:
+    joined: dict[str, dict[str, str]] = {}
+    for way in sorted({*old, *new}):
+        before, after = old.get(way, {}), new.get(way, {})
+        joined[way] = {
+            method: all_expressions(before.get(method, ""), after.get(method, ""))
+            for method in sorted({*before, *after})
+        }
+    return joined
+
+
+def _plain_first(way: str) -> tuple[bool, str]:
+    return way != DESCRIBED, way

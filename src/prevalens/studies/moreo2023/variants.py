@@ -1,0 +1,295 @@
+"""How the paper's code draws folds and training samples where its text says something else.
+
+Parts of the variants of the paper's plan, used by nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import KFold
+
+from prevalens.aggregators import SLD
+from prevalens.aggregators.regressors import BatchedLinearSVR
+from prevalens.collection import label_matrix
+from prevalens.estimate import PrevalenceEstimate
+from prevalens.metrics import ae
+from prevalens.protocols import MLAPP, Protocol
+from prevalens.protocols.drawing import distinct
+from prevalens.samples import Samples
+from prevalens.scores import Scores
+from prevalens.selection.grid_search import GridSearch, TunableQuantifier
+from prevalens.splits import stratified_holdout
+from prevalens.validation import InputError, take_items
+
+__all__ = [
+    "VARIANTS",
+    "CoarseAPP",
+    "InOrder",
+    "RejoinedSearch",
+    "SeenItems",
+    "TwiceSLD",
+]
+
+
+class InOrder(BaseEstimator):  # type: ignore[misc]
+    """Folds of neighbouring items, whatever order they are in.
+
+    Parameters
+    ----------
+    n_folds : int
+
+    Notes
+    -----
+    On data that is sorted by label a fold may hold all positives of a label, so that the
+    classifier that scores it has seen none.
+    """
+
+    code = "in-order"
+
+    def __init__(self, n_folds: int = 5) -> None:
+        self.n_folds = n_folds
+
+    def split(self, X: Any, Y: Any = None) -> Iterator[tuple[Any, Any]]:
+        """Rows to train on and rows to score, fold by fold."""
+        return KFold(self.n_folds).split(X, Y)
+
+
+class CoarseAPP(Protocol):
+    """ML-APP as the paper's code draws it to train RQ: 21 prevalences, few samples.
+
+    Every label with at least five positives is steered to 0, .05, ..., as far as its positives
+    reach; each point has 5,000 / (21 x labels) samples, at least one. Negatives that run short
+    are repeated.
+
+    Parameters
+    ----------
+    size : int
+        Items per sample.
+    """
+
+    name: ClassVar[str] = "coarse-app"
+    points: ClassVar[int] = 21
+    n_samples: ClassVar[int] = 5_000
+    min_positives: ClassVar[int] = 5
+
+    def __init__(self, size: int = 100) -> None:
+        self.size = size
+
+    def _wanted(self, Y: npt.NDArray[np.int8]) -> list[npt.NDArray[np.int64]]:
+        """How many positives each sample of a label has, label by label."""
+        positives = Y.sum(axis=0, dtype=np.int64)
+        repeats = max(self.n_samples // (self.points * Y.shape[1]), 1)
+        counts = np.arange(self.points) * self.size // (self.points - 1)
+        reached = [
+            counts[counts <= n] if n >= self.min_positives else counts[:0] for n in positives
+        ]
+        return [np.repeat(one, repeats) for one in reached]
+
+    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+        return sum(map(len, self._wanted(Y)))
+
+    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
+        wanted = self._wanted(Y)
+        drawn = [
+            self._draw_label(y, counts, rng)
+            for y, counts in zip(Y.T, wanted, strict=True)
+            if len(counts)
+        ]
+        if not drawn:
+            raise InputError(
+                f"No label of the pool has {self.min_positives} positives, so none can be steered."
+            )
+        sizes = np.array([len(counts) for counts in wanted])
+        return Samples.from_indices(
+            np.concatenate(drawn),
+            n_items=len(Y),
+            target=np.repeat(np.arange(len(sizes)), sizes),
+            prevalence=np.concatenate(wanted) / self.size,
+        )
+
+    def _draw_label(
+        self, y: npt.NDArray[np.int8], counts: npt.NDArray[np.int64], rng: np.random.Generator
+    ) -> npt.NDArray[np.int64]:
+        positives, negatives = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+        drawn = np.empty((len(counts), self.size), dtype=np.int64)
+        for row, n_positives in zip(drawn, counts, strict=True):
+            row[:n_positives] = _take(positives, n_positives, rng)
+            row[n_positives:] = _take(negatives, self.size - n_positives, rng)
+        return drawn
+
+
+def _take(
+    items: npt.NDArray[np.int64], number: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Some of the items, once each if there are enough."""
+    if number > len(items):
+        return rng.choice(items, number)
+    return items[distinct(len(items), np.array([number]), rng)]
+
+
+#: Share of the items held out, as in the paper.
+_HELD = 0.4
+#: The paper's code balances pairs of labels too when it divides items.
+_ORDER = 2
+#: Items of a sample, as in the paper.
+_SIZE = 100
+
+
+class _Variant(BaseEstimator):  # type: ignore[misc]
+    """What the variants share: they look like the quantifier they wrap."""
+
+    quantifier: Any
+
+    @property
+    def prevalence_(self) -> npt.NDArray[np.float64]:
+        """Prevalences in the training items."""
+        return np.asarray(self.quantifier_.prevalence_)
+
+    @property
+    def group(self) -> str:
+        """The group of the quantifier inside."""
+        return str(self.quantifier.group)
+
+    def _estimate(self, point: npt.NDArray[np.float64]) -> PrevalenceEstimate:
+        return PrevalenceEstimate(point, self.quantifier_.labels_)
+
+
+class TwiceSLD(_Variant):
+    """SLD on posteriors that an SLD over the whole pool has already corrected.
+
+    Parameters
+    ----------
+    quantifier : Quantifier or GridSearch
+        With SLD as its aggregator; it is chosen and fitted with SLD run once.
+    """
+
+    code = "twice"
+
+    def __init__(self, quantifier: Any) -> None:
+        self.quantifier = quantifier
+
+    @property
+    def name(self) -> str:
+        """The name of the quantifier inside, marked."""
+        return f"twice({self.quantifier.name})"
+
+    def fit(self, X: Any, Y: Any, *, labels: Any = None) -> Self:
+        """Fit the quantifier inside."""
+        self.quantifier_ = clone(self.quantifier).fit(X, Y, labels=labels)
+        return self
+
+    def quantify_many(self, X: Any, groups: Samples) -> PrevalenceEstimate:
+        """Correct all posteriors by the prevalences of all items, then run SLD per sample."""
+        scores = self.quantifier_.score(X)
+        Y = np.zeros((2, scores.values.shape[1]), dtype=np.int8)
+        prior = np.clip(self.prevalence_, 1e-6, 1 - 1e-6)
+        sld = SLD(prior=prior, method="em").fit(Scores(Y, "posteriors"), Y)
+        pool = sld.aggregate(scores, Samples.whole(scores.n_items))[0]
+        corrected = Scores(_move_prior(scores.values, prior, pool), "posteriors")
+        return self._estimate(sld.aggregate(corrected, groups))
+
+
+def _move_prior(
+    posteriors: npt.NDArray[Any], old: npt.NDArray[np.float64], new: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Posteriors that belong to one prior, as they would be under another."""
+    positive = posteriors * (new / old)
+    negative = (1 - posteriors) * ((1 - new) / (1 - old))
+    total = positive + negative
+    return np.divide(positive, total, out=np.array(posteriors, dtype=float), where=total > 0)
+
+
+class SeenItems(_Variant):
+    """RQ whose regressor learns, and is chosen, on items that the quantifier inside has seen.
+
+    Parameters
+    ----------
+    quantifier : Quantifier or GridSearch
+        Fitted on all items first.
+    Cs : list of float
+        Settings of the support vector regression to choose from.
+    seed : int
+    tol : float
+        Relative duality gap at which a regression is finished.
+
+    Notes
+    -----
+    On its own training items a classifier is surer than on new ones, so the regressor learns to
+    correct less than it should.
+    """
+
+    code = "seen"
+
+    def __init__(
+        self,
+        quantifier: Any,
+        Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0, 1000.0),
+        *,
+        seed: int = 0,
+        tol: float = 1e-4,
+    ) -> None:
+        self.quantifier = quantifier
+        self.Cs = Cs
+        self.seed = seed
+        self.tol = tol
+
+    @property
+    def name(self) -> str:
+        """The method in words like the catalogue's."""
+        return f"seen({self.quantifier.name},svr)"
+
+    @property
+    def group(self) -> str:
+        """The classifier's half of the quantifier's group, and MLA."""
+        return f"{str(self.quantifier.group).split('+', maxsplit=1)[0]}+MLA"
+
+    def fit(self, X: Any, Y: Any, *, labels: Any = None) -> Self:
+        """Fit the quantifier on all items, the regressor on some of them, chosen on others."""
+        Y, names = label_matrix(Y, labels)
+        self.quantifier_ = clone(self.quantifier).fit(X, Y, labels=names)
+        rest, validation = stratified_holdout(Y, _HELD, order=_ORDER, seed=self.seed)
+        _, training = stratified_holdout(Y[rest], _HELD, order=_ORDER, seed=self.seed)
+        learned = self._pairs(X, Y, rest[training], CoarseAPP())
+        size = _SIZE if len(validation) >= _SIZE else max(1, len(validation) // 2)
+        judged = self._pairs(X, Y, validation, MLAPP(size, repeats=5 if Y.shape[1] < 90 else 1))
+        self.regressor_ = self._best_regressor(learned, judged)
+        return self
+
+    def _pairs(self, X: Any, Y: npt.NDArray[np.int8], rows: Any, protocol: Protocol) -> Any:
+        """Estimated and true prevalences of samples of some items."""
+        samples = protocol.draw(Y[rows], self.seed)
+        estimated = self.quantifier_.quantify_many(take_items(X, rows), samples)
+        return np.asarray(estimated), samples.mean(Y[rows])
+
+    def _best_regressor(self, learned: Any, judged: Any) -> Any:
+        settings = [{"C": C} for C in self.Cs]
+        fitted = list(BatchedLinearSVR(tol=self.tol).fit_settings(settings, *learned))
+        losses = [ae(judged[1], np.clip(one.predict(judged[0]), 0, 1)).mean() for one in fitted]
+        return fitted[int(np.argmin(losses))]
+
+    def quantify_many(self, X: Any, groups: Samples) -> PrevalenceEstimate:
+        """Estimates of the quantifier, through the regressor."""
+        estimated = np.asarray(self.quantifier_.quantify_many(X, groups))
+        return self._estimate(np.clip(self.regressor_.predict(estimated), 0, 1))
+
+
+class RejoinedSearch(GridSearch):
+    """A search whose winner is fitted on the items in another order: the rest, then those held.
+
+    Parameters are those of `GridSearch`. The order matters where folds are made of neighbours.
+    """
+
+    def _fit_on_all(
+        self, quantifier: TunableQuantifier, X: Any, Y: npt.NDArray[np.int8], labels: Any
+    ) -> TunableQuantifier:
+        rows = np.concatenate(self._divide(Y))
+        return quantifier.fit(take_items(X, rows), Y[rows], labels=labels)
+
+
+#: Variants by name, each built around a quantifier.
+VARIANTS: dict[str, type[_Variant]] = {made.code: made for made in (TwiceSLD, SeenItems)}

@@ -1,0 +1,193 @@
+"""What single cells hold: nothing, a number, a yes or a no."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+from prevalens.errors import InputError
+
+__all__ = [
+    "FREQUENCIES",
+    "answer_of",
+    "date_format",
+    "is_missing",
+    "number_of",
+    "parse_date",
+    "period_of",
+    "shown",
+]
+
+#: Words that stand for a missing value.
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}
+_ANSWERS = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell holds nothing: None, NaN, or a word that says so."""
+    if isinstance(cell, str):
+        return cell.strip().lower() in _MISSING
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+
+def answer_of(cell: Any) -> int | None:
+    """1 or 0 of a cell that says yes or no in one of the usual ways, else None.
+
+    Examples
+    --------
+    >>> answer_of("Yes"), answer_of(False), answer_of(1.0), answer_of("maybe")
+    (1, 0, 1, None)
+    """
+    return _ANSWERS.get(str(cell).strip().lower())
+
+
+def number_of(cell: Any) -> float | None:
+    """The number in a cell, NaN if it is missing, None if it is something else.
+
+    Examples
+    --------
+    >>> number_of(" 2.5 "), number_of("yes"), number_of("inf"), number_of("north")
+    (2.5, 1.0, None, None)
+    """
+    if is_missing(cell):
+        return math.nan
+    try:
+        number = float(cell)
+    except (TypeError, ValueError, OverflowError):
+        answer = answer_of(cell)
+        return None if answer is None else float(answer)
+    return number if math.isfinite(number) else None
+
+
+def shown(cell: Any) -> str:
+    """A cell in a sentence, cut if it is long."""
+    text = repr(cell)
+    return text if len(text) <= 42 else f"{text[:40]}..."
+
+
+#: Forms that can be read in one way only.
+_FORMS = (
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%d.%m.%y",
+    "%d-%b-%Y",
+    "%d %b %Y",
+    "%d %B %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%Y-%m",
+    "%b %Y",
+    "%B %Y",
+)
+#: Forms in which day and month may be mistaken for each other.
+_DAY_FIRST, _MONTH_FIRST = "%d/%m/%Y", "%m/%d/%Y"
+_TIME = re.compile(r"[ T]+\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?$")
+_EPOCH = re.compile(r"\d{10}(\d{3})?")
+#: Epochs before 1980 or after 2200 are numbers, not dates.
+_EPOCHS = (315_532_800, 7_258_118_400)
+
+
+def parse_date(cell: Any, form: str | None = None) -> date | None:
+    """The date in a cell, or None if there is none.
+
+    Parameters
+    ----------
+    cell : date, datetime, str or number
+        ISO, or one of the usual forms that can be read in one way only; numbers are seconds or
+        milliseconds since 1970.
+    form : str, optional
+        As `datetime.strptime` has it, for other forms.
+
+    Examples
+    --------
+    >>> parse_date("2024-05-31T10:00:00Z"), parse_date("31.05.2024"), parse_date("31/05/2024")
+    (datetime.date(2024, 5, 31), datetime.date(2024, 5, 31), None)
+    >>> parse_date("31/05/2024", "%d/%m/%Y")
+    datetime.date(2024, 5, 31)
+    """
+    if isinstance(cell, datetime):
+        return cell.date()
+    if isinstance(cell, date):
+        return cell
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        return _from_epoch(float(cell))
+    text = str(cell).strip()
+    if form is not None:
+        return _by_form(text, form) or _by_form(_TIME.sub("", text), form)
+    return _iso(text) or next(filter(None, (_by_form(text, one) for one in _FORMS)), None)
+
+
+def _iso(text: str) -> date | None:
+    if _EPOCH.fullmatch(text):
+        return _from_epoch(float(text))
+    try:
+        return datetime.fromisoformat(text).date()
+    except ValueError:
+        pass
+    return None
+
+
+def _from_epoch(number: float) -> date | None:
+    seconds = number / 1000 if number >= 100 * _EPOCHS[0] else number
+    if not _EPOCHS[0] <= seconds < _EPOCHS[1]:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).date()
+
+
+def _by_form(text: str, form: str) -> date | None:
+    try:
+        return datetime.strptime(text, form).date()
+    except ValueError:
+        return None
+
+
+def date_format(cells: Sequence[Any], column: str) -> str | None:
+    """The form to read a column's dates in: None if each tells by itself.
+
+    Dates such as 03/04/2024 are read by the others of the column: a 31/05/2024 among them shows
+    that the day comes first.
+    """
+    texts = [_TIME.sub("", cell.strip()) for cell in cells if isinstance(cell, str)]
+    slashed = [text for text in texts if re.fullmatch(r"\d{1,2}/\d{1,2}/\d{4}", text)]
+    if not slashed:
+        return None
+    fitting = [
+        form for form in (_DAY_FIRST, _MONTH_FIRST) if all(_by_form(text, form) for text in slashed)
+    ]
+    if len(fitting) == 2 and any(text.split("/")[0] != text.split("/")[1] for text in slashed):
+        raise InputError(
+            f"In {slashed[0]!r} of the column {column!r} day and month cannot be told apart; give "
+            "the form of the dates, %d/%m/%Y or %m/%d/%Y."
+        )
+    return fitting[0] if fitting else None
+
+
+def _week(day: date) -> str:
+    year, week, _ = day.isocalendar()
+    return f"{year}-W{week:02d}"
+
+
+#: How days make periods; the names sort in the order of time.
+FREQUENCIES: dict[str, Callable[[date], str]] = {
+    "D": lambda day: day.isoformat(),
+    "W": _week,
+    "M": lambda day: f"{day.year:04d}-{day.month:02d}",
+    "Q": lambda day: f"{day.year:04d}-Q{(day.month + 2) // 3}",
+    "Y": lambda day: f"{day.year:04d}",
+}
+
+
+def period_of(day: date, freq: str) -> str:
+    """The name of the period a day falls into: day, ISO week, month, quarter or year.
+
+    Examples
+    --------
+    >>> [period_of(date(2024, 5, 31), freq) for freq in "DWMQY"]
+    ['2024-05-31', '2024-W22', '2024-05', '2024-Q2', '2024']
+    """
+    if freq not in FREQUENCIES:
+        raise InputError(f"A frequency is one of {', '.join(FREQUENCIES)}; got {freq!r}.")
+    return FREQUENCIES[freq](day)

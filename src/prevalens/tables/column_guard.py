@@ -1,0 +1,390 @@
+"""A guard against columns that have drifted beyond anything the labels can explain.
+
+A new footer in all texts, a sensor that got stuck, a column that was recoded: the items look
+different whatever their labels are, and every score is off. A change of the label mix alone moves
+the mean of a column, too, but not far beyond its means with and without each label.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from prevalens.errors import InputError, PrevalensWarning
+from prevalens.validation import check_binary_matrix, check_matrix, check_same_length
+
+__all__ = [
+    "FEWEST_ROWS",
+    "ColumnGuard",
+    "Drift",
+    "DriftWarning",
+    "guard_of",
+]
+
+_Means = npt.NDArray[np.float64]
+#: Columns adrift, and their means in the batch.
+Drift: TypeAlias = dict[int, float]
+#: Rows below which a mean says too little.
+FEWEST_ROWS = 30
+#: Items of the overall mean that are added to those with a label, and to those without it: two
+#: items must not span the whole column.
+_PSEUDO_ITEMS = 10
+_STANDARD_ERRORS = 10
+#: Least share and number of rows that must carry the drift; fewer are outliers, or a rare word that
+#: comes in a burst.
+_SHARE, _CARRIERS = 0.1, 10
+#: What counts as no move at all, as a share of the mean; for columns that were constant.
+_ROUNDING = 1e-3
+#: Numbers that are held at once beyond the items.
+_BLOCK = 2_000_000
+_NAMED = 3
+
+
+class DriftWarning(PrevalensWarning):
+    """Columns of a batch were set aside.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    """
+
+    def __init__(self, text: str, columns: Sequence[int] = ()) -> None:
+        super().__init__(text)
+        self.columns = tuple(columns)
+
+
+class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Set columns aside whose mean in a batch no mix of the labels can explain.
+
+    Parameters
+    ----------
+    tolerance : float
+        How far beyond the explained range a mean may lie, in standard deviations of an item.
+        ``float("inf")`` switches the guard off.
+    names : sequence of str, optional
+        Of the columns, to name them in the warning; those of a data frame are known.
+
+    Attributes
+    ----------
+    mean_ : array of float, shape (n_features,)
+        Of the training items.
+    deviation_ : array of float, shape (n_features,)
+        Standard deviation of a training item.
+    lowest_, highest_ : array of float, shape (n_features,)
+        The range that labels can explain: means over the items with a label, and without it, of all
+        labels, each with ten items more of the overall mean.
+    n_items_ : int
+        Training items.
+    unit_rows_ : bool
+        Whether all training items have length 1, as tf-idf gives them, or are empty.
+
+    Notes
+    -----
+    A column is adrift in a batch of 30 rows or more if its mean lies outside the range by more
+    than `tolerance` standard deviations of an item, by more than ten standard errors, and by so
+    much that a tenth of the rows, and ten of them, must have moved. A column of ones and zeros
+    that half of the items have can hardly be adrift; a rare one is if many more rows have it than
+    any label's items. A column that was 0 in all training items has taught a classifier nothing
+    and is left alone.
+
+    A column adrift gets the mean of the training items in every row. In a sparse matrix that would
+    store a number per row; where the column has grown, its stored entries share the training
+    mean instead, which is the same if every row has one. Where it has shrunk, it is filled: to
+    shrink by that much, a fifth of the training items at least had it. If all training items have
+    length 1, what remains of a row is brought to that length again: words that were added to all
+    texts have taken weight from the other words, and give it back.
+
+    Fitting takes one product of labels and items, O(stored entries x labels per item), and holds
+    a bounded block of labels x columns; a batch takes one pass. Does not see a drift that lies
+    within what the labels can explain, one that leaves the means alone, or one of a few rows among
+    many: hand in batches that belong together.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> X, Y = 2 * np.eye(4)[np.arange(200) % 4], np.eye(2, dtype=int)[np.arange(200) % 2]
+    >>> X[4:, 3] = 0  # one item of 200 has the last column
+    >>> guard = ColumnGuard().fit(X, Y)
+    >>> guard.transform(X) is X
+    True
+    >>> stuck = X.copy()
+    >>> stuck[:, 3] = 2
+    >>> guard.adrift(stuck).tolist()
+    [3]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", DriftWarning)
+    ...     print(guard.transform(stuck)[:2])
+    [[2.   0.   0.   0.01]
+     [0.   2.   0.   0.01]]
+    """
+
+    def __init__(self, tolerance: float = 1.0, *, names: Sequence[str] | None = None) -> None:
+        self.tolerance = tolerance
+        self.names = names
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn how far labels move the means of the columns.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_items, n_features)
+        Y : 0/1 matrix of shape (n_items, n_labels)
+        """
+        if not self.tolerance > 0:
+            raise InputError(f"tolerance must be above 0; got {self.tolerance!r}.")
+        matrix, Y = _canonical(check_matrix(X)), check_binary_matrix(Y)
+        check_same_length(matrix.shape[0], "X", len(Y), "Y")
+        self.n_items_, self.n_features_in_ = matrix.shape
+        self._learn_names(X)
+        self.mean_ = _sums(matrix) / self.n_items_
+        self.deviation_ = np.sqrt(_variances(matrix, self.mean_))
+        self.lowest_, self.highest_ = _range(matrix, Y, self.mean_)
+        lengths = _lengths(matrix)
+        self.unit_rows_ = bool(np.all((np.abs(lengths - 1) < _ROUNDING) | (lengths == 0)))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The batch itself, or if columns are adrift a copy without their drift, and a warning."""
+        mended, drift = self.mend(X)
+        if drift:
+            warnings.warn(self._warning(drift), stacklevel=2)
+        return mended
+
+    def transform_many(self, parts: Iterable[Any], names: Any = None) -> Iterator[Any]:
+        """As `transform`, for parts of one batch one by one, with one warning after the last.
+
+        Parameters
+        ----------
+        parts : iterable of matrices
+        names : sequence of str, optional
+            Of the columns, for the warning.
+        """
+        drift: Drift = {}
+        for part in parts:
+            mended, found = self.mend(part)
+            drift = found | drift
+            yield mended
+        if drift:
+            warnings.warn(self._warning(drift, names), stacklevel=2)
+
+    def mend(self, X: Any) -> tuple[Any, Drift]:
+        """As `transform`, with the columns adrift and their means in place of the warning."""
+        matrix = self._checked(X)
+        columns = self._adrift(matrix)
+        if not len(columns):
+            return X, {}
+        means = _sums(matrix[:, columns]) / matrix.shape[0]
+        drift = dict(zip(columns.tolist(), means.tolist(), strict=True))
+        return self._without(matrix, columns), drift
+
+    def adrift(self, X: Any) -> npt.NDArray[np.intp]:
+        """Positions of the columns that are adrift in a batch, ascending."""
+        return self._adrift(self._checked(X))
+
+    def sentence(self, drift: Drift, names: Any = None, *, where: str = "this batch") -> str:
+        """What has happened to columns, and what was done about it.
+
+        Parameters
+        ----------
+        drift : dict of int to float
+            Columns and their means, as `mend` gives them.
+        names : sequence of str, optional
+            Of all columns; those the guard knows if left out.
+        where : str
+            What to call the batch.
+        """
+        names = getattr(self, "feature_names_in_", None) if names is None else names
+        moved = [
+            f"{j if names is None else repr(str(names[j]))} "
+            f"(mean {self.mean_[j]:.3g} in training, {mean:.3g} now)"
+            for j, mean in sorted(drift.items(), key=self._nearness)[:_NAMED]
+        ]
+        more = f" and {len(drift) - _NAMED} more" if len(drift) > _NAMED else ""
+        what, are = ("column", "is") if len(drift) == 1 else ("columns", "are")
+        return (
+            f"In {where}, {len(drift)} feature {what} moved further than any change of the labels "
+            f"can explain and {are} held at the training mean: {', '.join(moved)}{more}; if that "
+            "is wrong, train anew with such items or without ColumnGuard (named methods have none)."
+        )
+
+    def _nearness(self, one: tuple[int, float]) -> float:
+        """The less, the more standard deviations a column has moved by."""
+        column, mean = one
+        return -abs(mean - self.mean_[column]) / max(self.deviation_[column], 1e-9)
+
+    def _warning(self, drift: Drift, names: Any = None) -> DriftWarning:
+        return DriftWarning(self.sentence(drift, names), sorted(drift))
+
+    def _learn_names(self, X: Any) -> None:
+        names = self.names if self.names is not None else getattr(X, "columns", None)
+        if names is None:
+            return
+        if len(names) != self.n_features_in_:
+            raise InputError(f"There are {self.n_features_in_} columns but {len(names)} names.")
+        self.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self, "mean_")
+        matrix = check_matrix(X)
+        if matrix.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"The items have {matrix.shape[1]} features, but there were "
+                f"{self.n_features_in_} in training; give the same columns in the same order."
+            )
+        return matrix
+
+    def _adrift(self, matrix: Any) -> npt.NDArray[np.intp]:
+        n_rows = matrix.shape[0]
+        if n_rows < FEWEST_ROWS or np.isinf(self.tolerance):
+            return np.empty(0, dtype=np.intp)
+        beyond = self._beyond(_sums(matrix) / n_rows)
+        errors = self.deviation_ * np.sqrt(1 / n_rows + 1 / self.n_items_)
+        least = np.maximum(self.tolerance * self.deviation_, _STANDARD_ERRORS * errors)
+        learnt = (self.mean_ != 0) | (self.deviation_ > 0)
+        suspects = np.flatnonzero(
+            learnt & (beyond > np.maximum(least, _ROUNDING * abs(self.mean_)))
+        )
+        if not len(suspects):
+            return suspects
+        farthest = self._farthest(matrix[:, suspects], suspects)
+        # Of few training items, all may lack by chance what many others have.
+        share = max(_SHARE, _CARRIERS / min(n_rows, self.n_items_))
+        return suspects[beyond[suspects] > share * farthest]
+
+    def _beyond(self, values: Any, columns: Any = slice(None)) -> Any:
+        """How far values lie outside the explained range."""
+        below, above = self.lowest_[columns] - values, values - self.highest_[columns]
+        return np.maximum(np.maximum(below, above), 0)
+
+    def _farthest(self, part: Any, columns: npt.NDArray[np.intp]) -> _Means:
+        """How far the row that lies farthest outside does so, by column."""
+        ends = [part.min(axis=0), part.max(axis=0)]
+        low, high = (end.toarray().ravel() if sp.issparse(end) else end for end in ends)
+        found: _Means = np.maximum(self._beyond(low, columns), self._beyond(high, columns))
+        return found
+
+    def _without(self, matrix: Any, columns: npt.NDArray[np.intp]) -> Any:
+        """A copy in which some columns have the mean of the training items."""
+        if sp.issparse(matrix):
+            return self._sparse_without(_canonical(matrix), columns)
+        found = matrix.copy()
+        found[:, columns] = 0
+        self._lengthen(found)
+        found[:, columns] = self.mean_[columns]
+        return found
+
+    def _sparse_without(self, matrix: Any, columns: npt.NDArray[np.intp]) -> Any:
+        n_rows = matrix.shape[0]
+        grown = np.abs(_sums(matrix)[columns]) >= np.abs(self.mean_[columns]) * n_rows
+        spread, filled = columns[grown], columns[~grown]
+        kept, shared = np.ones((2, matrix.shape[1]), dtype=matrix.dtype)
+        kept[columns], shared[:] = 0, 0
+        # What has grown has stored entries.
+        shared[spread] = self.mean_[spread] * n_rows / _stored(matrix)[spread]
+        found = matrix.copy()
+        found.data *= kept[matrix.indices]
+        self._lengthen(found)
+        found.data += shared[matrix.indices]
+        return found if not len(filled) else type(matrix)(found + self._full(filled, found))
+
+    def _lengthen(self, matrix: Any) -> None:
+        """Bring rows that are not empty to length 1 in place, if that is what they all have."""
+        if not self.unit_rows_:
+            return
+        lengths = _lengths(matrix)
+        factors = np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
+        factors = factors.astype(matrix.dtype)
+        if sp.issparse(matrix):
+            matrix.data *= np.repeat(factors, np.diff(matrix.indptr))
+        else:
+            matrix *= factors[:, np.newaxis]
+
+    def _full(self, columns: npt.NDArray[np.intp], like: Any) -> Any:
+        """A sparse matrix of the training means in every row of some columns."""
+        n_rows = like.shape[0]
+        rows = np.repeat(np.arange(n_rows), len(columns))
+        values = np.tile(self.mean_[columns], n_rows).astype(like.dtype)
+        return type(like)((values, (rows, np.tile(columns, n_rows))), shape=like.shape)
+
+
+def guard_of(classifier: Any) -> ColumnGuard | None:
+    """The guard that a pipeline begins with, if it does."""
+    first = classifier[0] if isinstance(classifier, Pipeline) else None
+    return first if isinstance(first, ColumnGuard) else None
+
+
+def _stored(matrix: Any) -> npt.NDArray[np.intp]:
+    """Entries of each column that are stored."""
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
+
+
+def _canonical(matrix: Any) -> Any:
+    """No entry of a sparse matrix is stored in two parts."""
+    if sp.issparse(matrix) and not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _sums(matrix: Any) -> _Means:
+    """Sums of the columns in double precision."""
+    if sp.issparse(matrix):
+        return np.asarray(
+            np.bincount(matrix.indices, matrix.data, minlength=matrix.shape[1]), dtype=np.float64
+        )
+    return np.asarray(matrix.sum(axis=0, dtype=np.float64))
+
+
+def _lengths(matrix: Any) -> _Means:
+    """Euclidean lengths of the rows."""
+    if not sp.issparse(matrix):
+        return np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    squares = np.square(matrix.data, dtype=np.float64)
+    return np.sqrt(np.bincount(rows, squares, minlength=matrix.shape[0]))
+
+
+def _variances(matrix: Any, mean: _Means) -> _Means:
+    n_items = matrix.shape[0]
+    if sp.issparse(matrix):
+        squares = np.bincount(
+            matrix.indices, np.square(matrix.data, dtype=np.float64), minlength=matrix.shape[1]
+        )
+        found = squares / n_items - mean**2
+        # What rounding leaves of a constant column is none.
+        return np.where(found > 1e-12 * mean**2, found, 0.0)
+    total = np.zeros(len(mean))
+    for rows in _blocks(n_items, len(mean)):
+        total += np.square(matrix[rows] - mean).sum(axis=0)
+    return total / n_items
+
+
+def _range(matrix: Any, Y: npt.NDArray[np.int8], mean: _Means) -> tuple[_Means, _Means]:
+    """Lowest and highest mean with a label or without it, over all labels."""
+    n_items, lowest, highest = len(Y), mean.copy(), mean.copy()
+    # The product of two sparse matrices costs the labels that items have, not all there are.
+    for labels in _blocks(Y.shape[1], len(mean)):
+        having = sp.csr_array(Y[:, labels].T.astype(np.float64))
+        sums = having @ matrix
+        sums = sums.toarray() if sp.issparse(sums) else np.asarray(sums)
+        counts = Y[:, labels].sum(axis=0, dtype=np.int64)[:, np.newaxis]
+        for total, count in ((sums, counts), (n_items * mean - sums, n_items - counts)):
+            means = (total + _PSEUDO_ITEMS * mean) / (count + _PSEUDO_ITEMS)
+            lowest = np.minimum(lowest, means.min(axis=0))
+            highest = np.maximum(highest, means.max(axis=0))
+    return lowest, highest
+
+
+def _blocks(count: int, width: int) -> Iterator[slice]:
+    """Cut so that a block's numbers stay within bounds."""
+    step = max(1, _BLOCK // max(1, width))
+    for start in range(0, count, step):
+        yield slice(start, start + step)

@@ -1,0 +1,405 @@
+"""CSV and TSV, row by row with the standard library."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import narwhals as nw
+
+from prevalens.errors import InputError
+from prevalens.tables.streams import Bytes, Stored, text_of
+from prevalens.tables.table import Chunk, Table, check_header, damaged
+
+__all__ = [
+    "CsvTable",
+    "ExcelTable",
+    "FrameTable",
+    "JsonLinesTable",
+    "JsonTable",
+    "ParquetTable",
+    "as_table",
+    "names_of",
+]
+
+_DELIMITERS = ",;\t|"
+_QUOTED = re.compile(r'"[^"]*"')
+#: A field longer than this is a quotation mark that is never closed.
+_LONGEST_FIELD = 2**26
+
+
+class CsvTable(Table):
+    """A CSV file whose first line names the columns.
+
+    Parameters
+    ----------
+    source : Bytes
+    delimiter : str, optional
+    encoding : str, optional
+    """
+
+    def __init__(self, source: Bytes, delimiter: str | None, encoding: str | None) -> None:
+        if delimiter is not None and len(delimiter) != 1:
+            raise InputError(f"A delimiter is one character; got {delimiter!r}.")
+        self.source = source
+        self.name = source.name
+        self.total = source.size
+        self.encoding = encoding
+        self.delimiter = delimiter or self._guess_delimiter()
+        with text_of(self.source, self.encoding) as (text, _):
+            header = self._header(*self._reader(text))
+        self._positions = {name: j for j, name in enumerate(header) if name}
+        self._width = len(header)
+        self.columns = check_header(self.name, header)
+
+    def _guess_delimiter(self) -> str:
+        with text_of(self.source, self.encoding) as (text, _):
+            first = _QUOTED.sub("", text.readline(2**20))
+        return max(_DELIMITERS, key=first.count)
+
+    def _reader(self, text: Any) -> tuple[Any, Iterator[list[str]]]:
+        """The reader, which counts lines, and its rows; a blank line is no row."""
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
+        reader = csv.reader(text, delimiter=self.delimiter, strict=True)
+        return reader, filter(None, reader)
+
+    def _header(self, reader: Any, rows: Iterator[list[str]]) -> list[str]:
+        first = self._next_rows(reader, rows, 1)
+        if not first:
+            raise damaged(self.name, "the file is empty.")
+        return [name.strip() for name in first[0]]
+
+    def _next_rows(self, reader: Any, rows: Iterator[list[str]], count: int) -> list[list[str]]:
+        try:
+            return list(islice(rows, count))
+        except csv.Error as error:
+            place = f"{self.name}, line {reader.line_num}"
+            raise damaged(place, f"this is no proper CSV ({error}).") from None
+
+    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        with text_of(self.source, self.encoding) as (text, raw):
+            reader, lines = self._reader(text)
+            self._header(reader, lines)
+            number, line = 1, reader.line_num
+            while rows := self._next_rows(reader, lines, chunk_rows):
+                # Quoted line breaks and blank lines make rows and lines differ.
+                in_step = reader.line_num - line == len(rows)
+                first, word = (line + 1, "line") if in_step else (number, "row")
+                chunk = Chunk({}, len(rows), first, self.name, raw.tell(), word)
+                self._check_widths(rows, chunk)
+                cells = {name: self._column(rows, name) for name in columns}
+                yield Chunk(cells, len(rows), first, self.name, raw.tell(), word)
+                number, line = number + len(rows), reader.line_num
+
+    def _column(self, rows: list[list[str]], name: str) -> list[str]:
+        position = self._positions[name]
+        return [row[position] for row in rows]
+
+    def _check_widths(self, rows: list[list[str]], chunk: Chunk) -> None:
+        if set(map(len, rows)) == {self._width}:
+            return
+        bad = next(i for i, row in enumerate(rows) if len(row) != self._width)
+        raise damaged(
+            chunk.place(bad),
+            f"there are {len(rows[bad])} values for {self._width} columns; quote texts that hold "
+            f"{self.delimiter!r} or line breaks.",
+        )
+
+
+#: Rows that are looked at to learn the columns.
+_LOOKED_AT = 1000
+
+
+class JsonLinesTable(Table):
+    """One JSON object per line; the columns are the keys of the first thousand lines.
+
+    Parameters
+    ----------
+    source : Bytes
+    encoding : str, optional
+    """
+
+    def __init__(self, source: Bytes, encoding: str | None) -> None:
+        self.source = source
+        self.name = source.name
+        self.total = source.size
+        self.encoding = encoding
+        with text_of(source, encoding) as (text, _):
+            records = [record for _, record in islice(self._records(text), _LOOKED_AT)]
+        if not records:
+            raise damaged(self.name, "there are no items.")
+        self.columns = check_header(self.name, names_of(records))
+
+    def _records(self, text: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+        for number, line in enumerate(text, start=1):
+            if line.strip():
+                yield number, json_object(f"{self.name}, line {number}", line)
+
+    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        with text_of(self.source, self.encoding) as (text, raw):
+            records, number = self._records(text), 1
+            while rows := list(islice(records, chunk_rows)):
+                in_step = rows[-1][0] - rows[0][0] == len(rows) - 1
+                first, word = (rows[0][0], "line") if in_step else (number, "row")
+                cells = {name: [row.get(name) for _, row in rows] for name in columns}
+                yield Chunk(cells, len(rows), first, self.name, raw.tell(), word)
+                number += len(rows)
+
+
+class JsonTable(Table):
+    """A JSON array of objects; also JSON lines under another name.
+
+    Parameters
+    ----------
+    source : Bytes
+    encoding : str, optional
+    """
+
+    def __new__(cls, source: Bytes, encoding: str | None) -> Any:
+        """One object per line is read as such, whatever the file's ending."""
+        if source.start().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+            return JsonLinesTable(source, encoding)
+        return super().__new__(cls)
+
+    def __init__(self, source: Bytes, encoding: str | None) -> None:
+        self.name = source.name
+        with text_of(source, encoding) as (text, _):
+            self._rows = _json_rows(self.name, text.read())
+        self.total = len(self._rows)
+        self.columns = check_header(self.name, names_of(self._rows))
+
+    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        for start in range(0, len(self._rows), chunk_rows):
+            rows = self._rows[start : start + chunk_rows]
+            cells = {name: [row.get(name) for row in rows] for name in columns}
+            yield Chunk(cells, len(rows), start + 1, self.name, start + len(rows))
+
+
+def names_of(records: Sequence[dict[str, Any]]) -> list[str]:
+    """The keys of all records, in the order in which they first occur."""
+    return list(dict.fromkeys(str(name) for record in records for name in record))
+
+
+def json_object(place: str, text: str) -> dict[str, Any]:
+    """One JSON object, or a sentence that says where there is none."""
+    value = _parsed(place, text)
+    if not isinstance(value, dict):
+        raise damaged(place, f"expected a JSON object, got {text.strip()[:40]!r}.")
+    return value
+
+
+def _parsed(place: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise damaged(place, f"this is not JSON ({error}).") from None
+
+
+def _json_rows(name: str, text: str) -> list[dict[str, Any]]:
+    value = _parsed(name, text)
+    if not isinstance(value, list) or not value:
+        raise damaged(name, "expected a JSON array of objects with at least one item.")
+    for number, row in enumerate(value, start=1):
+        if not isinstance(row, dict):
+            raise damaged(f"{name}, item {number}", f"expected an object, got {str(row)[:40]!r}.")
+    return value
+
+
+class ParquetTable(Table):
+    """A Parquet file.
+
+    Parameters
+    ----------
+    source : Bytes
+    """
+
+    def __init__(self, source: Bytes) -> None:
+        self.source = source
+        self.name = source.name
+        with self._file() as file:
+            self.total = file.metadata.num_rows
+            self.columns = check_header(self.name, file.schema_arrow.names)
+
+    @contextmanager
+    def _file(self) -> Iterator[Any]:
+        try:
+            arrow = importlib.import_module("pyarrow")
+            parquet = importlib.import_module("pyarrow.parquet")
+        except ImportError:
+            raise InputError(
+                f'{self.name} needs pyarrow to be read: pip install "prevalens[frames]".'
+            ) from None
+        try:
+            yield parquet.ParquetFile(self._place(arrow))
+        except InputError:
+            raise
+        # The parser answers a damaged file with errors of several kinds.
+        except Exception as error:
+            raise damaged(self.name, f"this is no readable Parquet file ({error}).") from None
+
+    def _place(self, arrow: Any) -> Any:
+        """The file itself if it is not compressed as a whole: then only what is needed is read.
+
+        Never a Python file: Arrow's threads may let go of one only when Python is ending, and
+        abort it.
+        """
+        with self.source.opened() as (stream, raw):
+            if isinstance(self.source, Stored) and stream is raw:
+                return self.source.path
+            return arrow.BufferReader(stream.read())
+
+    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        done = 0
+        with self._file() as file:
+            for batch in file.iter_batches(batch_size=chunk_rows, columns=list(columns)):
+                cells = {name: batch.column(name).to_pylist() for name in columns}
+                done += batch.num_rows
+                yield Chunk(cells, batch.num_rows, done - batch.num_rows + 1, self.name, done)
+
+
+class ExcelTable(Table):
+    """One sheet of a workbook whose first row names the columns.
+
+    Parameters
+    ----------
+    source : Bytes
+    sheet : str, optional
+        The first sheet if left out.
+    """
+
+    def __init__(self, source: Bytes, sheet: str | None) -> None:
+        self.source = source
+        self.name = source.name
+        self.sheet = sheet
+        with self._rows() as rows:
+            header = next(rows, None)
+            if header is None:
+                raise damaged(self.name, "the sheet is empty.")
+        names = ["" if cell is None else str(cell).strip() for cell in header]
+        self._positions = {name: j for j, name in enumerate(names) if name}
+        self.columns = check_header(self.name, names)
+
+    @contextmanager
+    def _rows(self) -> Iterator[Iterator[tuple[Any, ...]]]:
+        try:
+            openpyxl = importlib.import_module("openpyxl")
+        except ImportError:
+            raise InputError(
+                f'{self.name} needs openpyxl to be read: pip install "prevalens[excel]".'
+            ) from None
+        try:
+            book = openpyxl.load_workbook(
+                io.BytesIO(self.source.content()), read_only=True, data_only=True
+            )
+            try:
+                yield self._chosen(book).iter_rows(values_only=True)
+            finally:
+                book.close()
+        except InputError:
+            raise
+        # The parser answers a damaged file with errors of several kinds.
+        except Exception as error:
+            raise damaged(self.name, f"this is no readable Excel workbook ({error}).") from None
+
+    def _chosen(self, book: Any) -> Any:
+        if self.sheet is None:
+            return book.worksheets[0]
+        if self.sheet not in book.sheetnames:
+            there = ", ".join(map(repr, book.sheetnames))
+            raise InputError(f"{self.name} has no sheet {self.sheet!r}; it has {there}.")
+        return book[self.sheet]
+
+    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        with self._rows() as rows:
+            next(rows, None)
+            done = 0
+            while block := list(islice(rows, chunk_rows)):
+                # People see the header as row 1; empty rows at the end are formatting.
+                filled = [row for row in block if any(cell is not None for cell in row)]
+                cells = {
+                    name: [_cell(row, self._positions[name]) for row in filled] for name in columns
+                }
+                if filled:
+                    yield Chunk(cells, len(filled), done + 2, self.name, done + len(block))
+                done += len(block)
+
+
+def _cell(row: tuple[Any, ...], position: int) -> Any:
+    return row[position] if position < len(row) else None
+
+
+class FrameTable(Table):
+    """Columns in memory.
+
+    Parameters
+    ----------
+    columns : mapping of name to sequence
+    name : str
+        What to call it in sentences.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]], name: str) -> None:
+        self.name = name
+        self.columns = check_header(name, list(columns))
+        lengths = {len(column) for column in columns.values()}
+        if len(lengths) > 1:
+            raise InputError(f"The columns of {name} differ in length: {sorted(lengths)}.")
+        self._cells = columns
+        self.total = lengths.pop()
+
+    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        assert self.total is not None
+        for start in range(0, self.total, chunk_rows):
+            stop = min(start + chunk_rows, self.total)
+            cells = {name: self._cells[name][start:stop] for name in columns}
+            yield Chunk(cells, stop - start, start + 1, self.name, stop)
+
+
+def as_table(data: Any, *, name: str = "the data") -> Table:
+    """A table of what is in memory.
+
+    Parameters
+    ----------
+    data : data frame, mapping of columns, list of records, or list of texts
+        Frames of pandas, polars and whatever narwhals knows. A list of texts becomes a table with
+        the one column ``text``. A Table stays as it is.
+    name : str
+        What to call it in sentences.
+
+    Examples
+    --------
+    >>> as_table([{"text": "printer on fire", "urgent": 1}]).columns
+    ('text', 'urgent')
+    """
+    if isinstance(data, Table):
+        return data
+    frame = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.Series):
+        return FrameTable({frame.name or "text": frame.to_list()}, name)
+    if isinstance(frame, nw.DataFrame):
+        cells = {str(one): frame.get_column(one).to_list() for one in frame.columns}
+        return FrameTable(cells, name)
+    if isinstance(data, Mapping):
+        return FrameTable({str(one): list(column) for one, column in data.items()}, name)
+    return _from_list(data, name)
+
+
+def _from_list(data: Any, name: str) -> Table:
+    rows = list(data) if isinstance(data, Sequence) and not isinstance(data, str) else []
+    if not rows:
+        raise InputError(
+            f"A table is a data frame, columns, or a list of records or texts with at least one "
+            f"item; got {type(data).__name__}."
+        )
+    if all(isinstance(row, str) for row in rows):
+        return FrameTable({"text": rows}, name)
+    if all(isinstance(row, Mapping) for row in rows):
+        return FrameTable({one: [row.get(one) for row in rows] for one in names_of(rows)}, name)
+    raise InputError(f"{name} must hold records (dicts) only or texts only.")

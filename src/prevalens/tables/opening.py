@@ -1,0 +1,190 @@
+"""Opening a file: which format, which compression, which name in sentences."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from prevalens.errors import InputError
+from prevalens.tables.formats import CsvTable, ExcelTable, JsonLinesTable, JsonTable, ParquetTable
+from prevalens.tables.streams import Bytes, Given, Stored, file_ending, from_stdin
+from prevalens.tables.table import Table, damaged
+
+__all__ = [
+    "FORMATS",
+    "Reading",
+    "expand",
+    "open_table",
+]
+
+#: File endings that are known, and the format each stands for.
+FORMATS = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+}
+_NAMES = ("csv", "tsv", "jsonl", "json", "parquet", "excel")
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+
+
+def open_table(
+    path: str | Path | IO[bytes],
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    format: str | None = None,
+    name: str | None = None,
+) -> Table:
+    r"""Open a table for reading in chunks.
+
+    Parameters
+    ----------
+    path : str, Path or binary file
+        CSV, TSV, JSON lines, JSON, Parquet or Excel, also compressed by gzip, bzip2 or xz; ``"-"``
+        is standard input.
+    delimiter : str, optional
+        Of a CSV file. Left out: the most frequent of comma, semicolon, tab and bar in its first
+        line.
+    encoding : str, optional
+        Of a text file. Left out: UTF-8, or what its first bytes say.
+    sheet : str, optional
+        Of an Excel workbook. Left out: the first.
+    format : {"csv", "tsv", "jsonl", "json", "parquet", "excel"}, optional
+        Left out: by the first bytes and the file's ending.
+    name : str, optional
+        What to call the table in sentences.
+
+    Examples
+    --------
+    >>> import io
+    >>> table = open_table(io.BytesIO(b"text,urgent\nprinter on fire,1\n"), name="tickets.csv")
+    >>> table.columns
+    ('text', 'urgent')
+    >>> next(table.chunks())["text"]
+    ['printer on fire']
+    """
+    source = _source(path, name)
+    start = source.start()
+    if not start:
+        raise damaged(source.name, "the file is empty.")
+    kind = _check_format(format) if format else _guess(source, start)
+    if kind in ("csv", "tsv"):
+        return CsvTable(source, delimiter or ("\t" if kind == "tsv" else None), encoding)
+    if kind == "jsonl":
+        return JsonLinesTable(source, encoding)
+    if kind == "json":
+        return JsonTable(source, encoding)
+    return ParquetTable(source) if kind == "parquet" else ExcelTable(source, sheet)
+
+
+def _source(path: str | Path | IO[bytes], name: str | None) -> Bytes:
+    if not isinstance(path, (str, Path)):
+        return Given(path, name or str(getattr(path, "name", "the file")))
+    if str(path) == "-":
+        return from_stdin(name or "standard input")
+    return Stored(Path(path), name)
+
+
+def _check_format(name: str) -> str:
+    if name not in _NAMES:
+        raise InputError(f"There is no format {name!r}; there are {', '.join(_NAMES)}.")
+    return name
+
+
+def _guess(source: Bytes, start: bytes) -> str:
+    """The first bytes tell more than the name."""
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"PK"):
+        return "excel"
+    if start.startswith(_OLD_EXCEL):
+        raise damaged(source.name, "this is an old Excel workbook; save it as .xlsx or as CSV.")
+    known = FORMATS.get(source.suffix)
+    if known in ("parquet", "excel"):
+        what = "Parquet file" if known == "parquet" else "Excel workbook"
+        raise damaged(source.name, f"this is no {what}, though its name says so.")
+    return known or _by_content(start)
+
+
+def _by_content(start: bytes) -> str:
+    kinds: dict[Any, str] = {b"{": "jsonl", b"[": "json"}
+    return kinds.get(start.lstrip()[:1], "csv")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Settings of `open_table` that hold for several files.
+
+    Attributes
+    ----------
+    delimiter, encoding, sheet, format : str, optional
+        As in `open_table`.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    format: str | None = None
+
+    def open(self, path: str | Path) -> Table:
+        """Open a file with these settings."""
+        return open_table(
+            path,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            sheet=self.sheet,
+            format=self.format,
+        )
+
+
+_WILD = "*?["
+
+
+def expand(paths: str | Path | Iterable[str | Path]) -> list[Path]:
+    """The files that names, patterns and folders stand for, each once, in order.
+
+    A folder stands for the tables in it, sorted by name; a pattern such as ``2024-*.csv`` or
+    ``**/*.csv`` for the files that fit. ``-`` is standard input and stays as it is.
+
+    Examples
+    --------
+    >>> expand("-")
+    [PosixPath('-')]
+    """
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    if not given:
+        raise InputError("No file is named; give at least one.")
+    found = [file for one in given for file in _expanded(Path(one))]
+    return list(dict.fromkeys(found))
+
+
+def _expanded(path: Path) -> list[Path]:
+    if path.is_dir():
+        inside = sorted(file for file in path.iterdir() if _is_table(file))
+        if not inside:
+            endings = ", ".join(FORMATS)
+            raise InputError(f"The folder {path} holds no table; tables end in {endings}.")
+        return inside
+    if path.exists() or str(path) == "-" or not any(mark in str(path) for mark in _WILD):
+        return [path]
+    fitting = sorted(Path(one) for one in glob.glob(str(path), recursive=True))  # noqa: PTH207
+    files = [file for file in fitting if file.is_file()]
+    if not files:
+        raise InputError(f"No file fits the pattern {str(path)!r}.")
+    return files
+
+
+def _is_table(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".") and file_ending(path) in FORMATS

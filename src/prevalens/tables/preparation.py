@@ -1,0 +1,191 @@
+"""What every preparation offers: fit without labels, transform, and how new the items look."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from prevalens.validation import InputError, check_matrix
+
+__all__ = [
+    "ArrayPreparation",
+    "CellError",
+    "GivenPreparation",
+    "Preparation",
+    "Unfamiliar",
+]
+
+
+class CellError(InputError):
+    """A cell is not what its column holds.
+
+    Attributes
+    ----------
+    row : int
+        Of the item among those handed in, from 0; who knows where they came from can say the line.
+    what : str
+    """
+
+    def __init__(self, row: int, what: str) -> None:
+        super().__init__(f"Item {row + 1}: {what}")
+        self.row = row
+        self.what = what
+
+
+@dataclass(frozen=True)
+class Unfamiliar:
+    """How much of some items was not there in training.
+
+    Attributes
+    ----------
+    share : float
+        Of the words, or of the cells, that the preparation does not know.
+    usual : float
+        The share to expect of items that are like those of the training.
+    examples : tuple of str
+        The most frequent unknown ones.
+    """
+
+    share: float
+    usual: float
+    examples: tuple[str, ...] = ()
+
+
+class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """A scikit-learn transformer from items to a matrix of numbers.
+
+    Attributes
+    ----------
+    kind : {"text", "columns", "array", "given"}
+    n_features_ : int
+        Columns of the matrix.
+    """
+
+    kind: str
+
+    def fit(self, items: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn from the items of the training; labels are not looked at."""
+        self._learn(items)
+        return self
+
+    def fit_transform(self, items: Any, y: Any = None, **_: Any) -> Any:  # noqa: ARG002
+        """Learn from the items and give their matrix, in one pass."""
+        return self._learn(items)
+
+    def transform(self, items: Any) -> Any:
+        """A dense or sparse matrix, one row per item."""
+        check_is_fitted(self, "n_features_")
+        return self._transform(items)
+
+    @abstractmethod
+    def _learn(self, items: Any) -> Any:
+        """Learn, set `n_features_`, and give the items' matrix."""
+
+    @abstractmethod
+    def _transform(self, items: Any) -> Any:
+        """Items to a matrix."""
+
+    def unfamiliar(self, items: Any) -> Unfamiliar | None:  # noqa: ARG002
+        """How much of these items was not there in training; None where it cannot be told."""
+        return None
+
+    @abstractmethod
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """A name for every column of the matrix."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What is done, in a short sentence."""
+
+
+class ArrayPreparation(Preparation):
+    """Numbers stay as they are; only their form is checked.
+
+    Notes
+    -----
+    For embeddings and other features that were made elsewhere. Features on very different scales
+    should be scaled before, or given as named columns.
+
+    Examples
+    --------
+    >>> ArrayPreparation().fit([[1.0, 2.0]]).transform([[3.0, 4.0]]).tolist()
+    [[3.0, 4.0]]
+    """
+
+    kind = "array"
+
+    def _learn(self, items: Any) -> Any:
+        matrix = check_matrix(items, "The items")
+        self.n_features_ = int(matrix.shape[1])
+        return matrix
+
+    def _transform(self, items: Any) -> Any:
+        matrix = check_matrix(items, "The items")
+        if matrix.shape[1] != self.n_features_:
+            raise InputError(
+                f"The model was trained on {self.n_features_} features, but the items have "
+                f"{matrix.shape[1]}."
+            )
+        return matrix
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """A name for every column of the matrix: ``x0``, ``x1``, ..."""
+        return _numbered(self.n_features_)
+
+    def describe(self) -> str:
+        """What is done, in a short sentence."""
+        return f"{self.n_features_:,} features as they are"
+
+
+class GivenPreparation(Preparation):
+    """A transformer of scikit-learn, or a pipeline of them, that the user brings along.
+
+    Parameters
+    ----------
+    transformer : estimator with fit and transform
+        It is cloned.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> prepared = GivenPreparation(CountVectorizer()).fit(["printer on fire", "no printer"])
+    >>> prepared.n_features_
+    4
+    """
+
+    kind = "given"
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    def _learn(self, items: Any) -> Any:
+        if not hasattr(self.transformer, "transform"):
+            raise InputError(f"A preparation needs fit and transform; got {self.transformer!r}.")
+        self.transformer_ = clone(self.transformer).fit(items)
+        matrix = self._transform(items)
+        self.n_features_ = int(matrix.shape[1])
+        return matrix
+
+    def _transform(self, items: Any) -> Any:
+        return check_matrix(self.transformer_.transform(items), "The prepared items")
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """The names the transformer gives, or ``x0``, ``x1``, ..."""
+        try:
+            return self.transformer_.get_feature_names_out(input_features)
+        except (AttributeError, ValueError):
+            return _numbered(self.n_features_)
+
+    def describe(self) -> str:
+        """What is done, in a short sentence."""
+        return f"{type(self.transformer).__name__} of the user, {self.n_features_:,} features"
+
+
+def _numbered(count: int) -> npt.NDArray[np.object_]:
+    return np.array([f"x{number}" for number in range(count)], dtype=object)

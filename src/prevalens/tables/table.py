@@ -1,0 +1,148 @@
+"""Table and Chunk: named columns, some thousand rows at a time."""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prevalens.errors import FormatError, InputError
+
+__all__ = [
+    "CHUNK_ROWS",
+    "Chunk",
+    "Table",
+    "damaged",
+]
+
+#: Rows of a chunk: enough that the work per chunk does not count, few enough to fit anywhere.
+CHUNK_ROWS = 8192
+#: How many columns a sentence names.
+_NAMED = 12
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of a table.
+
+    Attributes
+    ----------
+    columns : mapping of name to sequence
+        Lists or arrays of equal length.
+    n_rows : int
+    first : int
+        Number of the first row, as `word` counts.
+    source : str
+        The table's name.
+    position : int
+        How much of the table's `total` has been read with this chunk.
+    word : str
+        What `first` counts: "line" of the file, or "row" of the table from 1.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    n_rows: int
+    first: int
+    source: str
+    position: int = 0
+    word: str = "row"
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        return self.columns[name]
+
+    def place(self, row: int) -> str:
+        """Where a row of this chunk stands, for a sentence: ``tickets.csv, line 17``."""
+        return f"{self.source}, {self.word} {self.first + row}"
+
+
+class Table(ABC):
+    """Named columns that are read in chunks of rows.
+
+    Attributes
+    ----------
+    name : str
+        The file's name, for sentences.
+    columns : tuple of str
+    total : int or None
+        Bytes or rows in all, where known; a chunk's `position` counts in the same unit.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    total: int | None = None
+
+    def chunks(
+        self, columns: Iterable[str] | None = None, *, chunk_rows: int = CHUNK_ROWS
+    ) -> Iterator[Chunk]:
+        """Read the rows in order; only the columns asked for are kept.
+
+        Parameters
+        ----------
+        columns : iterable of str, optional
+            All if left out.
+        chunk_rows : int
+        """
+        chosen = self.columns if columns is None else tuple(dict.fromkeys(columns))
+        self.check_columns(chosen)
+        return self._chunks(chosen, chunk_rows)
+
+    @abstractmethod
+    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        """Read; the columns are there."""
+
+    def read(self, columns: Iterable[str] | None = None) -> Chunk:
+        """All rows as one chunk."""
+        chosen = self.columns if columns is None else tuple(dict.fromkeys(columns))
+        parts = list(self.chunks(chosen))
+        n_rows = sum(map(len, parts))
+        joined = {name: [cell for part in parts for cell in part[name]] for name in chosen}
+        first = parts[0] if parts else Chunk({}, 0, 1, self.name)
+        # Lines can be counted on only if every chunk counts them.
+        word = first.word if len({part.word for part in parts}) <= 1 else "row"
+        start = first.first if word == first.word else 1
+        return Chunk(joined, n_rows, start, self.name, self.total or 0, word)
+
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Refuse columns that are not there, in one sentence."""
+        for name in names:
+            if name not in self.columns:
+                raise InputError(self._missing(name))
+
+    def _missing(self, name: str) -> str:
+        close = difflib.get_close_matches(name, self.columns, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        if not hint and len(self.columns) == 1 and any(c in self.columns[0] for c in ",;\t|"):
+            hint = " All of it is one column: name another delimiter."
+        return f"{self.name} has no column {name!r}; it has {self.shown()}.{hint}"
+
+    def shown(self) -> str:
+        """The names of the columns, for a sentence."""
+        more = f", ... ({len(self.columns)} in all)" if len(self.columns) > _NAMED else ""
+        return ", ".join(map(repr, self.columns[:_NAMED])) + more
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {len(self.columns)} columns)"
+
+
+def damaged(place: str, what: object) -> FormatError:
+    """The error for a file that is not what it should be: its name, the place, what is wrong."""
+    # The words of another parser may come in several lines.
+    return FormatError(f"{place}: {' '.join(str(what).split())}")
+
+
+def check_header(name: str, header: Sequence[str]) -> tuple[str, ...]:
+    """The names of the columns; an empty one stands for row numbers and is left out by callers."""
+    named = [column for column in header if column]
+    if not named:
+        raise damaged(name, "the columns have no names; the first line must name them.")
+    seen: set[str] = set()
+    for column in named:
+        if column in seen:
+            raise damaged(name, f"two columns are called {column!r}; give each its own name.")
+        seen.add(column)
+    return tuple(named)

@@ -1,0 +1,48 @@
+"""Warnings in a line, ticking progress, durations."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import contextmanager
+
+import pytest
+
+from prevalens.cli import console
+from prevalens.cli.console import Duration, said_warnings, ticking_steps
+from prevalens.errors import InputError, PrevalensWarning
+from prevalens.model.progress import Step
+
+
+def test_a_warning_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with said_warnings():
+        for _ in range(3):
+            warnings.warn("two\nlines", PrevalensWarning, stacklevel=1)
+    assert capsys.readouterr().err == "prevalens: note: two lines\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), (" 2 M ", 120)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert Duration().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "10x", "-5m", "m"])
+def test_no_durations(text: str) -> None:
+    with pytest.raises(InputError, match=r"A time is written as 90s, 10m or 1\.5h"):
+        Duration().convert(text, None, None)
+
+
+def test_long_steps_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Step] = []
+
+    @contextmanager
+    def recorded():
+        yield shown.append
+
+    monkeypatch.setattr(console, "shown_steps", recorded)
+    with ticking_steps() as note:
+        note(Step("fitting"))
+        time.sleep(1.2)
+    assert shown.count(Step("fitting")) >= 2

@@ -1,0 +1,86 @@
+"""Batches by file, by value, by time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from prevalens.errors import FormatError, InputError
+from prevalens.model.groups import NONE, ByColumn, ByFile, ByTime, grouping_of
+from prevalens.tables.formats import as_table
+
+
+def sizes(grouping: ByColumn | ByFile | ByTime, *tables: object) -> dict[str, int]:
+    for table in tables:
+        for chunk in table.chunks(chunk_rows=2):
+            grouping.add(table, chunk)
+    samples, names = grouping.samples()
+    assert sorted(samples.flat.tolist()) == list(range(samples.n_items))
+    return dict(zip(names, samples.sizes.tolist(), strict=True))
+
+
+def test_by_column_sorts_numbers_as_numbers() -> None:
+    table = as_table({"g": ["10", "9", "b", "", "9", None, "a"]})
+    assert list(sizes(ByColumn("g"), table).items()) == [
+        ("9", 2), ("10", 1), ("a", 1), ("b", 1), (NONE, 2)
+    ]  # fmt: skip
+
+
+def test_items_stay_in_their_batch() -> None:
+    table = as_table({"g": list("abcab")})
+    grouping = ByColumn("g")
+    for chunk in table.chunks(chunk_rows=2):
+        grouping.add(table, chunk)
+    samples, names = grouping.samples()
+    for name, rows in zip(names, samples, strict=True):
+        assert {"abcab"[row] for row in rows} == {name}
+    assert [grouping.code(name) for name in names] == [0, 1, 2]
+
+
+def test_by_file() -> None:
+    first, second = (as_table({"x": [1] * n}, name=f"folder/{n}.csv.gz") for n in (3, 2))
+    assert sizes(ByFile([first, second]), first, second) == {"3": 3, "2": 2}
+    same = [as_table({"x": [1]}, name=f"{folder}/may.csv") for folder in "ab"]
+    assert sizes(ByFile(same), *same) == {"a/may.csv": 1, "b/may.csv": 1}
+
+
+@pytest.mark.parametrize(
+    ("freq", "names"),
+    [
+        ("D", ["2023-12-31", "2024-01-01", "2024-03-31"]),
+        ("W", ["2023-W52", "2024-W01", "2024-W13"]),
+        ("M", ["2023-12", "2024-01", "2024-03"]),
+        ("Q", ["2023-Q4", "2024-Q1"]),
+        ("Y", ["2023", "2024"]),
+    ],
+)
+def test_by_time(freq: str, names: list[str]) -> None:
+    table = as_table({"when": ["2024-03-31", "31.12.2023", "2024-01-01T10:00:00Z", ""]})
+    assert list(sizes(ByTime("when", freq), table)) == [*names, NONE]
+
+
+def test_forms_of_dates() -> None:
+    table = as_table({"when": ["05/31/2024", "06/01/2024"]})
+    assert list(sizes(ByTime("when", "M"), table)) == ["2024-05", "2024-06"]
+    odd = as_table({"when": ["2024 31 05"]}, name="t.csv")
+    assert list(sizes(ByTime("when", "M", "%Y %d %m"), odd)) == ["2024-05"]
+    with pytest.raises(FormatError, match=r"t\.csv, row 1: '2024 31 05' in the column 'when'"):
+        sizes(ByTime("when", "M"), odd)
+
+
+def test_what_was_asked_for() -> None:
+    assert isinstance(grouping_of([], None, None, None, None), ByFile)
+    assert isinstance(grouping_of([], "g", None, None, None), ByColumn)
+    by_time = grouping_of([], None, "when", None, None)
+    assert isinstance(by_time, ByTime)
+    assert (by_time.freq, by_time.ordered) == ("M", True)
+    with pytest.raises(InputError, match="either by value or by time"):
+        grouping_of([], "g", "when", None, None)
+    with pytest.raises(InputError, match="A frequency needs the column"):
+        grouping_of([], None, None, "W", None)
+
+
+def test_many_items_are_grouped_fast_enough_to_be_exact() -> None:
+    codes = np.random.default_rng(0).integers(0, 50, 20_000)
+    found = sizes(ByColumn("g"), as_table({"g": codes.tolist()}))
+    assert list(found.values()) == np.bincount(codes).tolist()

@@ -1,0 +1,207 @@
+"""The report in a real browser: it works, asks nothing of anybody, and can be used by keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from prevalens.model.result import BatchReport, Driver, Drivers, Notice
+from prevalens.reports.batch_page import batch_page
+
+pytestmark = [
+    # The driver of the browser leaves loops open at its end.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+sync_api = pytest.importorskip("playwright.sync_api")
+
+LABELS = ["billing", "delivery", "login", "<b>praise"]
+POINT = np.array(
+    [[0.2, 0.1, 0.3, 0.05], [0.25, 0.2, 0.3, 0.04], [0.1, 0.3, 0.31, 0.05],
+     [0.2, 0.4, 0.29, 0.06], [0.2, 0.5, 0.3, 0.05]]
+)  # fmt: skip
+REPORT = BatchReport(
+    LABELS,
+    ["2026-01", "2026-02", "2026-03", "2026-04", "2026-05"],
+    [100, 200, 300, 400, 50],
+    POINT,
+    [0.2, 0.1, 0.3, 0.05],
+    lower=POINT - 0.03,
+    upper=POINT + 0.03,
+    level=0.9,
+    counted=POINT * 0.8,
+    drivers=(Drivers("delivery", "2026-05", (Driver("parcel", 0.4, 0.1, 0.3),)),),
+    notices=(Notice("A warning."),),
+    provenance={"method": "lr+pacc"},
+)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path: Path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(batch_page(REPORT), encoding="utf-8")
+    return path.as_uri()
+
+
+class Opened:
+    """A page, what it asked for and what it complained of."""
+
+    def __init__(self, browser: Any, address: str, **settings: Any) -> None:
+        # A page that glides to the next field is elsewhere by the time the pointer arrives.
+        self.context = browser.new_context(reduced_motion="reduce", **settings)
+        self.page = self.context.new_page()
+        self.asked: list[str] = []
+        self.said: list[str] = []
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.goto(address)
+
+    def labels(self) -> list[str]:
+        rows = self.page.locator("#prevalence-table tbody tr:visible th")
+        return [text.strip() for text in rows.all_inner_texts()]
+
+
+@pytest.fixture
+def opened(browser: Any, address: str) -> Iterator[Opened]:
+    one = Opened(browser, address)
+    yield one
+    one.context.close()
+
+
+def test_nothing_is_asked_of_anybody_and_nothing_is_wrong(opened: Opened, address: str) -> None:
+    opened.page.locator("#theme").click()
+    assert opened.asked == [address]
+    assert opened.said == []
+
+
+def test_labels_are_filtered(opened: Opened) -> None:
+    assert opened.labels() == LABELS
+    opened.page.fill("#filter", "IN")
+    assert opened.labels() == ["billing", "login"]
+    assert "2 of 4 labels" in opened.page.inner_text("#found")
+    opened.page.fill("#filter", "")
+    opened.page.check("#moved")
+    assert opened.labels() == ["delivery"]
+
+
+def test_another_batch_is_shown(opened: Opened) -> None:
+    row = opened.page.locator('#prevalence-table tr[data-label="1"]')
+    assert row.locator('[data-field="point"]').inner_text() == "50.0 %"
+    place = float(row.locator("circle").get_attribute("cx"))
+    opened.page.select_option("#batch", label="2026-03")
+    assert row.locator('[data-field="point"]').inner_text() == "30.0 %"
+    assert row.locator('[data-field="interval"]').inner_text() == "27.0 % to 33.0 %"
+    assert row.locator('[data-field="change"]').inner_text() == "+20.0"
+    assert float(row.locator("circle").get_attribute("cx")) < place
+    assert opened.page.inner_text("#shown-batch") == "2026-03"
+
+
+def test_the_scale_of_the_bars_can_be_changed(opened: Opened) -> None:
+    row = opened.page.locator('#prevalence-table tr[data-label="3"]')
+    before = [
+        float(row.locator(one).get_attribute(at))
+        for one, at in (("circle", "cx"), (".training", "x1"))
+    ]
+    opened.page.check("#root")
+    after = [
+        float(row.locator(one).get_attribute(at))
+        for one, at in (("circle", "cx"), (".training", "x1"))
+    ]
+    assert after[0] > before[0]
+    assert after[1] > before[1]
+
+
+def test_tables_are_sorted_by_keyboard(opened: Opened) -> None:
+    head = opened.page.locator("#prevalence-table thead button", has_text="estimate")
+    head.focus()
+    opened.page.keyboard.press("Enter")
+    assert opened.labels() == ["delivery", "login", "billing", "<b>praise"]
+    opened.page.keyboard.press("Enter")
+    assert opened.labels() == ["<b>praise", "billing", "login", "delivery"]
+    cell = opened.page.locator("#prevalence-table thead th", has_text="estimate")
+    assert cell.get_attribute("aria-sort") == "ascending"
+
+
+def test_the_trend_follows_the_choice_and_the_arrow_keys(opened: Opened) -> None:
+    opened.page.select_option("#trend-label", label="billing")
+    value = opened.page.locator("#trend-value")
+    sync_api.expect(value).to_contain_text("billing, 2026-05: 20.0 % (17.0 % to 23.0 %)")
+    opened.page.locator("#trend-chart").focus()
+    opened.page.keyboard.press("ArrowLeft")
+    opened.page.keyboard.press("ArrowLeft")
+    sync_api.expect(value).to_contain_text("billing, 2026-03: 10.0 %")
+    sync_api.expect(value).to_contain_text("uncorrected 8.0 %")
+    opened.page.uncheck("#show-counted")
+    sync_api.expect(value).not_to_contain_text("uncorrected")
+    opened.page.keyboard.press("Tab")
+    opened.page.locator("#trend-chart").hover(position={"x": 60, "y": 20})
+    sync_api.expect(value).to_contain_text("billing, 2026-01: 20.0 %")
+
+
+@pytest.mark.parametrize(("scheme", "other"), [("light", "Dark"), ("dark", "Light")])
+def test_colours_follow_the_reader_and_the_button(
+    browser: Any, address: str, scheme: str, other: str
+) -> None:
+    one = Opened(browser, address, color_scheme=scheme)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = one.page.evaluate(ground)
+    assert one.page.inner_text("#theme") == other
+    one.page.click("#theme")
+    assert one.page.evaluate(ground) != before
+    one.context.close()
+
+
+def test_without_scripts_there_are_tables_and_charts(browser: Any, address: str) -> None:
+    one = Opened(browser, address, java_script_enabled=False)
+    assert one.page.locator(".controls:visible").count() == 0
+    assert one.page.locator("#prevalence-table tbody tr:visible").count() == len(LABELS)
+    assert one.page.locator("figure svg:visible").count() >= 6
+    assert one.page.locator("table:visible").count() >= 5
+    one.context.close()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_never_scrolls_sideways(browser: Any, address: str, width: int) -> None:
+    one = Opened(browser, address, viewport={"width": width, "height": 800})
+    assert one.page.evaluate("document.documentElement.scrollWidth") == width
+    one.context.close()
+
+
+def test_everything_has_a_name_for_screen_readers(opened: Opened) -> None:
+    """Controls have labels, charts and scrolling boxes have names, headings are in order."""
+    unnamed = opened.page.evaluate(
+        """() => {
+          const bad = [];
+          for (const one of document.querySelectorAll("input, select"))
+            if (!one.labels.length) bad.push(one.outerHTML);
+          for (const one of document.querySelectorAll("svg:not([aria-hidden])"))
+            if (!one.getAttribute("aria-label")) bad.push(one.outerHTML.slice(0, 80));
+          for (const one of document.querySelectorAll("[tabindex]"))
+            if (!one.getAttribute("aria-label")) bad.push(one.outerHTML.slice(0, 80));
+          for (const one of document.querySelectorAll("button"))
+            if (!one.textContent.trim()) bad.push(one.outerHTML);
+          return bad;
+        }"""
+    )
+    assert unnamed == []
+    levels = opened.page.evaluate(
+        "[...document.querySelectorAll('h1,h2,h3')].map(one => Number(one.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert set(levels[1:]) == {2}
+
+
+def test_it_prints_on_paper_with_every_drawer_open(opened: Opened, tmp_path: Path) -> None:
+    content = opened.page.pdf()
+    assert content.startswith(b"%PDF")
+    opened.page.emulate_media(media="print")
+    assert opened.page.locator(".controls:visible").count() == 0
+    assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") in (
+        "rgb(255, 255, 255)",
+        "rgba(0, 0, 0, 0)",
+    )

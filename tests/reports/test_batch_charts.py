@@ -1,0 +1,103 @@
+"""Charts of batches: well-formed, escaped, in proportion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from prevalens.model.result import BatchReport
+from prevalens.reports.batch_charts import (
+    change_map,
+    interval_bar,
+    is_skewed,
+    movers_chart,
+    points_text,
+    share_text,
+    small_trend,
+    top_of,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def report() -> BatchReport:
+    point = np.array([[0.1, 0.004], [0.2, 0.003], [0.6, 0.002]])
+    return BatchReport(
+        ["<script>&", "a label with a name that does not fit beside any chart"],
+        ["May", "June", "July"],
+        [10, 20, 30],
+        point,
+        [0.3, 0.0],
+        lower=point * 0.8,
+        upper=point * 1.2,
+        level=0.9,
+        true=point * 1.1,
+    )
+
+
+@pytest.mark.parametrize("draw", ["movers", "trend", "map"])
+def test_charts_are_well_formed_and_say_their_names(
+    draw: str, report: BatchReport, read_xml: Callable[[str], Any]
+) -> None:
+    svg = {
+        "movers": lambda: movers_chart(report, 2, [0, 1], "<Movers>"),
+        "trend": lambda: small_trend(report, 0),
+        "map": lambda: change_map(report, [0, 1]),
+    }[draw]()
+    root = read_xml(svg)
+    assert root.get("role") == "img"
+    assert root.find(f"{SVG}title").text
+    words = " ".join(root.itertext())
+    assert "<script>&" in words
+    assert "60.0 %" in words
+
+
+def test_a_bar_puts_estimate_interval_and_training_on_one_scale(
+    report: BatchReport, read_xml: Callable[[str], Any]
+) -> None:
+    root = read_xml(interval_bar(report, 2, 0, 1.0))
+    point, mark = root.find("circle"), root.findall("line")[1]
+    span = root.find("rect")
+    left, width = 6.0, 138.0
+    assert float(point.get("cx")) == pytest.approx(left + 0.6 * width, abs=0.06)
+    assert float(mark.get("x1")) == pytest.approx(left + 0.3 * width, abs=0.06)
+    assert float(span.get("x")) == pytest.approx(left + 0.48 * width, abs=0.06)
+    assert float(span.get("width")) == pytest.approx(0.24 * width, abs=0.11)
+
+
+def test_the_top_is_round_and_above_everything(report: BatchReport) -> None:
+    assert top_of(report) == pytest.approx(0.8)
+    small = BatchReport(["a"], ["b"], [1], [[0.0]], [0.0])
+    assert 0 < top_of(small) <= 0.05
+    full = BatchReport(["a"], ["b"], [1], [[1.0]], [0.99])
+    assert top_of(full) == 1.0
+
+
+def test_without_intervals_there_is_no_band(read_xml: Callable[[str], Any]) -> None:
+    bare = BatchReport(["a"], ["May", "June"], [1, 2], [[0.1], [0.2]], [0.1])
+    root = read_xml(small_trend(bare, 0))
+    assert root.find(f"{SVG}polygon") is None
+    assert len(root.findall(f"{SVG}circle")) == 2
+
+
+def test_figures_in_words() -> None:
+    assert [share_text(x) for x in (0.5, 0.0099, 0.00999, 1e-9)] == [
+        "50.0 %",
+        "0.99 %",
+        "1.0 %",
+        "0.00 %",
+    ]
+    assert [points_text(x) for x in (0.123, -0.0003, 1e-6)] == ["+12.3", "-0.03", "0.0"]
+
+
+def test_rare_labels_are_seen_on_a_scale_of_roots(read_xml: Callable[[str], Any]) -> None:
+    point = np.array([[0.64, 0.01, 0.01]])
+    report = BatchReport(["often", "rare", "rarer"], ["May"], [99], point, [0.5, 0.01, 0.0])
+    assert is_skewed(report)
+    assert not is_skewed(BatchReport(["a", "b"], ["May"], [9], [[0.3, 0.2]], [0.3, 0.2]))
+    root = read_xml(interval_bar(report, 0, 1, 1.0, root=True))
+    assert float(root.find("circle").get("cx")) == pytest.approx(6 + 0.1 * 138, abs=0.06)

@@ -1,0 +1,91 @@
+"""Movers, steps and labels that move together, against what is put in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prevalens.model.result import BatchReport
+from prevalens.reports.batch_page import (
+    FEWEST_BATCHES,
+    focus,
+    movers,
+    movers_over_all,
+    moving_together,
+    steps,
+)
+
+
+def _report(point: list[list[float]], *, half: float | None = None, **more: object) -> BatchReport:
+    values = np.array(point)
+    names = [f"l{j}" for j in range(values.shape[1])]
+    ends = {}
+    if half is not None:
+        ends = {"lower": np.clip(values - half, 0, 1), "upper": values + half, "level": 0.9}
+    return BatchReport(
+        names, range(len(values)), [100] * len(values), values, [0.3] * len(names), **ends, **more
+    )
+
+
+def test_the_latest_batch_is_shown_first_where_there_is_an_order() -> None:
+    point = [[0.1], [0.2], [0.3]]
+    assert focus(_report(point)) == 2
+    assert focus(_report(point, ordered=False)) == 0
+
+
+def test_movers_stand_by_distance_with_the_clear_ones_before() -> None:
+    report = _report([[0.3, 0.1, 0.45, 0.9]])
+    assert movers(report, 0) == [3, 1, 2, 0]
+    assert movers(report, 0, most=2) == [3, 1]
+    lower = np.array([[0.2, 0.0, 0.4, 0.1]])
+    upper = np.array([[0.4, 0.4, 0.5, 1.0]])
+    unsure = BatchReport(
+        report.labels,
+        ["x"],
+        [9],
+        report.point,
+        report.training,
+        lower=lower,
+        upper=upper,
+        level=0.9,
+    )
+    # Only the third label's training prevalence lies outside its interval.
+    assert movers(unsure, 0) == [2, 3, 1, 0]
+
+
+def test_over_all_batches_the_farthest_counts() -> None:
+    assert movers_over_all(_report([[0.9, 0.3, 0.35], [0.3, 0.5, 0.35]]), 2) == [0, 1]
+
+
+def test_steps_are_between_neighbours() -> None:
+    found = steps(_report([[0.1, 0.5], [0.4, 0.5], [0.35, 0.45]], half=0.02))
+    first = found[0]
+    assert (first.label, first.start, first.clear) == (0, 0, True)
+    assert np.isclose(first.change, 0.3)
+    assert [step.clear for step in found] == sorted((step.clear for step in found), reverse=True)
+    assert len(found) == 4
+
+
+def test_without_intervals_no_step_is_clear() -> None:
+    assert not any(step.clear for step in steps(_report([[0.1], [0.9]])))
+
+
+def test_labels_that_move_together_are_found() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.random(30) * 0.4 + 0.2
+    point = np.column_stack([base, base + rng.normal(0, 0.01, 30), 0.9 - base, rng.random(30)])
+    pairs = moving_together(_report(point.tolist(), half=0.05))
+    assert {(pair.first, pair.second) for pair in pairs[:3]} == {(0, 1), (0, 2), (1, 2)}
+    by_labels = {(pair.first, pair.second): pair for pair in pairs}
+    assert by_labels[0, 1].correlation > 0.9
+    assert by_labels[0, 2].correlation < -0.99
+    assert by_labels[0, 1].chance < 0.001 < by_labels[0, 3].chance
+    assert by_labels[0, 1].of_steps is not None
+    unordered = moving_together(_report(point.tolist(), ordered=False))
+    assert unordered[0].of_steps is None
+
+
+def test_noise_and_few_batches_say_nothing() -> None:
+    rng = np.random.default_rng(0)
+    noise = (0.3 + rng.normal(0, 0.01, (20, 4))).tolist()
+    assert moving_together(_report(noise, half=0.05)) == []
+    assert moving_together(_report(rng.random((FEWEST_BATCHES - 1, 3)).tolist())) == []

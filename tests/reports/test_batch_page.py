@@ -1,0 +1,100 @@
+"""The report on batches as a page: all sections, all escaped, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from prevalens.model.result import BatchReport, Driver, Drivers, Notice
+from prevalens.reports.batch_page import batch_page, batch_sections
+
+EVIL = "</script><img src=x onerror=alert(1)>\"'&"
+
+
+def _report(n_batches: int = 6, **more: object) -> BatchReport:
+    rng = np.random.default_rng(0)
+    point = rng.random((n_batches, 3)) * 0.5
+    given = {
+        "lower": np.clip(point - 0.02, 0, 1),
+        "upper": point + 0.02,
+        "level": 0.9,
+        "counted": point * 0.9,
+        "drivers": (Drivers(EVIL, EVIL, (Driver(EVIL, 0.5, 0.1, 0.2),)),),
+        "notices": (Notice(EVIL, "note"), Notice("Tiny.", "warning", EVIL)),
+        "provenance": {EVIL: EVIL},
+        "title": EVIL,
+    }
+    names = [f"{EVIL}{i}" for i in range(n_batches)]
+    return BatchReport(
+        [EVIL, "b", "c"], names, [9] * n_batches, point, [0.1] * 3, **{**given, **more}
+    )
+
+
+def test_every_name_is_escaped_everywhere() -> None:
+    page = batch_page(_report())
+    assert "<img" not in page
+    assert page.count("<script") == page.count("</script>") == 2
+    data = json.loads(re.search(r'id="batch-data">(.*?)</script>', page, re.DOTALL).group(1))
+    assert data["labels"][0] == EVIL
+
+
+def test_all_sections_are_there_in_their_order() -> None:
+    titles = [section.title for section in batch_sections(_report())]
+    assert titles == [
+        "Prevalence per label",
+        "Trend over batches",
+        "Biggest movers",
+        "Labels that move together",
+        "What drives the estimates",
+        "Data warnings",
+        "All estimates",
+        "How the numbers were made",
+    ]
+
+
+def test_one_batch_has_no_trend_and_says_what_it_cannot_tell() -> None:
+    page = batch_page(_report(1))
+    assert "Trend over batches" not in page
+    assert "1 batch says nothing about which labels move together" in page
+
+
+def test_nothing_is_asked_of_any_server() -> None:
+    page = batch_page(_report())
+    assert "default-src 'none'" in page
+    # The name space of SVG is a name, not an address that anybody asks.
+    assert set(re.findall(r"https?://[^\"' <]+", page)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<(link|iframe|object|embed|base)\b", page)
+    assert "style=" not in page
+
+
+def test_a_report_without_extras_says_so() -> None:
+    bare = BatchReport(["a"], ["May"], [5], [[0.1]], [0.2])
+    page = batch_page(bare)
+    assert "Nothing unusual was found" in page
+    assert "offers no weights" in page
+    assert "interval" not in re.search(r"<thead>.*?</thead>", page).group(0)
+
+
+def test_the_lead_names_the_farthest_mover() -> None:
+    point = np.array([[0.3, 0.9]])
+    report = BatchReport(
+        ["still", "gone up"],
+        ["May"],
+        [99],
+        point,
+        [0.3, 0.2],
+        lower=point - 0.05,
+        upper=point + 0.05,
+        level=0.9,
+    )
+    page = batch_page(report)
+    assert "1 of 2 labels have clearly moved" in page
+    assert "gone up has risen, from 20.0 % to 90.0 %" in page
+
+
+def test_too_many_estimates_are_left_to_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prevalens.reports.batch_page.MOST_CELLS", 10)
+    assert "18 estimates are too many for a table" in batch_page(_report())

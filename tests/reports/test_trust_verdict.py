@@ -1,0 +1,87 @@
+"""The verdict is as good as the worst of its reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from prevalens.model.trust import Trial, TrustReport
+from prevalens.reports.trust_page import verdict
+
+
+def make(
+    *, error: float = 0.01, counted: float = 0.1, half: float = 0.05, **more: Any
+) -> TrustReport:
+    """All labels off by `error`; counting off by `counted`; intervals of half a width."""
+    rng = np.random.default_rng(0)
+    true = 0.3 + 0.4 * rng.random((200, 4))
+    estimated = true + error
+    trial = Trial(
+        "ml-app",
+        true,
+        estimated,
+        true + counted,
+        np.arange(200),
+        estimated - half,
+        estimated + half,
+    )
+    given = {
+        "method": "lr+pacc",
+        "labels": ("a", "b", "c", "d"),
+        "training": np.full(4, 0.2),
+        "positives": np.full(4, 100),
+        "n_items": 1000,
+        "size": 100,
+        "trials": (trial,),
+        "level": 0.9,
+    }
+    return TrustReport(**{**given, **more})
+
+
+def test_a_good_model_is_trusted() -> None:
+    found = verdict(make())
+    assert found.grade == "yes"
+    assert found.headline.startswith("Yes")
+    assert all(reason.grade == "yes" for reason in found.reasons)
+    assert "off by 1.0 points" in found.reasons[0].text
+
+
+@pytest.mark.parametrize(
+    ("report", "grade", "sentence"),
+    [
+        (
+            make(error=0.3, counted=0.3, half=0.4, training=np.full(4, 0.5)),
+            "no",
+            "The model is no help there",
+        ),
+        (make(error=0.2, half=0.3), "with care", "follows the shift, but only in part"),
+        (make(error=0.05, counted=0.01), "with care", "closer than this model"),
+        (make(half=0.001), "with care", "much too narrow"),
+        (make(seen=1.0), "no", "were in the training data"),
+        (make(seen=0.2), "with care", "20 % of the labelled items"),
+        (make(n_items=100), "with care", "only 100 labelled items"),
+        (make(positives=np.array([5, 5, 5, 100])), "with care", "a, b, c: fewer than 20"),
+    ],
+)
+def test_each_weakness_is_named(report: TrustReport, grade: str, sentence: str) -> None:
+    found = verdict(report)
+    assert found.grade == grade
+    assert sentence in " ".join(reason.text for reason in found.reasons if reason.grade == grade)
+
+
+def test_labels_that_the_model_does_not_help_are_named() -> None:
+    report = make()
+    (trial,) = report.trials
+    estimated = trial.estimated.copy()
+    estimated[:, 2] = 1.0
+    found = verdict(replace(report, trials=(replace(trial, estimated=estimated),)))
+    assert found.grade == "with care"
+    assert any("For c the training prevalence" in reason.text for reason in found.reasons)
+
+
+def test_the_most_serious_reason_stands_first() -> None:
+    found = verdict(make(seen=1.0, half=0.001))
+    assert [reason.grade for reason in found.reasons][:2] == ["no", "with care"]

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from prevalens.__main__ import cli
+from prevalens.errors import InputError
+from prevalens.service import command as module
+
+SERVICE = "prevalens.service.server"
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The settings that the command would serve with."""
+    found: list[Any] = []
+    server = module.import_module(SERVICE)
+    monkeypatch.setattr(server, "serve", lambda settings, ready: found.append(settings))
+    return found
+
+
+def _run(*words: str) -> Any:
+    done = CliRunner().invoke(cli, ["serve", *words])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done
+
+
+def test_it_listens_on_loopback_without_a_token(given: list[Any]) -> None:
+    assert _run().exit_code == 0
+    (settings,) = given
+    assert (settings.host, settings.port, settings.token) == ("127.0.0.1", 8321, None)
+
+
+def test_options_become_settings(given: list[Any], tmp_path: Path) -> None:
+    words = ["m.prevalens", "--port", "0", "--host", "0.0.0.0", "--token", "x" * 16]
+    words += ["--allow-host", "stats.intra", "--keep", str(tmp_path), "--max-upload", "2GB"]
+    words += ["--max-rows", "10", "--max-columns", "20", "--max-seconds", "30", "--workers", "3"]
+    assert _run(*words, "--max-training", "40").exit_code == 0
+    (settings,) = given
+    assert settings.models == (Path("m.prevalens"),)
+    assert (settings.host, settings.port, settings.token) == ("0.0.0.0", 0, "x" * 16)
+    assert (settings.hosts, settings.keep) == (("stats.intra",), tmp_path)
+    limits = settings.limits
+    assert (limits.upload_bytes, limits.rows, limits.columns) == (2 * 10**9, 10, 20)
+    assert (limits.quantify_seconds, limits.train_seconds, limits.workers) == (30, 40, 3)
+
+
+def test_the_token_may_come_from_the_environment(
+    given: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREVALENS_TOKEN", "y" * 20)
+    _run()
+    assert given[0].token == "y" * 20
+
+
+@pytest.mark.parametrize("words", [["--port", "70000"], ["--keep", "/no/such"], ["--workers", "0"]])
+def test_bad_options_are_refused(words: list[str]) -> None:
+    assert _run(*words).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["/no/such.prevalens", "--port", "0"], "no model file and no folder"),
+        (["--token", "short"], "at least 16 characters"),
+        (["--max-upload", "lots"], "is not a size"),
+    ],
+)
+def test_what_cannot_be_served_is_a_sentence(words: list[str], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        _run(*words)
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi")
+
+    monkeypatch.setattr(module, "import_module", missing)
+    with pytest.raises(InputError, match=r'pip install "prevalens\[serve\]"'):
+        _run()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the service needs a system with fork")
+def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    start = "from prevalens.__main__ import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", start, "serve", "--host", "127.0.0.1", "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    with process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/", said)
+        assert found, said + process.stderr.read()
+        assert httpx.get(found[0] + "healthz", trust_env=False, timeout=30).status_code == 200
+        assert len(list(tmp_path.glob("prevalens-serve-*"))) == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert list(tmp_path.glob("prevalens-serve-*")) == []

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prevalens.errors import InputError
+from prevalens.model import Model
+from prevalens.service.settings import Limits
+from prevalens.service.worker import TASKS
+
+LIMITS = asdict(Limits())
+
+
+def _do(what: str, /, **task: Any) -> tuple[dict[str, Any], list[str]]:
+    stages: list[str] = []
+    done = TASKS[what]({"limits": LIMITS, **task}, lambda stage, share=None: stages.append(stage))
+    # What a task answers has to travel as JSON.
+    return json.loads(json.dumps(done)), stages
+
+
+def test_a_model_is_described(model_file: Path) -> None:
+    about, _ = _do("describe", model=str(model_file))
+    assert about["columns"] == ["text"]
+    assert about["kind"] == "text"
+    assert about["n_items"] == 300
+    assert sorted(about["training"]) == sorted(about["labels"])
+
+
+def test_a_model_file_that_was_written_anew_is_read_anew(model_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.prevalens"
+    shutil.copy(model_file, path)
+    assert _do("describe", model=str(path))[0]["n_items"] == 300
+    path.write_bytes(b"something else")
+    with pytest.raises(InputError, match="no model file"):
+        _do("describe", model=str(path))
+    path.unlink()
+    with pytest.raises(InputError, match="There is no file"):
+        _do("describe", model=str(path))
+
+
+def test_training_writes_the_model_the_workflow_would(tickets_folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "model.prevalens"
+    about, stages = _do(
+        "train",
+        path=str(tickets_folder / "train.csv"),
+        source="my tickets.csv",
+        output=str(output),
+        text="text",
+        tags="tags",
+        sep=";",
+        method="lr+cc",
+        labels=None,
+        features=None,
+    )
+    model = Model.load(output)
+    assert list(model.labels) == about["labels"]
+    assert about["method"] == model.summary.method
+    assert {"reading", "fitting", "saving"} <= {stage.split()[0] for stage in stages}
+    assert model.provenance["files"][0]["name"] == "my tickets.csv"
+
+
+def test_training_tells_its_stages_and_stops_where_it_is_stopped(tmp_path: Path) -> None:
+    path, output = tmp_path / "0.csv", tmp_path / "m.prevalens"
+    rows = [f"text number {n},{'odd' if n % 2 else 'even'}" for n in range(30)]
+    path.write_text("text,tags\n" + "\n".join(rows) + "\n")
+    asked = {"path": str(path), "source": "a.csv", "text": "text", "tags": "tags", "sep": ";"}
+    told: list[tuple[str, float | None]] = []
+
+    def report(stage: str, share: float | None = None) -> None:
+        told.append((stage, share))
+        if stage == "choosing":
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        TASKS["train"]({"limits": LIMITS, "output": str(output), **asked}, report)
+    assert told[1:4] == [
+        ("fitting 30 items", None),
+        ("preparing items", None),
+        ("training logistic regressions", None),
+    ]
+    assert ("logistic regressions, fold 5 of 5", None) in told
+    assert not output.exists()
+
+
+def test_rare_labels_are_told(tickets_folder: Path, tmp_path: Path) -> None:
+    rows = [f"text number {n},{'odd' if n % 2 else 'even'}" for n in range(40)]
+    path = tmp_path / "0.csv"
+    path.write_text("text,tags\n" + "\n".join([*rows, "one more text,unique"]) + "\n")
+    about, _ = _do(
+        "train",
+        path=str(path),
+        source="a.csv",
+        output=str(tmp_path / "m.prevalens"),
+        text="text",
+        tags="tags",
+        sep=";",
+        method="lr+cc",
+    )
+    assert any("'unique'" in sentence for sentence in about["summary"]["warnings"])
+
+
+def test_what_cannot_be_trained_is_a_sentence(tickets_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"my\.csv has no column 'body'"):
+        _do(
+            "train",
+            path=str(tickets_folder / "train.csv"),
+            source="my.csv",
+            output=str(tmp_path / "m"),
+            text="body",
+            tags="tags",
+            sep=";",
+        )
+
+
+def test_a_file_is_previewed_under_its_name(tickets_folder: Path) -> None:
+    found, _ = _do("preview", path=str(tickets_folder / "train.csv"), name="mine.csv")
+    kinds = {column["name"]: column["kind"] for column in found["columns"]}
+    assert kinds == {"id": "category", "date": "time", "text": "text", "tags": "tags"}
+    assert found["columns"][3]["separator"] == ";"
+    assert len(found["rows"]) == 6
+
+
+def test_the_demo_brings_months_and_trains_once(tmp_path: Path) -> None:
+    output = tmp_path / "model.prevalens"
+    made, _ = _do("demo", folder=str(tmp_path), output=str(output), train=False)
+    assert made["about"] is None
+    assert not output.exists()
+    assert [Path(one["path"]).name for one in made["files"]][:2] == ["2026-01.csv", "2026-02.csv"]

@@ -1,0 +1,78 @@
+"""Digests of results: nothing that a table shows is lost, and a file is the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prevalens.records import Result
+from prevalens.reports.sections import tables_of
+from prevalens.studies.moreo2023.table_summary import digest, read_digests, write_digest
+from prevalens.validation import FormatError, InputError
+
+Make = Callable[..., list[Result]]
+
+
+@pytest.fixture
+def results(paper_like: Make) -> list[Result]:
+    """Two ways, two seeds, AE and RAE."""
+    found = paper_like(variant="as described", seeds=(0, 1)) + paper_like(
+        factor=1.07, variant="as printed"
+    )
+    return [replace(one, errors={**one.errors, "rae": 3 * one.errors["ae"]}) for one in found]
+
+
+def test_tables_come_back_as_they_were(results: list[Result], tmp_path: Path) -> None:
+    written = write_digest(digest("pcc_general", results), tmp_path)
+    found = read_digests(tmp_path)["pcc_general"]
+    assert written == tmp_path / "pcc_general.json"
+    for metric in ("ae", "rae"):
+        for variant, table in tables_of(results, metric=metric).items():
+            read = found.tables[metric][variant]
+            assert (read.columns, read.protocol) == (table.columns, table.protocol)
+            assert read.notes == table.notes
+            rows = zip(read.rows + read.summaries, table.rows + table.summaries, strict=True)
+            for ours, theirs in rows:
+                assert replace(ours, cells=()) == replace(theirs, cells=())
+                for cell, other in zip(ours.cells, theirs.cells, strict=True):
+                    assert cell is not None
+                    assert other is not None
+                    assert cell.value == pytest.approx(other.value, rel=1e-6)
+                    assert cell.by_seed == pytest.approx(other.by_seed, rel=1e-6)
+                    assert (cell.mark, cell.best) == (other.mark, other.best)
+                    assert cell.n_samples == other.n_samples
+
+
+def test_where_the_figures_come_from(results: list[Result]) -> None:
+    found = digest("pcc_general", results)
+    assert [run.dataset for run in found.runs] == ["emotions", "scene", "genbase"]
+    assert found.runs[0].seeds == (0, 1)
+    assert found.runs[0].n_results == 4 * 3
+    assert found.runs[0].seconds == pytest.approx(1.5 * 12)
+    assert found.methods["as printed"]["BC+BA"] == "lr+BC+BA"
+
+
+def test_the_same_results_give_the_same_bytes(results: list[Result], tmp_path: Path) -> None:
+    first = write_digest(digest("pcc_general", results), tmp_path).read_bytes()
+    order = np.random.default_rng(0).permutation(len(results))
+    shuffled = [results[i] for i in order]
+    assert write_digest(digest("pcc_general", shuffled), tmp_path).read_bytes() == first
+    again = read_digests(tmp_path)["pcc_general"]
+    assert write_digest(again, tmp_path / "again").read_bytes() == first
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There are no records"):
+        read_digests(tmp_path)
+    with pytest.raises(InputError, match="There are no results of the table 'mlc'"):
+        digest("mlc", [])
+    (tmp_path / "mlc.json").write_text('{"format": 99}')
+    with pytest.raises(FormatError, match="has the format 99"):
+        read_digests(tmp_path)
+    (tmp_path / "mlc.json").write_text('{"format": 1, "tables": []}')
+    with pytest.raises(FormatError, match="is no record of a table"):
+        read_digests(tmp_path)

@@ -1,0 +1,107 @@
+"""The paper's tables as a plan: every method is there, once, and can be built."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from prevalens.experiments.run import build
+from prevalens.experiments.specs import parse
+from prevalens.records import Result
+from prevalens.studies.moreo2023.plan import DESCRIBED, PRINTED, TABLES, paper_plan, table_results
+from prevalens.validation import InputError
+
+PLAN = paper_plan(datasets=["emotions"])
+
+
+@pytest.mark.parametrize("method", PLAN.methods, ids=lambda method: method.name)
+def test_every_method_can_be_built(method: object) -> None:
+    assert hasattr(build(method, 0), "fit")
+
+
+def test_names_are_unique_and_both_ways_are_there() -> None:
+    names = Counter(method.name for method in PLAN.methods)
+    assert max(names.values()) == 1
+    groups = {m.label for m in PLAN.methods if m.variant == PRINTED and m.label.startswith("pcc")}
+    assert groups == {f"pcc {g}" for g in ("BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA")}
+    assert {m.variant for m in PLAN.methods} == {DESCRIBED, PRINTED}
+
+
+def test_grids_are_those_of_the_paper() -> None:
+    sizes = {
+        method.name: int(np.prod([len(values) for values in method.grid.values()]))
+        for method in PLAN.methods
+    }
+    assert sizes[f"pcc BC+BA [{DESCRIBED}]"] == 10
+    assert sizes[f"pcc MLC+BA [{DESCRIBED}]"] == 20
+    assert sizes[f"pcc BC+MLA [{DESCRIBED}]"] == 5
+    assert sizes[f"ML-knn [{DESCRIBED}]"] == 15
+    assert sizes[f"CLEMS [{DESCRIBED}]"] == 45
+    assert sizes[f"LSC [{DESCRIBED}]"] == 75
+    assert sizes[f"LSC [{PRINTED}]"] == 5
+    assert sizes[f"RakEL-LPQ [{DESCRIBED}]"] == 50
+    assert sizes[f"Ridge-RQ [{DESCRIBED}]"] == 70
+
+
+def test_only_the_print_adjusts_by_rates_that_cannot_be_told_apart() -> None:
+    adjusted = [m for m in PLAN.methods if m.label.startswith(("acc ", "pacc "))]
+    assert len(adjusted) == 16
+    for method in adjusted:
+        inside = build(method, 0).get_params(deep=True)
+        guards = {value for name, value in inside.items() if name.endswith("__guard")}
+        assert guards == ({None} if method.variant == PRINTED else {4.0})
+
+
+def test_solvers_stop_earlier_on_delicious_and_nowhere_else() -> None:
+    def expressions(dataset: str) -> dict[str, str]:
+        cells = paper_plan(TABLES, ["emotions", "delicious"]).cells()
+        return {
+            cell.method.name: cell.method.expression for cell in cells if cell.dataset == dataset
+        }
+
+    usual, coarse = expressions("emotions"), expressions("delicious")
+    assert not any("tol=" in expression for expression in usual.values())
+    for name, expression in coarse.items():
+        assert ("stack(lr,lr(tol=0.0001)" in expression) == ("stack(" in usual[name])
+        group = name.partition(" [")[0]
+        assert ("tol=0.001)" in expression) == group.endswith("+MLA"), name
+        parse(expression)
+
+
+def test_delicious_has_its_coarser_grid() -> None:
+    cells = paper_plan(["cc_general"], ["emotions", "delicious"]).cells()
+    grids = {cell.dataset: cell.protocol.parameters.get("grid") for cell in cells}
+    assert grids == {"emotions": None, "delicious": 21}
+
+
+def test_a_smoke_run_has_small_grids() -> None:
+    fast = paper_plan(["pcc_general"], ["emotions"], fast=True)
+    assert all(len(values) <= 2 for method in fast.methods for values in method.grid.values())
+    assert not any("lr-grid" in method.expression for method in fast.methods)
+    assert fast.protocols[0].parameters["more_than"] == 1_000
+
+
+def test_unknown_table() -> None:
+    with pytest.raises(InputError, match="There is no table 'nosuch'; there are cc_general"):
+        paper_plan(["nosuch"])
+
+
+def test_results_find_their_table_and_its_names() -> None:
+    results = [
+        Result("emotions", "ml-app", label, "x", 0, np.zeros(1), {"ae": np.zeros(1)}, variant)
+        for label, variant in [
+            ("pcc MLC+BA", DESCRIBED),
+            ("pcc BC+MLA", DESCRIBED),
+            ("cc BC+BA", DESCRIBED),
+            ("RF", DESCRIBED),
+        ]
+    ]
+    names = {table: [r.method for r in table_results(results, table)] for table in TABLES}
+    assert names["pcc_general"] == ["MLC+BA", "BC+MLA"]
+    assert names["cc_general"] == ["BC+BA"]
+    assert names["mlc"] == ["SG", "RF"]
+    assert names["mlq"] == [], "columns that are borrowed from PCC do not make a table"
+    ridge = Result("emotions", "ml-app", "Ridge-RQ", "x", 0, np.zeros(1), {}, DESCRIBED)
+    assert [r.method for r in table_results([*results, ridge], "mlq")] == ["SVR-RQ", "Ridge-RQ"]

@@ -1,0 +1,140 @@
+"""The page on the reproduction: made of records alone, and the one that is checked in is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from prevalens.records import Result
+from prevalens.reports.page import Section, markdown_page
+from prevalens.studies.moreo2023.reproduction import (
+    CHECKED,
+    OBSERVATIONS,
+    REASONS,
+    TITLE,
+    reproduction_sections,
+)
+from prevalens.studies.moreo2023.table_summary import digest, read_digests
+
+Make = Callable[..., list[Result]]
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def sections_of(paper_like: Make, **more: object) -> dict[str, Section]:
+    found = paper_like(datasets=CHECKED, variant="as printed") + paper_like(
+        datasets=CHECKED, variant="as described", factor=2.0
+    )
+    both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in found]
+    made = reproduction_sections({"pcc_general": digest("pcc_general", both)}, **more)
+    return {section.title: section for section in made}
+
+
+def test_what_agrees_is_said(paper_like: Make) -> None:
+    sections = sections_of(paper_like)
+    near = sections["How near we come"].parts[0]
+    assert isinstance(near, str)
+    assert "84 of 84 as printed and 3 of 84 as described" in near
+    paper, ours = sections["The order of the four groups"].parts[:2]
+    assert isinstance(paper, str)
+    assert isinstance(ours, str)
+    assert "in 3 combinations of base quantifier and shift BC+BA is last in 3" in paper
+    assert "3 have all four groups in the order of the printed figures." in ours
+
+
+def test_figures_in_sentences_are_those_of_the_records(paper_like: Make) -> None:
+    why = sections_of(paper_like)["Why"].parts
+    elsewhere = ("{acc/", "{delicious")
+    assert len(why) == sum(not any(one in text for one in elsewhere) for text in OBSERVATIONS)
+    first = why[0]
+    assert isinstance(first, str)
+    assert "the error at low shift is .0842 (paper: .0842)" in first
+    assert "the same classifier has .1684" in first
+
+
+def test_sentences_may_have_figures_of_several_tables() -> None:
+    digests = read_digests(DOCS / "records")
+    (why,) = [one.parts for one in reproduction_sections(digests) if one.title == "Why"]
+    assert len(why) == len(OBSERVATIONS)
+    (adjusted,) = [text for text in why if isinstance(text, str) and text.startswith("ACC and")]
+    assert "paper: .1810" in adjusted
+
+
+def test_what_was_not_run_is_said(paper_like: Make) -> None:
+    parts = sections_of(paper_like)["Where the figures come from, and what is missing"].parts
+    said = [part for part in parts if isinstance(part, str)]
+    assert "Classifiers: not run on any dataset." in said
+    (own,) = [one for one in said if one.startswith("PCC:")]
+    assert "Delicious" in own
+    assert "Scene" not in own
+
+
+def test_sentences_without_figures_are_left_out(paper_like: Make) -> None:
+    few = paper_like(datasets=("emotions",), variant="as printed")
+    both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in few]
+    sections = reproduction_sections({"pcc_general": digest("pcc_general", both)})
+    (why,) = [section.parts for section in sections if section.title == "Why"]
+    assert 0 < len(why) < len(OBSERVATIONS)
+    assert not any("{" in text for text in why if isinstance(text, str))
+
+
+@pytest.mark.parametrize(
+    "methods", [("BC+BA",), ("BC+BA", "MLC+BA"), ("MLC+MLA", "BC+MLA", "BC+BA")]
+)
+def test_a_page_of_some_groups_says_nothing_of_all_four(
+    paper_like: Make, methods: tuple[str, ...]
+) -> None:
+    ways = ("as printed", "as described")
+    few = [one for way in ways for one in paper_like(variant=way, methods=methods)]
+    both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in few]
+    sections = reproduction_sections({"pcc_general": digest("pcc_general", both)})
+    page = markdown_page(TITLE, sections)
+    assert "four groups in the order" not in page
+    assert ".0842" in page
+
+
+def test_the_paper_is_counted_once_beside_a_table_of_some_groups(paper_like: Make) -> None:
+    ways = ("as printed", "as described")
+    digests = {}
+    for table, methods in (("pcc_general", None), ("cc_general", ("BC+BA", "MLC+BA"))):
+        few = [one for way in ways for one in paper_like(table, variant=way, methods=methods)]
+        digests[table] = digest(table, few, metrics=("ae",))
+    sections = {section.title: section for section in reproduction_sections(digests)}
+    paper = sections["The order of the four groups"].parts[0]
+    assert isinstance(paper, str)
+    assert "As the paper prints them" in paper
+    assert "in 3 combinations of base quantifier and shift" in paper
+
+
+def test_the_page_that_is_checked_in_is_made_of_the_records() -> None:
+    digests = read_digests(DOCS / "records")
+    made = markdown_page(TITLE, reproduction_sections(digests))
+    assert (DOCS / "reproduction.md").read_text("utf-8") == made
+
+
+def test_every_cell_that_is_off_has_a_reason() -> None:
+    tables = read_digests(DOCS / "records")["pcc_general"]
+    (section,) = [
+        one
+        for one in reproduction_sections({"pcc_general": tables})
+        if one.title.startswith("PCC: cells that are off")
+    ]
+    grid = section.parts[0]
+    assert not isinstance(grid, str)
+    lines = list(grid.lines())  # type: ignore[union-attr]
+    assert lines, "if none is off any more, the reasons can go"
+    assert [line.name for line in lines if not line.entries[-1].text] == []
+    named = {(line.name.split(",")[0].lower(), line.entries[0].text) for line in lines}
+    assert named == set(REASONS), "reasons are for cells that are off"
+
+
+@pytest.mark.parametrize("name", ["cc_general", "pcc_general", "sld_general"])
+def test_records_have_both_ways_and_both_measures(name: str) -> None:
+    found = read_digests(DOCS / "records")[name]
+    assert set(found.tables) == {"ae", "rae"}
+    for tables in found.tables.values():
+        assert list(tables) == ["as described", "as printed"]
+        assert set(CHECKED) <= set(tables["as printed"].datasets)

@@ -1,0 +1,41 @@
+"""Labels from columns and from tags."""
+
+from __future__ import annotations
+
+import pytest
+
+from prevalens.errors import FormatError, InputError
+from prevalens.tables.formats import as_table
+from prevalens.tables.labels import label_columns, labels_of_columns, tag_matrix, tag_sets
+
+
+def test_columns_and_patterns() -> None:
+    table = as_table({"text": ["a"], "topic_x": [1], "topic_y": [0], "z": [1]})
+    assert label_columns(table, ["topic_*", "z", "topic_x"]) == ["topic_x", "topic_y", "z"]
+    with pytest.raises(InputError, match="has no column 'nope_"):
+        label_columns(table, ["nope_*"])
+
+
+def test_yes_and_no_in_the_usual_words() -> None:
+    chunk = as_table({"a": ["1", "no", True, 0.0], "b": [0, "Yes", "false", 1]}).read()
+    assert labels_of_columns(chunk, ["a", "b"]).tolist() == [[1, 0], [0, 1], [1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("cell", ["2", "", None, "maybe", 0.5])
+def test_other_words_are_refused_with_their_place(cell: object) -> None:
+    chunk = as_table({"a": [1, cell]}, name="t.csv").read()
+    with pytest.raises(FormatError, match=r"t\.csv, row 2: the label 'a' is .*holds 0 or 1"):
+        labels_of_columns(chunk, ["a"])
+
+
+def test_tags() -> None:
+    cells = ["x, y", "", None, ["y", "z"], "x,,x"]
+    chunk = as_table({"tags": cells}, name="t.csv").read()
+    sets = tag_sets(chunk, "tags", ",")
+    assert sets == [{"x", "y"}, set(), set(), {"y", "z"}, {"x"}]
+    Y = tag_matrix(chunk, sets, ["x", "y", "z"])
+    assert Y.tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 1, 1], [1, 0, 0]]
+    with pytest.raises(InputError, match=r"t\.csv, row 4: the tag 'z' is not among the 2 labels"):
+        tag_matrix(chunk, sets, ["x", "y"])
+    with pytest.raises(FormatError, match=r"row 1: the tags 'tags' are \{'a': 1\}"):
+        tag_sets(as_table({"tags": [{"a": 1}]}, name="t.csv").read(), "tags", ",")

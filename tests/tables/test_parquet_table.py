@@ -1,0 +1,73 @@
+"""Parquet, whole and in chunks, plain and compressed."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from prevalens.errors import FormatError, InputError
+from prevalens.tables.opening import open_table
+
+arrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+def written(path: Path) -> Path:
+    cells = {
+        "text": [f"item {i}" for i in range(10)],
+        "vector": [[float(i), 1.0] for i in range(10)],
+    }
+    parquet.write_table(arrow.table(cells), path)
+    return path
+
+
+def test_chunks(tmp_path: Path) -> None:
+    table = open_table(written(tmp_path / "t.parquet"))
+    assert table.columns == ("text", "vector")
+    assert table.total == 10
+    chunks = list(table.chunks(["vector"], chunk_rows=4))
+    assert [len(chunk) for chunk in chunks] == [4, 4, 2]
+    assert chunks[2]["vector"] == [[8.0, 1.0], [9.0, 1.0]]
+    assert chunks[1].place(0).endswith("t.parquet, row 5")
+
+
+def test_compressed_as_a_whole_and_under_another_name(tmp_path: Path) -> None:
+    plain = written(tmp_path / "t.parquet")
+    packed = tmp_path / "t.parquet.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert open_table(packed).read(["text"])["text"][3] == "item 3"
+    other = plain.rename(tmp_path / "t.csv")
+    assert open_table(other).total == 10
+
+
+def test_arrow_is_never_given_a_python_file(tmp_path: Path, parquet_sources: list[object]) -> None:
+    plain = written(tmp_path / "t.parquet")
+    packed = tmp_path / "t.parquet.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    for path in (plain, packed):
+        open_table(path).read(["text"])
+    assert len(parquet_sources) == 4
+    assert all(isinstance(source, Path | arrow.NativeFile) for source in parquet_sources)
+
+
+def test_damaged(tmp_path: Path) -> None:
+    plain = written(tmp_path / "t.parquet")
+    plain.write_bytes(plain.read_bytes()[:-20])
+    with pytest.raises(FormatError, match="no readable Parquet file"):
+        open_table(plain)
+    plain.write_text("text\nhello\n")
+    with pytest.raises(FormatError, match="no Parquet file, though its name says so"):
+        open_table(plain)
+
+
+def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "t.parquet")
+
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr("prevalens.tables.formats.importlib.import_module", missing)
+    with pytest.raises(InputError, match=r'pip install "prevalens\[frames\]"'):
+        open_table(path)
