@@ -10,22 +10,13 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice
 
-__all__ = [
-    "Dots",
-    "Line",
-    "Lines",
-    "altair_chart",
-    "draw",
-    "frame",
-    "matplotlib_chart",
-    "table",
-]
+__all__ = ["Dots", "Line", "Lines", "altair_chart", "draw", "frame", "matplotlib_chart", "table"]
 
-Array: TypeAlias = npt.NDArray[np.float64]
+Array: TypeAlias = Floats
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import (
     InputError,
     Matrix,
@@ -88,14 +89,14 @@ def statistics(Y: Any, n_reference: int | None = None) -> Statistics:
     )
 
 
-def _labelset_counts(Y: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+def _labelset_counts(Y: LabelMatrix) -> npt.NDArray[np.int64]:
     """How often each distinct row occurs; rows are compared as packed bits."""
     packed = np.packbits(Y.astype(bool), axis=1)
     rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
     return np.unique(rows, return_counts=True)[1]
 
 
-def label_correlation(Y: Any) -> npt.NDArray[np.float64]:
+def label_correlation(Y: Any) -> Floats:
     """Correlation (phi coefficient) between every two labels, shape (n_labels, n_labels).
 
     A label that never or always occurs has no correlation with another: 0, and 1 with itself.
@@ -190,7 +191,7 @@ class Collection:
         return None if self.is_text else int(self.X.shape[1])
 
     @property
-    def prevalence(self) -> npt.NDArray[np.float64]:
+    def prevalence(self) -> Floats:
         """Share of items that have each label, shape (n_labels,)."""
         return self.Y.mean(axis=0, dtype=np.float64)
 
@@ -198,7 +199,7 @@ class Collection:
         """Describe the label matrix."""
         return statistics(self.Y)
 
-    def label_correlation(self) -> npt.NDArray[np.float64]:
+    def label_correlation(self) -> Floats:
         """Correlation between every two labels, shape (n_labels, n_labels)."""
         return label_correlation(self.Y)
 
@@ -312,7 +313,7 @@ def _is_number(dtype: Any) -> bool:
 
 def label_matrix(
     Y: Any, labels: Iterable[object] | None = None
-) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
+) -> tuple[LabelMatrix, tuple[str, ...]]:
     """Labels in any of the forms a Collection takes, as a 0/1 matrix and the labels' names."""
     frame = nw.from_native(Y, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(frame, nw.Series):
@@ -338,7 +339,7 @@ def _looks_like_label_sets(Y: Any) -> bool:
 
 def _from_label_sets(
     rows: Sequence[Any], labels: Iterable[object] | None
-) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
+) -> tuple[LabelMatrix, tuple[str, ...]]:
     """0/1 matrix of label sets; each row's labels are named, in any order, repeats allowed."""
     sets = [_label_set(i, row) for i, row in enumerate(rows)]
     if labels is None:

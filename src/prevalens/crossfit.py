@@ -22,6 +22,7 @@ from sklearn.frozen import FrozenEstimator
 from prevalens.response import constant_labels, offers, response, train
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds, stratified_holdout
+from prevalens.types import LabelMatrix
 from prevalens.validation import (
     InputError,
     PrevalensWarning,
@@ -93,7 +94,7 @@ class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
     n_jobs: int | None = None
 
     @abstractmethod
-    def divide(self, Y: npt.NDArray[np.int8]) -> list[Division]:
+    def divide(self, Y: LabelMatrix) -> list[Division]:
         """Rows to train on and rows to score, in one or more ways; no row is scored twice."""
 
     def fit(
@@ -176,7 +177,7 @@ class CrossFit(Scheme):
         self.seed = seed
         self.n_jobs = n_jobs
 
-    def divide(self, Y: npt.NDArray[np.int8]) -> list[Division]:
+    def divide(self, Y: LabelMatrix) -> list[Division]:
         """Each fold against the others."""
         n_folds = check_int(self.n_folds, "n_folds", minimum=2)
         fold_of = stratified_folds(Y, n_folds, order=self.order, seed=self.seed)
@@ -234,7 +235,7 @@ class HoldOut(Scheme):
         """Whether the final classifier is trained on all items."""
         return self.refit
 
-    def divide(self, Y: npt.NDArray[np.int8]) -> list[Division]:
+    def divide(self, Y: LabelMatrix) -> list[Division]:
         """The rest against the items kept."""
         fraction = check_fraction(self.fraction, "fraction")
         return [stratified_holdout(Y, fraction, order=self.order, seed=self.seed)]
@@ -243,7 +244,7 @@ class HoldOut(Scheme):
 def train_and_score(
     classifier: Any,
     X: Any,
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     divisions: Sequence[Division],
     kinds: Sequence[Kind],
     *,
@@ -283,7 +284,7 @@ def train_and_score(
 def _one_division(
     classifier: Any,
     X: Any,
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     rest: npt.NDArray[Any],
     held: npt.NDArray[Any],
     kinds: Sequence[Kind],
@@ -314,7 +315,7 @@ def _check_kinds(classifier: Any, kinds: Kind | Iterable[Kind]) -> tuple[Kind, .
 
 
 def warn_of_constant_labels(
-    Y: npt.NDArray[np.int8], divisions: Sequence[Division], names: Iterable[Any] | None = None
+    Y: LabelMatrix, divisions: Sequence[Division], names: Iterable[Any] | None = None
 ) -> None:
     """Name the labels that some classifier cannot learn, and in how many of the divisions."""
     times = np.sum([constant_labels(Y[rest]) for rest, _ in divisions], axis=0)

@@ -12,11 +12,12 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from prevalens.charts import Dots, Line, Lines, draw, frame, table
+from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice, check_fraction, check_label_names
 
 __all__ = ["Intervals", "PrevalenceEstimate"]
 
-_Ends: TypeAlias = tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.float64] | None]
+_Ends: TypeAlias = tuple[Floats | None, Floats | None]
 _SIDES = ("lower", "upper")
 _BANDS = ("band_lower", "band_upper")
 #: Lines of a chart that can be told apart.
@@ -44,11 +45,11 @@ class Intervals:
     True
     """
 
-    lower: npt.NDArray[np.float64]
-    upper: npt.NDArray[np.float64]
-    band_lower: npt.NDArray[np.float64]
-    band_upper: npt.NDArray[np.float64]
-    p_value: npt.NDArray[np.float64] | None = None
+    lower: Floats
+    upper: Floats
+    band_lower: Floats
+    band_upper: Floats
+    p_value: Floats | None = None
 
 
 class PrevalenceEstimate(NDArrayOperatorsMixin):
@@ -97,7 +98,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         level: float | None = None,
         p_value: npt.ArrayLike | None = None,
     ) -> None:
-        self.point: npt.NDArray[np.float64] = np.asarray(point, dtype=np.float64)
+        self.point: Floats = np.asarray(point, dtype=np.float64)
         if self.point.ndim not in (1, 2):
             raise InputError(f"An estimate has one or two dimensions; got {self.point.ndim}.")
         self.labels = check_label_names(labels, self.point.shape[-1])
@@ -124,7 +125,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             raise InputError(f"{names[0]} and {names[1]} must be ordered and lie between 0 and 1.")
         return low, high
 
-    def _check_p_value(self, p_value: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
+    def _check_p_value(self, p_value: npt.ArrayLike) -> float | Floats:
         array = np.asarray(p_value, dtype=np.float64)
         if array.shape != self.shape[:-1]:
             raise InputError(

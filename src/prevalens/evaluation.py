@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens._version import __version__
 from prevalens.charts import Dots, Line, Lines, draw, table
@@ -16,6 +15,7 @@ from prevalens.metrics import MEASURES, SHIFT_NAMES, shift, shift_bins
 from prevalens.quantifier import Quantifier
 from prevalens.records import Record
 from prevalens.samples import Samples
+from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice, check_rng
 
 __all__ = ["Evaluation", "evaluate", "evaluate_samples"]
@@ -38,9 +38,9 @@ class Evaluation:
 
     method: str
     protocol: str
-    true: npt.NDArray[np.float64]
-    estimated: npt.NDArray[np.float64]
-    training: npt.NDArray[np.float64]
+    true: Floats
+    estimated: Floats
+    training: Floats
     samples: Samples
     labels: tuple[str, ...]
     seed: int | None = None
@@ -48,13 +48,13 @@ class Evaluation:
     def __len__(self) -> int:
         return len(self.samples)
 
-    def errors(self, metric: str = "ae") -> npt.NDArray[np.float64]:
+    def errors(self, metric: str = "ae") -> Floats:
         """One error per sample, shape (n_samples,)."""
         check_choice(metric, "metric", tuple(MEASURES))
         return MEASURES[metric](self.true, self.estimated, self.samples.sizes)
 
     @property
-    def shift(self) -> npt.NDArray[np.float64]:
+    def shift(self) -> Floats:
         """How far each sample has moved from the training prevalences, shape (n_samples,)."""
         return shift(self.training, self.true)
 
@@ -141,7 +141,7 @@ class Evaluation:
         ]
 
 
-def _mean(values: npt.NDArray[np.float64]) -> tuple[float, int]:
+def _mean(values: Floats) -> tuple[float, int]:
     return (float(values.mean()) if values.size else float("nan")), int(values.size)
 
 
@@ -217,9 +217,7 @@ def evaluate_samples(
     }
 
 
-def _estimates(
-    quantifier: Quantifier, pool: Collection, samples: Samples
-) -> npt.NDArray[np.float64]:
+def _estimates(quantifier: Quantifier, pool: Collection, samples: Samples) -> Floats:
     estimate = quantifier.quantify_many(pool.X, samples)
     if estimate.shape[1] != pool.n_labels:
         raise InputError(

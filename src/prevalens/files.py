@@ -15,13 +15,7 @@ from typing import IO
 
 from prevalens.validation import InputError
 
-__all__ = [
-    "check_writable",
-    "make_folder",
-    "sweep",
-    "write_whole",
-    "writing",
-]
+__all__ = ["check_writable", "make_folder", "sweep", "write_whole", "writing"]
 
 
 @contextmanager

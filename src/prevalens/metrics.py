@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice, check_prevalences
 
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
     "smooth",
 ]
 
-Errors: TypeAlias = npt.NDArray[np.float64]
+Errors: TypeAlias = Floats
 
 #: The three shift regimes of the paper, in the order of `shift_bins`.
 SHIFT_NAMES = ("low", "mid", "high")

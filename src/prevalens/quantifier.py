@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +25,7 @@ from prevalens.response import is_joint, offers, response, train
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.selection.automatic import Choice, choose
+from prevalens.types import Floats, LabelMatrix
 from prevalens.uncertainty import Bootstrap, plain_intervals, warn_of_misfit, with_labels
 from prevalens.validation import (
     InputError,
@@ -151,7 +151,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """Whether classifier and aggregator are left to the quantifier itself."""
         return self.classifier is None and self.aggregator is None
 
-    def _learn(self, X: Any, Y: npt.NDArray[np.int8], tell: _Tell) -> _Learnt:
+    def _learn(self, X: Any, Y: LabelMatrix, tell: _Tell) -> _Learnt:
         if self.is_automatic:
             return self._learn_automatically(X, Y, tell)
         classifier, aggregator = self.halves()
@@ -167,7 +167,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         # Counting looks only at the number of labels; Y itself has the right form.
         return _Learnt(train(classifier, X, Y), aggregator.fit(Scores(Y, kind), Y))
 
-    def _learn_automatically(self, X: Any, Y: npt.NDArray[np.int8], tell: _Tell) -> _Learnt:
+    def _learn_automatically(self, X: Any, Y: LabelMatrix, tell: _Tell) -> _Learnt:
         seed = getattr(self.scheme, "seed", 0)
         choice = choose(X, Y, time_budget=self.time_budget, seed=seed, progress=tell)
         aggregator = choice.aggregator
@@ -180,7 +180,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         classifier: Any,
         aggregator: Aggregator,
         scores: Scores,
-        Y: npt.NDArray[np.int8],
+        Y: LabelMatrix,
         tell: _Tell,
         folds: Any = None,
     ) -> _Learnt:
@@ -189,7 +189,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         return _Learnt(classifier, aggregator, self._prepared(aggregator, scores, Y, folds, tell))
 
     def _prepared(
-        self, aggregator: Aggregator, scores: Any, Y: npt.NDArray[np.int8], folds: Any, tell: _Tell
+        self, aggregator: Aggregator, scores: Any, Y: LabelMatrix, folds: Any, tell: _Tell
     ) -> Any:
         """What calibrated intervals need; None where they are not prepared."""
         uncertainty = self._calibration(aggregator)
@@ -336,7 +336,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
     def interval_fields(
         self, scores: Scores, samples: Samples, level: float | None, names: list[Any] | None
-    ) -> dict[str, npt.NDArray[np.float64]]:
+    ) -> dict[str, Floats]:
         """Intervals of the aggregator's own making, else of the bootstrap, by their names."""
         if level is None:
             return {}

@@ -27,6 +27,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, count_items
 
 __all__ = [
@@ -170,9 +171,7 @@ def _posteriors(classifier: Any, X: Any, n_labels: int) -> npt.NDArray[Any]:
     return answer
 
 
-def _from_list(
-    classifier: Any, X: Any, answers: list[Any], n_labels: int
-) -> npt.NDArray[np.float64]:
+def _from_list(classifier: Any, X: Any, answers: list[Any], n_labels: int) -> Floats:
     if len(answers) != n_labels:
         raise InputError(
             f"{type(classifier).__name__} gave posteriors of {len(answers)} labels, but there are "
@@ -230,12 +229,12 @@ def _check_shape(classifier: Any, values: npt.NDArray[Any], n_labels: int, what:
         )
 
 
-def constant_labels(Y: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+def constant_labels(Y: LabelMatrix) -> npt.NDArray[np.bool_]:
     """Tell for each label whether all items agree on it."""
     return np.asarray(Y.min(axis=0) == Y.max(axis=0))
 
 
-def train(classifier: Any, X: Any, Y: npt.NDArray[np.int8]) -> Any:
+def train(classifier: Any, X: Any, Y: LabelMatrix) -> Any:
     """Fit a clone of `classifier`; where it refuses constant labels, fit it on the others.
 
     Returns
@@ -299,11 +298,11 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._spread(X, "votes").astype(np.int64)
 
     @available_if(lambda self: "posteriors" in offers(self.classifier))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Posteriors, shape (n_items, n_labels)."""
         return self._spread(X, "posteriors")
 
-    def _spread(self, X: Any, kind: Kind) -> npt.NDArray[np.float64]:
+    def _spread(self, X: Any, kind: Kind) -> Floats:
         check_is_fitted(self)
         values = np.tile(self.constants_.astype(np.float64), (count_items(X), 1))
         if self.classifier_ is not None:
@@ -312,7 +311,7 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return values
 
 
-def _fit_quietly(classifier: Any, X: Any, Y: npt.NDArray[np.int8]) -> Any:
+def _fit_quietly(classifier: Any, X: Any, Y: LabelMatrix) -> Any:
     """Fit without the warnings about what is done on purpose here."""
     with warnings.catch_warnings():
         # A single label is a column on purpose, and whoever trains on constant labels has said so.

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from prevalens.types import Floats
 from prevalens.validation import InputError, check_int
 
 __all__ = ["Samples", "index_type"]
@@ -78,9 +79,7 @@ class Samples:
         self.offsets: npt.NDArray[np.int64] = np.ascontiguousarray(offsets, dtype=np.int64)
         self._check_offsets()
         self.targets: npt.NDArray[np.int64] = self._per_sample(target, -1, np.int64, "target")
-        self.prevalences: npt.NDArray[np.float64] = self._per_sample(
-            prevalence, np.nan, np.float64, "prevalence"
-        )
+        self.prevalences: Floats = self._per_sample(prevalence, np.nan, np.float64, "prevalence")
         if self.targets.shape != self.prevalences.shape:
             raise InputError(
                 f"target and prevalence must name as many labels per sample; got "
@@ -235,7 +234,7 @@ class Samples:
         return self.targets[:, 0]
 
     @property
-    def prevalence(self) -> npt.NDArray[np.float64]:
+    def prevalence(self) -> Floats:
         """The prevalence that label was steered to, NaN for none; shape (n_samples,)."""
         return self.prevalences[:, 0]
 
@@ -252,7 +251,7 @@ class Samples:
             return self.flat.reshape(len(self), int(sizes[0]))
         return list(self)
 
-    def mean(self, values: Any) -> npt.NDArray[np.float64]:
+    def mean(self, values: Any) -> Floats:
         """Average the rows of `values` over each sample.
 
         Parameters
@@ -293,7 +292,7 @@ class Samples:
         shape = (len(self), self.n_items)
         return sp.csr_matrix((ones, self.flat, self.offsets), shape=shape, copy=False)
 
-    def _dense_totals(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def _dense_totals(self, values: npt.NDArray[Any]) -> Floats:
         operator = self._operator()
         if values.dtype == np.float64 and not isinstance(values, np.memmap):
             return np.asarray(operator @ values)

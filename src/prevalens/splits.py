@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.model_selection import BaseCrossValidator
 
+from prevalens.types import LabelMatrix
 from prevalens.validation import (
     InputError,
     check_binary_matrix,
@@ -164,7 +165,7 @@ class IterativeStratification(BaseCrossValidator):  # type: ignore[misc]
 
 
 def _stratify(
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     sizes: npt.NDArray[np.int64],
     dues: npt.NDArray[np.int64],
     *,
@@ -189,7 +190,7 @@ def _stratify(
     return parts
 
 
-def _pairs_of_labels(Y: npt.NDArray[np.int8]) -> Any:
+def _pairs_of_labels(Y: LabelMatrix) -> Any:
     """Which labels and which pairs of labels each item has, as a 0/1 CSR matrix."""
     n_items, n_labels = Y.shape
     cardinality = Y.sum(axis=1, dtype=np.int64)
@@ -282,7 +283,7 @@ class _Exchange:
     """
 
     def __init__(
-        self, Y: npt.NDArray[np.int8], parts: npt.NDArray[np.int64], rng: np.random.Generator
+        self, Y: LabelMatrix, parts: npt.NDArray[np.int64], rng: np.random.Generator
     ) -> None:
         n_parts = int(parts.max()) + 1
         positives = Y.sum(axis=0, dtype=np.int64)

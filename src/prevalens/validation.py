@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.errors import FormatError, InputError, PrevalensError, PrevalensWarning
+from prevalens.types import Floats, LabelMatrix
 
 __all__ = [
     "FloatArray",
@@ -195,7 +196,7 @@ def _not_a_number(array: npt.NDArray[Any], name: str) -> str:
     return f"{name} must hold numbers."
 
 
-def check_binary_matrix(Y: Any, name: str = "Y") -> npt.NDArray[np.int8]:
+def check_binary_matrix(Y: Any, name: str = "Y") -> LabelMatrix:
     """Return `Y` as a dense 0/1 array of int8, shape (n_items, n_labels)."""
     if sp.issparse(Y):
         Y = np.asarray(sp.csr_matrix(Y).todense())
@@ -244,7 +245,7 @@ def check_label_names(labels: Iterable[object] | None, n_labels: int) -> tuple[s
     return names
 
 
-def check_prevalences(values: Any, name: str) -> npt.NDArray[np.float64]:
+def check_prevalences(values: Any, name: str) -> Floats:
     """Return prevalences as float64, shape (n_samples, n_labels); one vector becomes one row."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 1:

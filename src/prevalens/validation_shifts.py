@@ -17,6 +17,7 @@ from prevalens.metrics import shift_bins
 from prevalens.protocols import MLAPP, LabelsetWeights, LabelTilt, Natural, Protocol
 from prevalens.samples import Samples
 from prevalens.splits import stratified_folds
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_rng
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "total_loss",
 ]
 
-_Floats = npt.NDArray[np.float64]
 SIZE = 100
 #: Below this many items, more folds and a second division: a third of them teaches too little.
 FEW = 1500
@@ -65,12 +65,12 @@ class Act:
     family: str
     samples: Samples
     size: int
-    true: _Floats
-    naive: _Floats
+    true: Floats
+    naive: Floats
 
 
 def rehearse(
-    Y: npt.NDArray[np.int8], *, seed: int = 0, n_samples: int = 150, stratified: bool = True
+    Y: LabelMatrix, *, seed: int = 0, n_samples: int = 150, stratified: bool = True
 ) -> list[Act]:
     """Draw `n_samples` per family and fold; nothing if there are too few items.
 
@@ -81,7 +81,7 @@ def rehearse(
     return _divided(Y, divisions, n_samples, seed=seed, stratified=stratified)
 
 
-def rehearse_halves(Y: npt.NDArray[np.int8], *, seed: int = 0) -> list[Act]:
+def rehearse_halves(Y: LabelMatrix, *, seed: int = 0) -> list[Act]:
     """Draw from one half of the items, for what was fitted on the other.
 
     Two halves by chance are two pools of items of one size, as training and new items often are,
@@ -93,7 +93,7 @@ def rehearse_halves(Y: npt.NDArray[np.int8], *, seed: int = 0) -> list[Act]:
 
 
 def _divided(
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     divisions: tuple[int, int],
     n_samples: int,
     *,
@@ -120,7 +120,7 @@ def _divided(
 
 
 def _acts(
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     fold: int,
     rest: npt.NDArray[np.int64],
     held: npt.NDArray[np.int64],
@@ -145,9 +145,7 @@ def _protocols(size: int, n_samples: int) -> dict[str, protocols.Protocol]:
     }
 
 
-def drawn(
-    protocol: protocols.Protocol, Y: npt.NDArray[np.int8], rng: np.random.Generator
-) -> Samples | None:
+def drawn(protocol: protocols.Protocol, Y: LabelMatrix, rng: np.random.Generator) -> Samples | None:
     """Samples of a protocol; None if no label has items enough to be steered."""
     try:
         return protocol.draw(Y, rng)
@@ -155,13 +153,13 @@ def drawn(
         return None
 
 
-def losses(acts: Sequence[Act], estimate: Callable[[Act], _Floats]) -> dict[str, float]:
+def losses(acts: Sequence[Act], estimate: Callable[[Act], Floats]) -> dict[str, float]:
     """Mean absolute error by family, as a ratio to that of the training prevalence.
 
     The ratio is taken in three regimes of shift, as the paper reports them, and averaged:
     otherwise the many samples that moved little would decide alone.
     """
-    found: dict[str, list[_Floats]] = {}
+    found: dict[str, list[Floats]] = {}
     for act in acts:
         error = np.abs(act.true - estimate(act)).mean(axis=1)
         constant = np.abs(act.true - act.naive).mean(axis=1)
@@ -169,7 +167,7 @@ def losses(acts: Sequence[Act], estimate: Callable[[Act], _Floats]) -> dict[str,
     return {family: _ratio(np.hstack(parts)) for family, parts in found.items()}
 
 
-def _ratio(pairs: _Floats) -> float:
+def _ratio(pairs: Floats) -> float:
     """Mean over regimes of (mean error / mean error of the training prevalence)."""
     error, constant = pairs
     regime = shift_bins(constant)
@@ -195,7 +193,7 @@ _SMALL = 30
 
 
 def draw_shifts(
-    Y: npt.NDArray[np.int8], n_each: int, rng: np.random.Generator
+    Y: LabelMatrix, n_each: int, rng: np.random.Generator
 ) -> tuple[Samples, npt.NDArray[np.int64]]:
     """Samples under no shift, one label steered, labels tilted, label sets weighted.
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from prevalens.aggregators.base import Aggregator
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError
 
 __all__ = ["ACC", "PACC"]
@@ -28,9 +29,9 @@ _ENTRIES_PER_BLOCK = 2**20
 class _Rates(NamedTuple):
     """Mean scores of positives and of negatives, and the standard error of their difference."""
 
-    tpr: npt.NDArray[np.float64]
-    fpr: npt.NDArray[np.float64]
-    error: npt.NDArray[np.float64]
+    tpr: Floats
+    fpr: Floats
+    error: Floats
 
 
 class _Adjusted(Aggregator):
@@ -41,7 +42,7 @@ class _Adjusted(Aggregator):
     def __init__(self, guard: float | None = 4.0) -> None:
         self.guard = guard
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         _check_guard(self.guard)
         rates = _measure(scores.values, Y)
         self.tpr_, self.fpr_ = rates.tpr, rates.fpr
@@ -50,7 +51,7 @@ class _Adjusted(Aggregator):
         self._gain = 1.0 / difference
         self._offset = np.where(self.adjusted_, rates.fpr, 0.0)
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         estimates = samples.mean(scores.values)
         estimates -= self._offset
         estimates *= self._gain
@@ -165,7 +166,7 @@ def _distinct(rates: _Rates, guard: float | None) -> npt.NDArray[np.bool_]:
     return difference > np.maximum(margin, _RESOLUTION)
 
 
-def _measure(values: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> _Rates:
+def _measure(values: npt.NDArray[Any], Y: LabelMatrix) -> _Rates:
     """Mean scores per class and the error of their difference, in one pass over the scores."""
     # Deviations from the first row: a constant column gives exact zeros, and the variances do
     # not suffer from cancellation.
@@ -188,9 +189,7 @@ def _measure(values: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> _Rates:
     return _Rates(centre + tpr, centre + fpr, np.sqrt(error_pos + error_neg))
 
 
-def _mean_and_error(
-    total: npt.NDArray[np.float64], squares: npt.NDArray[np.float64], n: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _mean_and_error(total: Floats, squares: Floats, n: Floats) -> tuple[Floats, Floats]:
     """Mean and squared standard error; NaN without items, infinite error with one."""
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total / n

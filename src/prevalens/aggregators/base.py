@@ -13,14 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
-__all__ = [
-    "Aggregator",
-    "fit_aggregators",
-    "label_chunks",
-    "per_label",
-]
+__all__ = ["Aggregator", "fit_aggregators", "label_chunks", "per_label"]
 
 
 class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -66,7 +62,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         self._fit(scores, Y)
         return self
 
-    def aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def aggregate(self, scores: Scores, samples: Samples) -> Floats:
         """Estimate the prevalence of every label in every sample.
 
         Parameters
@@ -88,11 +84,11 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         return np.clip(self._aggregate(scores, samples), 0.0, 1.0)
 
     @abstractmethod
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         """Learn; the input has been checked."""
 
     @abstractmethod
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         """Estimate; the input has been checked, the output is clipped to [0, 1]."""
 
     def _check_kind(self, scores: Scores) -> None:
@@ -116,7 +112,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
 _BYTES_PER_CHUNK = 32 * 2**20
 
 
-def per_label(value: Any, name: str, n_labels: int, *, open_ends: bool) -> npt.NDArray[np.float64]:
+def per_label(value: Any, name: str, n_labels: int, *, open_ends: bool) -> Floats:
     """Return shares, shape (n_labels,), from one number for all labels or one for each."""
     shares = np.asarray(value, dtype=np.float64)
     if shares.shape not in ((), (n_labels,)):
@@ -141,7 +137,7 @@ def fit_aggregators(
     aggregator: Aggregator,
     settings: Sequence[Mapping[str, Any]],
     scores: Scores,
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
 ) -> Iterator[Aggregator]:
     """Fit one aggregator with each of several settings; yields them in that order.
 

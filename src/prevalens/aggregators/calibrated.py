@@ -16,18 +16,16 @@ from scipy.optimize import isotonic_regression
 from prevalens.aggregators.base import Aggregator, label_chunks, per_label
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, PrevalensError, check_choice
 
-__all__ = [
-    "PAV",
-]
+__all__ = ["PAV"]
 
 try:
     import clarabel
 except ImportError:
     clarabel = None
 
-_Floats = npt.NDArray[np.float64]
 SOLVERS = ("shift", "qp")
 #: Residuals and gap at which the quadratic program counts as solved.
 _QP_TOL = 1e-10
@@ -37,9 +35,9 @@ _QP_ROUNDS = 500
 class _Points(NamedTuple):
     """Labelled items with the same or nearly the same posterior, as one weighted point."""
 
-    posterior: _Floats
-    share: _Floats
-    weight: _Floats
+    posterior: Floats
+    share: Floats
+    weight: Floats
 
 
 class PAV(Aggregator):
@@ -113,7 +111,7 @@ class PAV(Aggregator):
         self.prevalence = prevalence
         self.solver = solver
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         targets = self._check()
         solve = _solve_qp if self.solver == "qp" else _solve_shift
         self.calibration_ = []
@@ -122,7 +120,7 @@ class PAV(Aggregator):
             fitted = solve(points, target)
             self.calibration_.append(_corners(points.posterior, fitted))
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         estimates = np.empty((len(samples), self.n_labels_))
         for labels in label_chunks(np.arange(self.n_labels_), scores.n_items):
             calibrated = np.empty((scores.n_items, len(labels)))
@@ -133,7 +131,7 @@ class PAV(Aggregator):
             estimates[:, labels] = samples.mean(calibrated)
         return estimates
 
-    def _check(self) -> _Floats:
+    def _check(self) -> Floats:
         """The prevalences to meet; the parameters have been checked."""
         if not (isinstance(self.unify, (int, float)) and 0 <= self.unify < 1):
             raise InputError(f"unify must be a width from 0 to less than 1; got {self.unify!r}.")
@@ -147,7 +145,7 @@ class PAV(Aggregator):
         return per_label(self.prevalence, "prevalence", self.n_labels_, open_ends=False)
 
 
-def _unify(posteriors: npt.NDArray[Any], truth: npt.NDArray[np.int8], width: float) -> _Points:
+def _unify(posteriors: npt.NDArray[Any], truth: LabelMatrix, width: float) -> _Points:
     """Merge items with equal posteriors, or with posteriors in the same cell of `width`."""
     posteriors = posteriors.astype(np.float64)
     keys = np.floor(posteriors / width) if width else posteriors
@@ -157,9 +155,9 @@ def _unify(posteriors: npt.NDArray[Any], truth: npt.NDArray[np.int8], width: flo
     return _Points(centre, np.bincount(group, weights=truth) / weight, weight)
 
 
-def _solve_shift(points: _Points, target: float) -> _Floats:
+def _solve_shift(points: _Points, target: float) -> Floats:
     """Closed form: pool adjacent violators, then shift and clip."""
-    fit: _Floats = isotonic_regression(points.share, weights=points.weight).x
+    fit: Floats = isotonic_regression(points.share, weights=points.weight).x
     total = points.weight.sum()
     if np.isclose(points.weight @ fit, target * total, rtol=0, atol=1e-12 * total):
         return fit
@@ -173,7 +171,7 @@ def _solve_shift(points: _Points, target: float) -> _Floats:
     return np.clip(fit + np.interp(target * total, sums, bends), 0.0, 1.0)
 
 
-def _solve_qp(points: _Points, target: float) -> _Floats:
+def _solve_qp(points: _Points, target: float) -> Floats:
     """The same by an interior-point method on the sparse program."""
     n = len(points.share)
     scale = points.weight / points.weight.sum()
@@ -202,7 +200,7 @@ def _solve_qp(points: _Points, target: float) -> _Floats:
     return np.clip(np.maximum.accumulate(np.asarray(solution.x)), 0.0, 1.0)
 
 
-def _corners(posteriors: _Floats, fitted: _Floats) -> tuple[_Floats, _Floats]:
+def _corners(posteriors: Floats, fitted: Floats) -> tuple[Floats, Floats]:
     """Drop the points inside flat pieces, which a linear interpolation does not need."""
     flat = np.diff(fitted) == 0
     inside = np.concatenate([[False], flat]) & np.concatenate([flat, [False]])

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 
+from prevalens.types import LabelMatrix
 from prevalens.validation import InputError, check_int
 
 __all__ = ["Clusterer", "KMeansClusters", "RandomClusters", "check_clusters"]
@@ -22,9 +23,7 @@ class Clusterer(BaseEstimator, ABC):  # type: ignore[misc]
     """A way to divide labels into disjoint groups."""
 
     @abstractmethod
-    def cluster(
-        self, Y: npt.NDArray[np.int8], rng: np.random.Generator
-    ) -> list[npt.NDArray[np.intp]]:
+    def cluster(self, Y: LabelMatrix, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
         """Positions of the labels of each group; every label stands in exactly one.
 
         Parameters
@@ -66,9 +65,7 @@ class RandomClusters(Clusterer):
     def __init__(self, n_clusters: int | None = None) -> None:
         self.n_clusters = n_clusters
 
-    def cluster(
-        self, Y: npt.NDArray[np.int8], rng: np.random.Generator
-    ) -> list[npt.NDArray[np.intp]]:
+    def cluster(self, Y: LabelMatrix, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
         """See `Clusterer`."""
         n_labels = Y.shape[1]
         size = -(-n_labels // _wanted(self.n_clusters, n_labels))
@@ -108,9 +105,7 @@ class KMeansClusters(Clusterer):
     def __init__(self, n_clusters: int | None = None) -> None:
         self.n_clusters = n_clusters
 
-    def cluster(
-        self, Y: npt.NDArray[np.int8], rng: np.random.Generator
-    ) -> list[npt.NDArray[np.intp]]:
+    def cluster(self, Y: LabelMatrix, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
         """See `Clusterer`."""
         n_different = len(np.unique(Y, axis=1).T)
         n_clusters = min(_wanted(self.n_clusters, Y.shape[1]), n_different)

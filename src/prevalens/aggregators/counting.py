@@ -13,15 +13,10 @@ from scipy.special import betaincinv
 from prevalens.aggregators.base import Aggregator
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_choice
 
-__all__ = [
-    "CC",
-    "PCC",
-    "TrainingPrevalence",
-    "binomial_median",
-    "medians",
-]
+__all__ = ["CC", "PCC", "TrainingPrevalence", "binomial_median", "medians"]
 
 
 class _Counting(Aggregator):
@@ -30,10 +25,10 @@ class _Counting(Aggregator):
     joint = False
     learns = False
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         """Counting has nothing to learn."""
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         return samples.mean(scores.values)
 
 
@@ -95,15 +90,15 @@ class PCC(_Counting):
     def __init__(self, point: str = "mean") -> None:
         self.point = point
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:  # noqa: ARG002
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:  # noqa: ARG002
         check_choice(self.point, "point", ("mean", "median"))
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         mean = samples.mean(scores.values)
         return mean if self.point == "mean" else medians(mean, samples.sizes)
 
 
-def binomial_median(mean: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
+def binomial_median(mean: Floats, size: int) -> Floats:
     """Median of a binomial count with these chances, divided by the size.
 
     Examples
@@ -120,9 +115,7 @@ def binomial_median(mean: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.
     return np.searchsorted(thresholds, mean) / size
 
 
-def medians(
-    means: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
+def medians(means: Floats, sizes: npt.NDArray[np.int64]) -> Floats:
     """`binomial_median` of each sample's row, for samples of several sizes."""
     out = np.empty_like(means)
     for size in np.unique(sizes):
@@ -155,8 +148,8 @@ class TrainingPrevalence(Aggregator):
     consumes: Kind = "features"
     joint = False
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         """The prevalence is kept by the base class."""
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:  # noqa: ARG002
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:  # noqa: ARG002
         return np.tile(self.prevalence_, (len(samples), 1))

@@ -21,6 +21,7 @@ from prevalens.aggregators.multiclass import OneVsRest, StateQuantifier
 from prevalens.expression import Call, expression_of
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, take_items
 
 __all__ = [
@@ -129,7 +130,7 @@ class QuapyPerLabel(Aggregator):
         except (TypeError, AssertionError) as error:
             raise InputError(f"QuaPy's {self.quantifier} cannot be made: {error}") from error
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         constant = (self.prevalence_ == 0) | (self.prevalence_ == 1)
         self.quantifiers_ = [
             None if constant[j] else self._fit_label(scores.values, Y[:, j].astype(np.int64), j)
@@ -146,7 +147,7 @@ class QuapyPerLabel(Aggregator):
             ) from error
         return quantifier
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         estimates = np.tile(self.prevalence_, (len(samples), 1))
         for j, quantifier in enumerate(self.quantifiers_):
             if quantifier is not None and len(samples):
@@ -160,7 +161,7 @@ def is_quapy(value: object) -> bool:
     return "quapy" in home and hasattr(value, "fit") and hasattr(value, "predict")
 
 
-def quapy_estimates(quantifier: Any, X: Any, samples: Samples) -> npt.NDArray[np.float64]:
+def quapy_estimates(quantifier: Any, X: Any, samples: Samples) -> Floats:
     """Shares of the classes in each sample, shape (n_samples, n_classes).
 
     Parameters
@@ -228,7 +229,7 @@ class QuapyStates(StateQuantifier):
         else:
             self.quantifier_.fit(values, np.asarray(state_of))
 
-    def estimate(self, values: Any, samples: Samples) -> npt.NDArray[np.float64]:
+    def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
         if isinstance(self.quantifier_, OneVsRest):
             return self.quantifier_.estimate(values, samples)
@@ -299,7 +300,7 @@ class Native(Aggregator):
         group = getattr(self.quantifier, "group", None)
         return not (isinstance(group, str) and group.split("+")[-1] == "BA")
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         if not isinstance(self.quantifier, QuantifierLike):
             raise InputError(
                 f"A quantifier needs the methods fit(X, Y) and quantify(X); {self.quantifier!r} "
@@ -308,7 +309,7 @@ class Native(Aggregator):
         self.quantifier_ = clone(self.quantifier, safe=False)
         self.quantifier_.fit(scores.values, Y)
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         if len(samples) == 0:
             return np.empty((0, self.n_labels_))
         if hasattr(self.quantifier_, "quantify_many"):

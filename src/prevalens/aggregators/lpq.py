@@ -19,11 +19,11 @@ from prevalens.aggregators.state_logistic import StateLogistic
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_int, check_rng, count_items, take_items
 
 __all__ = ["LPQ"]
 
-_Floats = npt.NDArray[np.float64]
 _States = npt.NDArray[np.intp]
 
 
@@ -111,7 +111,7 @@ class LPQ(Aggregator):
         copy: LPQ = clone(self).set_params(classifier=classifier)
         return copy
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         check_int(self.n_folds, "n_folds", minimum=2)
         inner = self._inner()
         self.clusters_ = self._clusters(Y)
@@ -122,7 +122,7 @@ class LPQ(Aggregator):
             for states, state_of in parts
         )
 
-    def _clusters(self, Y: npt.NDArray[np.int8]) -> list[npt.NDArray[np.intp]]:
+    def _clusters(self, Y: LabelMatrix) -> list[npt.NDArray[np.intp]]:
         clusterer = KMeansClusters() if self.clusterer is None else self.clusterer
         if hasattr(clusterer, "cluster"):
             groups = clusterer.cluster(Y, check_rng(self.random_state))
@@ -156,7 +156,7 @@ class LPQ(Aggregator):
 
     def _held_out(
         self, template: Any, X: Any, state_of: _States, n_states: int, kind: Kind
-    ) -> _Floats:
+    ) -> Floats:
         """Scores of every item by a classifier that was trained without its fold."""
         n_folds = min(self.n_folds, len(state_of))
         members = np.eye(n_states, dtype=np.int8)[state_of]
@@ -168,7 +168,7 @@ class LPQ(Aggregator):
             found[held] = _state_scores(classifier, take_items(X, held), n_states, kind)
         return found
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> _Floats:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         estimates = np.empty((len(samples), self.n_labels_))
         parts = zip(self.clusters_, self.states_, self._quantifiers, strict=True)
         for labels, states, quantifier in parts:
@@ -184,7 +184,7 @@ class _Inner:
     classifier: Any
     n_states: int
 
-    def shares(self, X: Any, samples: Samples) -> _Floats:
+    def shares(self, X: Any, samples: Samples) -> Floats:
         """Shares of the states, shape (n_samples, n_states)."""
         if self.quantifier is None or len(samples) == 0:
             return np.ones((len(samples), self.n_states)) / self.n_states
@@ -201,7 +201,7 @@ def _train(template: Any, X: Any, state_of: _States) -> Any:
     return classifier.fit(X, state_of)
 
 
-def _state_scores(classifier: Any, X: Any, n_states: int, kind: Kind) -> _Floats:
+def _state_scores(classifier: Any, X: Any, n_states: int, kind: Kind) -> Floats:
     """Votes or posteriors with a column for every state, also those the classifier never saw."""
     if kind == "votes":
         return np.eye(n_states)[classifier.predict(X)]

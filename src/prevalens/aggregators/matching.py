@@ -12,14 +12,11 @@ import scipy.sparse as sp
 from prevalens.aggregators.base import Aggregator
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_int, check_matrix, is_texts
 
-__all__ = [
-    "HDx",
-    "HDy",
-]
+__all__ = ["HDx", "HDy"]
 
-_Floats = npt.NDArray[np.float64]
 #: The numbers of bins of the original paper.
 BINS = tuple(range(10, 111, 10))
 #: Indices of a block of samples, whose histograms are held at a time.
@@ -78,13 +75,13 @@ class HDy(Aggregator):
         self.bins = bins
         self.grid = grid
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         check_int(self.grid, "grid", minimum=2)
         self._edges = [np.linspace(0.0, 1.0, b + 1)[1:-1] for b in _check_bins(self.bins)]
         self.positives_ = [_densities(scores.values, Y, edges) for edges in self._edges]
         self.negatives_ = [_densities(scores.values, 1 - Y, edges) for edges in self._edges]
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         estimates = np.empty((len(samples), self.n_labels_))
         constant = (self.prevalence_ == 0) | (self.prevalence_ == 1)
         estimates[:, constant] = samples.mean(scores.values[:, constant])
@@ -99,9 +96,7 @@ class HDy(Aggregator):
                 estimates[rows, label] = np.median(best, axis=0)
         return estimates
 
-    def _match(
-        self, cells: npt.NDArray[Any], bags: npt.NDArray[Any], label: int, k: int
-    ) -> _Floats:
+    def _match(self, cells: npt.NDArray[Any], bags: npt.NDArray[Any], label: int, k: int) -> Floats:
         """The prevalences of greatest overlap, shape (n_samples,), in the k-th set of bins."""
         n_bins = len(self._edges[k]) + 1
         n_samples = int(bags[-1]) + 1
@@ -122,7 +117,7 @@ def _check_bins(bins: int | Iterable[int] | None) -> tuple[int, ...]:
     return tuple(check_int(b, "bins", minimum=2) for b in several)
 
 
-def _densities(values: npt.NDArray[Any], members: npt.NDArray[np.int8], edges: _Floats) -> _Floats:
+def _densities(values: npt.NDArray[Any], members: LabelMatrix, edges: Floats) -> Floats:
     """Shares of each label's members in the bins between 0, `edges` and 1; NaN without members."""
     counts = np.empty((members.shape[1], len(edges) + 1))
     for label, row in enumerate(counts):
@@ -188,7 +183,7 @@ class HDx(Aggregator):
         self.bins = bins
         self.grid = grid
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         check_int(self.grid, "grid", minimum=2)
         X = _check_items(scores.values)
         self.n_features_in_ = X.shape[1]
@@ -204,7 +199,7 @@ class HDx(Aggregator):
         self.positives_ = [_conditional(histogram, X, Y) for histogram in self._histograms]
         self.negatives_ = [_conditional(histogram, X, 1 - Y) for histogram in self._histograms]
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         X = _check_items(scores.values)
         if X.shape[1] != self.n_features_in_:
             raise InputError(
@@ -219,11 +214,11 @@ class HDx(Aggregator):
     def _match(
         self,
         histogram: _Dense | _Sparse,
-        positives: _Floats,
-        negatives: _Floats,
+        positives: Floats,
+        negatives: Floats,
         X: Any,
         samples: Samples,
-    ) -> _Floats:
+    ) -> Floats:
         """The best prevalence of the grid for every sample and label."""
         estimates = np.tile(self.prevalence_, (len(samples), 1))
         varies = np.flatnonzero((self.prevalence_ > 0) & (self.prevalence_ < 1))
@@ -248,12 +243,12 @@ def _portions(samples: Samples, entries: int) -> Iterator[tuple[slice, Samples]]
         yield slice(start, start + step), samples[start : start + step]
 
 
-def _mixtures(positives: _Floats, negatives: _Floats, shares: _Floats) -> _Floats:
+def _mixtures(positives: Floats, negatives: Floats, shares: Floats) -> Floats:
     """Histograms of all mixtures, shape (n_features, bins, grid)."""
     return positives[:, :, np.newaxis] * shares + negatives[:, :, np.newaxis] * (1.0 - shares)
 
 
-def _hellinger(overlap: _Floats) -> _Floats:
+def _hellinger(overlap: Floats) -> Floats:
     """Distances from the cosines between roots of histograms."""
     apart = 1.0 - overlap
     # The root would blow rounding up to 1e-8.
@@ -261,7 +256,7 @@ def _hellinger(overlap: _Floats) -> _Floats:
     return np.sqrt(apart, out=apart)
 
 
-def _nearest(distance: _Floats) -> npt.NDArray[np.intp]:
+def _nearest(distance: Floats) -> npt.NDArray[np.intp]:
     """Where each row, shape (n_samples, grid), is least; among equals up to rounding the first."""
     least = distance.min(axis=1, keepdims=True)
     return np.argmax(distance <= least + 100 * _ROUNDING, axis=1)
@@ -285,7 +280,7 @@ class _Dense:
         shape = (len(X), len(self.edges) * self.bins)
         return sp.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
 
-    def of_groups(self, X: npt.NDArray[Any], weights: _Floats) -> _Floats:
+    def of_groups(self, X: npt.NDArray[Any], weights: Floats) -> Floats:
         """Histograms of weighted items, shape (n_groups, n_features, bins)."""
         return np.asarray(weights @ self.encode(X)).reshape(len(weights), -1, self.bins)
 
@@ -298,7 +293,7 @@ class _Dense:
             histograms = block.mean(codes).reshape(len(block), -1, self.bins)
             yield rows, np.sqrt(histograms.transpose(1, 0, 2))
 
-    def distances(self, seen: Any, mixtures: _Floats) -> _Floats:
+    def distances(self, seen: Any, mixtures: Floats) -> Floats:
         """Mean distance of each sample from each mixture, shape (n_samples, grid)."""
         return np.asarray(_hellinger(seen @ np.sqrt(mixtures)).mean(axis=0))
 
@@ -312,7 +307,7 @@ class _Presence(NamedTuple):
 
     cells: Any
     features: npt.NDArray[np.intp]
-    shares: _Floats
+    shares: Floats
 
 
 class _Sparse:
@@ -325,7 +320,7 @@ class _Sparse:
         found.data = np.ones(len(found.data))
         return found
 
-    def of_groups(self, X: Any, weights: _Floats) -> _Floats:
+    def of_groups(self, X: Any, weights: Floats) -> Floats:
         """Histograms of weighted items, shape (n_groups, n_features, 2)."""
         present = np.minimum(np.asarray(weights @ self.encode(X)), 1.0)
         return np.stack([1.0 - present, present], axis=2)
@@ -354,7 +349,7 @@ class _Sparse:
         cells = sp.csr_matrix((ones, cell.reshape(-1), counts.indptr), shape=shape)
         return _Presence(cells, counts.indices[first], shares[first])
 
-    def distances(self, seen: Any, mixtures: _Floats) -> _Floats:
+    def distances(self, seen: Any, mixtures: Floats) -> Floats:
         """Mean distance of each sample from each mixture, shape (n_samples, grid)."""
         without, having = np.sqrt(mixtures[:, 0]), np.sqrt(mixtures[:, 1])
         nothing = _hellinger(without.copy())
@@ -365,7 +360,7 @@ class _Sparse:
         return np.asarray(nothing.sum(axis=0) + seen.cells @ changes) / len(mixtures)
 
 
-def _edges(column: _Floats, bins: int) -> _Floats:
+def _edges(column: Floats, bins: int) -> Floats:
     """Inner edges of the bins of a feature: between values if they are few, else equal steps."""
     values = np.unique(column)
     if len(values) <= bins:
@@ -373,7 +368,7 @@ def _edges(column: _Floats, bins: int) -> _Floats:
     return np.linspace(values[0], values[-1], bins + 1)[1:-1]
 
 
-def _conditional(histogram: _Dense | _Sparse, X: Any, members: npt.NDArray[np.int8]) -> _Floats:
+def _conditional(histogram: _Dense | _Sparse, X: Any, members: LabelMatrix) -> Floats:
     """Histograms among the members of each label; of no use where there are none."""
     counts = np.maximum(members.sum(axis=0, dtype=np.int64), 1)
     return histogram.of_groups(X, members.T / counts[:, np.newaxis])

@@ -17,6 +17,7 @@ from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.sld import SLD
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "multiclass",
 ]
 
-_Floats = npt.NDArray[np.float64]
 #: Largest product of a share and its price at which a problem is solved.
 _TOLERANCE = 1e-14
 _MAX_STEPS = 60
@@ -42,7 +42,7 @@ _CENTRING = 0.05
 _SIMPLEX_BLOCK = 2**21
 
 
-def minimise_on_simplex(curve: _Floats, pull: _Floats) -> _Floats:
+def minimise_on_simplex(curve: Floats, pull: Floats) -> Floats:
     """Shares p (not negative, sum 1) that minimise ``0.5 p curve p - pull p``, for each `pull`.
 
     A primal-dual interior-point method, all problems side by side. Its number of steps (10 to 25)
@@ -65,7 +65,7 @@ def minimise_on_simplex(curve: _Floats, pull: _Floats) -> _Floats:
     return np.concatenate([np.empty((0, len(curve))), *parts])
 
 
-def _minimise(curve: _Floats, pull: _Floats) -> _Floats:
+def _minimise(curve: Floats, pull: Floats) -> Floats:
     n = len(curve)
     found = np.full(pull.shape, 1.0 / n)
     live = np.arange(len(pull))
@@ -83,8 +83,8 @@ def _minimise(curve: _Floats, pull: _Floats) -> _Floats:
 
 
 def _step(
-    curve: _Floats, pull: _Floats, shares: _Floats, prices: _Floats, level: _Floats
-) -> tuple[_Floats, _Floats, _Floats]:
+    curve: Floats, pull: Floats, shares: Floats, prices: Floats, level: Floats
+) -> tuple[Floats, Floats, Floats]:
     """One Newton step towards ``shares * prices`` equal and smaller, within the boundary."""
     target = _CENTRING * (shares * prices).mean(axis=1, keepdims=True)
     wanted = pull - shares @ curve - level + target / shares
@@ -102,7 +102,7 @@ def _step(
     )
 
 
-def _reach(values: _Floats, moves: _Floats) -> _Floats:
+def _reach(values: Floats, moves: Floats) -> Floats:
     """How far each row may go, 1 at most, until one of its values is nearly zero."""
     ratios = np.divide(-values, moves, out=np.full_like(values, np.inf), where=moves < 0)
     return np.minimum(1.0, _BACK_OFF * ratios.min(axis=1))
@@ -151,7 +151,7 @@ class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
         """What there is to learn beyond the shares of the states."""
 
     @abstractmethod
-    def estimate(self, values: Any, samples: Samples) -> _Floats:
+    def estimate(self, values: Any, samples: Samples) -> Floats:
         """Shares of the states in each sample, shape (n_samples, n_states)."""
 
 
@@ -171,7 +171,7 @@ class MulticlassCC(StateQuantifier):
 
     consumes: Kind = "votes"
 
-    def estimate(self, values: Any, samples: Samples) -> _Floats:
+    def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
         return samples.mean(values)
 
@@ -251,7 +251,7 @@ class MulticlassACC(StateQuantifier):
         self.error_ = np.sqrt(scatter / max(len(state_of) - n_states, 1) / counts)
         self._resist = np.square(guard * self.error_)
 
-    def estimate(self, values: Any, samples: Samples) -> _Floats:
+    def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
         seen = samples.mean(values)
         curve = self.rates_.T @ self.rates_ + np.diag(self._resist)
@@ -316,7 +316,7 @@ class MulticlassSLD(StateQuantifier):
         self.tol = tol
         self.max_iter = max_iter
 
-    def estimate(self, values: Any, samples: Samples) -> _Floats:
+    def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
         check_int(self.max_iter, "max_iter", minimum=1)
         ratios = np.asarray(values, dtype=np.float64) / self.prior_
@@ -334,7 +334,7 @@ class MulticlassSLD(StateQuantifier):
             )
         return estimates
 
-    def _settle(self, ratios: _Floats) -> tuple[_Floats, int]:
+    def _settle(self, ratios: Floats) -> tuple[Floats, int]:
         """EM on samples of equal size, shape (n_samples, size, n_states).
 
         Samples that have settled are left out when they are half of those that remain.
@@ -356,7 +356,7 @@ class MulticlassSLD(StateQuantifier):
         return settled, int(going.sum())
 
 
-def _em_step(ratios: _Floats, shares: _Floats) -> _Floats:
+def _em_step(ratios: Floats, shares: Floats) -> Floats:
     likelihood = np.matmul(ratios, shares[:, :, np.newaxis])[:, :, 0]
     # An item that no state with a share explains says nothing.
     weight = np.divide(1.0, likelihood, out=np.zeros_like(likelihood), where=likelihood > 0)
@@ -411,7 +411,7 @@ class OneVsRest(StateQuantifier):
         members = np.eye(len(self.prior_), dtype=np.int8)[state_of]
         self.aggregator_ = clone(self.aggregator).fit(Scores(values, self.consumes), members)
 
-    def estimate(self, values: Any, samples: Samples) -> _Floats:
+    def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
         found = self.aggregator_.aggregate(Scores(values, self.consumes), samples)
         total = found.sum(axis=1, keepdims=True)

@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-__all__ = [
-    "apply",
-    "fit",
-]
+from prevalens.types import Floats, LabelMatrix
 
-_Floats = npt.NDArray[np.float64]
+__all__ = ["apply", "fit"]
+
 #: Posteriors of exactly 0 and 1 have no log-odds; they are moved inside by this much.
 _EDGE = 1e-12
 #: Pull of the slope towards 1; decides only where the log-odds do not vary.
@@ -23,19 +21,19 @@ _ROUNDS = 100
 _GUARD = 4.0
 
 
-def log_odds(posteriors: npt.NDArray[Any]) -> _Floats:
+def log_odds(posteriors: npt.NDArray[Any]) -> Floats:
     """Log-odds in float64, finite also for posteriors of 0 and 1."""
-    odds: _Floats = logit(np.clip(posteriors.astype(np.float64), _EDGE, 1.0 - _EDGE))
+    odds: Floats = logit(np.clip(posteriors.astype(np.float64), _EDGE, 1.0 - _EDGE))
     return odds
 
 
-def apply(posteriors: npt.NDArray[Any], slope: _Floats, intercept: _Floats) -> _Floats:
+def apply(posteriors: npt.NDArray[Any], slope: Floats, intercept: Floats) -> Floats:
     """Calibrate posteriors, shape (n_labels, n_items), by one line per row."""
-    scaled: _Floats = expit(slope[:, np.newaxis] * log_odds(posteriors) + intercept[:, np.newaxis])
+    scaled: Floats = expit(slope[:, np.newaxis] * log_odds(posteriors) + intercept[:, np.newaxis])
     return scaled
 
 
-def fit(posteriors: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> tuple[_Floats, _Floats]:
+def fit(posteriors: npt.NDArray[Any], Y: LabelMatrix) -> tuple[Floats, Floats]:
     """Fit slope and intercept of every label by maximum likelihood.
 
     Parameters
@@ -58,7 +56,7 @@ def fit(posteriors: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> tuple[_Floats,
     return slope, intercept
 
 
-def _targets(Y: npt.NDArray[np.int8]) -> _Floats:
+def _targets(Y: LabelMatrix) -> Floats:
     """Platt's targets: 0 and 1 moved inside by as much as the number of items justifies."""
     positives = Y.sum(axis=0, dtype=np.float64)
     high = (positives + 1.0) / (positives + 2.0)
@@ -66,13 +64,13 @@ def _targets(Y: npt.NDArray[np.int8]) -> _Floats:
     return np.where(Y == 1, high, low)
 
 
-def _loss(x: _Floats, targets: _Floats, slope: _Floats, intercept: _Floats) -> _Floats:
+def _loss(x: Floats, targets: Floats, slope: Floats, intercept: Floats) -> Floats:
     z = slope * x + intercept
-    loss: _Floats = np.sum(np.logaddexp(0.0, z) - targets * z, axis=0)
+    loss: Floats = np.sum(np.logaddexp(0.0, z) - targets * z, axis=0)
     return loss + 0.5 * _RIDGE * (slope - 1.0) ** 2
 
 
-def _newton(x: _Floats, targets: _Floats) -> tuple[_Floats, _Floats]:
+def _newton(x: Floats, targets: Floats) -> tuple[Floats, Floats]:
     """Newton's method with step halving, all labels in step."""
     slope, intercept = np.ones(x.shape[1]), np.zeros(x.shape[1])
     loss = _loss(x, targets, slope, intercept)
@@ -90,8 +88,8 @@ def _newton(x: _Floats, targets: _Floats) -> tuple[_Floats, _Floats]:
 
 
 def _direction(
-    x: _Floats, targets: _Floats, slope: _Floats, intercept: _Floats
-) -> tuple[_Floats, _Floats]:
+    x: Floats, targets: Floats, slope: Floats, intercept: Floats
+) -> tuple[Floats, Floats]:
     """Solve the 2x2 Newton system of every label in closed form."""
     p = expit(slope * x + intercept)
     residual = p - targets
@@ -102,10 +100,10 @@ def _direction(
     return (h10 * g0 - h00 * g1) / determinant, (h10 * g1 - h11 * g0) / determinant
 
 
-def _curvature(x: _Floats, p: _Floats) -> tuple[_Floats, _Floats, _Floats]:
+def _curvature(x: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
     """Second derivatives of the loss: slope twice, slope and intercept, intercept twice."""
     weight = p * (1.0 - p)
-    h11: _Floats = np.sum(weight * x * x, axis=0)
-    h10: _Floats = np.sum(weight * x, axis=0)
-    h00: _Floats = np.sum(weight, axis=0)
+    h11: Floats = np.sum(weight * x * x, axis=0)
+    h10: Floats = np.sum(weight * x, axis=0)
+    h00: Floats = np.sum(weight, axis=0)
     return h11 + _RIDGE, h10, h00 + _RIDGE

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import MultiTaskLasso, Ridge
@@ -20,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from prevalens.protocols import MLAPP
 from prevalens.protocols.grid import grid_points, positives_wanted
 from prevalens.solvers.svr import LinearSVRSolution, fit_linear_svr, linear_svr_path
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
     "protocol_moments",
 ]
 
-Floats = npt.NDArray[np.float64]
+Floats = Floats
 
 
 class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -321,7 +321,7 @@ class _Cells:
     negative: Floats
 
 
-def protocol_moments(X: Floats, Y: npt.NDArray[np.int8], protocol: MLAPP) -> ProtocolMoments:
+def protocol_moments(X: Floats, Y: LabelMatrix, protocol: MLAPP) -> ProtocolMoments:
     """Exact moments of (mean of X, mean of Y) over the samples that ML-APP would draw.
 
     Parameters
@@ -369,7 +369,7 @@ def protocol_moments(X: Floats, Y: npt.NDArray[np.int8], protocol: MLAPP) -> Pro
     )
 
 
-def _cells(Y: npt.NDArray[np.int8], protocol: MLAPP) -> _Cells:
+def _cells(Y: LabelMatrix, protocol: MLAPP) -> _Cells:
     served = protocol.reachable(Y).astype(np.float64)
     size = protocol.size
     wanted = positives_wanted(grid_points(protocol.grid), size).astype(np.float64)
@@ -435,9 +435,7 @@ class MomentsRidge(Regressor):
     def __init__(self, alpha: float = 0.01) -> None:
         self.alpha = alpha
 
-    def fit_protocol(
-        self, parts: Sequence[tuple[Floats, npt.NDArray[np.int8], Any]]
-    ) -> MomentsRidge:
+    def fit_protocol(self, parts: Sequence[tuple[Floats, LabelMatrix, Any]]) -> MomentsRidge:
         """Learn from labelled items and the protocol that would draw samples of them.
 
         Parameters

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
@@ -20,6 +19,7 @@ from prevalens.aggregators.regressors import check_regressor
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_rng
 
 __all__ = ["RQ", "Divider"]
@@ -43,7 +43,7 @@ class Divider(Protocol):
     def refits(self) -> bool:
         """Whether the base that answers later is fitted on all items again."""
 
-    def divide(self, Y: npt.NDArray[np.int8]) -> list[tuple[Any, Any]]:
+    def divide(self, Y: LabelMatrix) -> list[tuple[Any, Any]]:
         """Rows for the base and rows for the regressor, in one or more ways."""
 
 
@@ -55,7 +55,7 @@ class _Folds:
 
     refits = True
 
-    def divide(self, Y: npt.NDArray[np.int8]) -> list[tuple[Any, Any]]:
+    def divide(self, Y: LabelMatrix) -> list[tuple[Any, Any]]:
         if len(Y) < 2:
             raise InputError("RQ needs at least two labelled items, one for each of its parts.")
         n_folds = min(max(len(Y) // (2 * SAMPLE_SIZE), 2), MAX_FOLDS)
@@ -197,7 +197,7 @@ class RQ(Aggregator):
         """Whether the regressor wants the items and the protocol in place of samples."""
         return hasattr(check_regressor(self.regressor), "fit_protocol")
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         base = as_aggregator(self.base)
         if self._is_exact:
             _check_linear(base)
@@ -207,7 +207,7 @@ class RQ(Aggregator):
         if base.learns and self._divider().refits:
             self.base_ = clone(base).fit(scores, Y)
 
-    def _fit_on_samples(self, base: Aggregator, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit_on_samples(self, base: Aggregator, scores: Scores, Y: LabelMatrix) -> None:
         rng = check_rng(self.random_state)
         estimated, true = [], []
         for pool, labels, protocol in self._pools(base, scores, Y):
@@ -219,7 +219,7 @@ class RQ(Aggregator):
             self.regressor, np.concatenate(estimated), np.concatenate(true)
         )
 
-    def _fit_exactly(self, base: Aggregator, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit_exactly(self, base: Aggregator, scores: Scores, Y: LabelMatrix) -> None:
         parts = [
             # Every item is a sample of its own, and samples are means of these.
             (self.base_._aggregate(pool, _singletons(pool.n_items)), labels, protocol)
@@ -229,8 +229,8 @@ class RQ(Aggregator):
         self.regressor_ = clone(check_regressor(self.regressor)).fit_protocol(parts)
 
     def _pools(
-        self, base: Aggregator, scores: Scores, Y: npt.NDArray[np.int8]
-    ) -> Iterator[tuple[Scores, npt.NDArray[np.int8], protocols.Protocol]]:
+        self, base: Aggregator, scores: Scores, Y: LabelMatrix
+    ) -> Iterator[tuple[Scores, LabelMatrix, protocols.Protocol]]:
         """Items that `base_` has not learnt from, their labels and protocol, part by part."""
         parts = self._parts(base, Y)
         for rest, held in parts:
@@ -238,7 +238,7 @@ class RQ(Aggregator):
             pool = scores.take(held)
             yield pool, Y[held], self._protocol(pool, len(parts))
 
-    def _parts(self, base: Aggregator, Y: npt.NDArray[np.int8]) -> list[tuple[Any, Any]]:
+    def _parts(self, base: Aggregator, Y: LabelMatrix) -> list[tuple[Any, Any]]:
         if not base.learns:
             return [(slice(None), slice(None))]
         return self._divider().divide(Y)
@@ -264,7 +264,7 @@ class RQ(Aggregator):
         protocol: protocols.Protocol = self.protocol
         return protocol.with_items(pool.values) if pool.kind == "features" else protocol
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         if len(samples) == 0:
             return np.empty((0, self.n_labels_))
         # Exact moments are those of estimates that have not been clipped.
@@ -298,9 +298,7 @@ def _check_linear(base: Aggregator) -> None:
         )
 
 
-def _fit_regressor(
-    regressor: Any, estimated: npt.NDArray[np.float64], true: npt.NDArray[np.float64]
-) -> Any:
+def _fit_regressor(regressor: Any, estimated: Floats, true: Floats) -> Any:
     regressor = clone(check_regressor(regressor))
     try:
         # Regressors of one output want a single column flat.

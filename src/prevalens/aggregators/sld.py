@@ -13,6 +13,7 @@ from prevalens.aggregators.base import Aggregator, label_chunks, per_label
 from prevalens.aggregators.sld_blocked import Rule, poles
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, PrevalensWarning, check_choice, check_int
 
 __all__ = ["SLD"]
@@ -113,7 +114,7 @@ class SLD(Aggregator):
         """Only calibration looks at the labelled scores; the prior comes from Y alone."""
         return self.calibrate is not None
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         self._rule = self._check_rule()
         self.prior_ = self.prevalence_.copy()
         if self.calibrate is not None:
@@ -122,7 +123,7 @@ class SLD(Aggregator):
         if self.prior is not None:
             self.prior_ = per_label(self.prior, "prior", self.n_labels_, open_ends=True)
 
-    def _fit_calibration(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit_calibration(self, scores: Scores, Y: LabelMatrix) -> None:
         """Fit the lines, and make the prior the mean of what they give."""
         self.slope_, self.intercept_ = np.ones(self.n_labels_), np.zeros(self.n_labels_)
         varies = (self.prevalence_ > 0) & (self.prevalence_ < 1)
@@ -138,7 +139,7 @@ class SLD(Aggregator):
             raise InputError(f"tol must be a positive number or None; got {tol!r}.")
         return Rule(method == "exact", float(tol), check_int(self.max_iter, "max_iter", minimum=1))
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> npt.NDArray[np.float64]:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         engine = sld_compiled if sld_compiled.available() else sld_blocked
         estimates = np.empty((len(samples), self.n_labels_))
         odds = (self.prior_ > 0) & (self.prior_ < 1)
@@ -156,7 +157,7 @@ class SLD(Aggregator):
             self._warn(unfinished, estimates.size)
         return estimates
 
-    def _posteriors(self, scores: Scores, labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def _posteriors(self, scores: Scores, labels: npt.NDArray[Any]) -> Floats:
         """The posteriors of some labels, calibrated if asked for, shape (n_labels, n_items)."""
         posteriors = np.ascontiguousarray(scores.values[:, labels].T, dtype=np.float64)
         if self.calibrate is None:

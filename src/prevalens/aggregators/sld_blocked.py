@@ -15,14 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "EM_ROUNDS",
-    "HIGHEST",
-    "LOWEST",
-    "Rule",
-    "maximise",
-    "poles",
-]
+from prevalens.types import Floats
+
+__all__ = ["EM_ROUNDS", "HIGHEST", "LOWEST", "Rule", "maximise", "poles"]
 
 #: Prevalences are kept inside these while they move, away from poles at exactly 0 and 1.
 LOWEST = 1e-100
@@ -42,7 +37,7 @@ class Rule(NamedTuple):
     max_iter: int
 
 
-def poles(posteriors: npt.NDArray[Any], prior: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def poles(posteriors: npt.NDArray[Any], prior: Floats) -> Floats:
     """Turn posteriors under `prior` into poles.
 
     Parameters
@@ -65,7 +60,6 @@ def poles(posteriors: npt.NDArray[Any], prior: npt.NDArray[np.float64]) -> npt.N
     return found
 
 
-_Floats = npt.NDArray[np.float64]
 #: Poles in a block: 0.5 MB, with its temporaries about a level-2 cache.
 _POLES_PER_BLOCK = 2**16
 
@@ -73,7 +67,7 @@ _POLES_PER_BLOCK = 2**16
 class _Cells:
     """The cells of a block that still move: their poles in a row, and where they stand."""
 
-    def __init__(self, poles: _Floats, sizes: npt.NDArray[np.int64], start: _Floats) -> None:
+    def __init__(self, poles: Floats, sizes: npt.NDArray[np.int64], start: Floats) -> None:
         self.poles, self.sizes, self.start = poles, sizes, start
         self.q = start.copy()
         self.below, self.above = np.zeros_like(start), np.ones_like(start)
@@ -82,7 +76,7 @@ class _Cells:
         """One value per cell becomes one per pole."""
         return np.repeat(values, self.sizes)
 
-    def total(self, values: _Floats) -> _Floats:
+    def total(self, values: Floats) -> Floats:
         """One value per pole becomes one per cell."""
         return np.add.reduceat(values, np.concatenate([[0], np.cumsum(self.sizes)[:-1]]))
 
@@ -93,7 +87,7 @@ class _Cells:
             setattr(self, name, getattr(self, name)[mask])
 
 
-def _em_round(cells: _Cells, tol: float) -> tuple[_Floats, npt.NDArray[np.bool_]]:
+def _em_round(cells: _Cells, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """One EM step; returns where the cells stand and which have settled."""
     slope = cells.total(1.0 / (cells.poles + cells.spread(cells.q)))
     step = cells.q * (1.0 - cells.q) * slope / cells.sizes
@@ -101,7 +95,7 @@ def _em_round(cells: _Cells, tol: float) -> tuple[_Floats, npt.NDArray[np.bool_]
     return cells.q, np.abs(step) < tol
 
 
-def _exact_round(cells: _Cells, tol: float) -> tuple[_Floats, npt.NDArray[np.bool_]]:
+def _exact_round(cells: _Cells, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """One step of the exact solver; returns where the cells stand and which have settled."""
     x = 1.0 / (cells.poles + cells.spread(cells.q))
     high, low = np.maximum(x, 0.0), np.minimum(x, 0.0)
@@ -126,14 +120,14 @@ def _exact_round(cells: _Cells, tol: float) -> tuple[_Floats, npt.NDArray[np.boo
 
 
 def _one_sided(
-    up: _Floats, down: _Floats, start: _Floats
+    up: Floats, down: Floats, start: Floats
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
     """Cells whose evidence all points one way, and the end it points to; `start` without any."""
     one_sided = (up == 0.0) | (down == 0.0)
     return one_sided, np.where(up > 0.0, 1.0, np.where(down < 0.0, 0.0, start))
 
 
-def _solve(cells: _Cells, rule: Rule) -> tuple[_Floats, int]:
+def _solve(cells: _Cells, rule: Rule) -> tuple[Floats, int]:
     """Move all cells until they settle; returns where, and how many did not."""
     advance = _exact_round if rule.exact else _em_round
     found = cells.start.copy()
@@ -161,12 +155,12 @@ def _blocks(n_labels: int, offsets: npt.NDArray[np.int64]) -> Iterator[tuple[sli
 
 
 def maximise(
-    poles: _Floats,
-    start: _Floats,
+    poles: Floats,
+    start: Floats,
     flat: npt.NDArray[Any],
     offsets: npt.NDArray[np.int64],
     rule: Rule,
-    estimates: _Floats,
+    estimates: Floats,
 ) -> int:
     """Fill `estimates`; arguments and result are those of the compiled `maximise`."""
     unfinished = 0

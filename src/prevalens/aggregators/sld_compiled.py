@@ -16,11 +16,9 @@ import numpy.typing as npt
 
 from prevalens.aggregators.sld_blocked import EM_ROUNDS, HIGHEST, LOWEST, Rule
 from prevalens.solvers.columns import just_in_time
+from prevalens.types import Floats
 
-__all__ = [
-    "available",
-    "maximise",
-]
+__all__ = ["available", "maximise"]
 
 try:
     import numba
@@ -139,12 +137,12 @@ def _boxes(n_labels: int, n_samples: int, pieces: int) -> list[tuple[int, int, i
 
 
 def maximise(
-    poles: npt.NDArray[np.float64],
-    start: npt.NDArray[np.float64],
+    poles: Floats,
+    start: Floats,
     flat: npt.NDArray[Any],
     offsets: npt.NDArray[np.int64],
     rule: Rule,
-    estimates: npt.NDArray[np.float64],
+    estimates: Floats,
 ) -> int:
     """Fill `estimates` with the prevalences of greatest likelihood.
 

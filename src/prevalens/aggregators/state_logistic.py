@@ -11,6 +11,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from prevalens.solvers.multinomial import fit_multinomial
+from prevalens.types import Floats
 from prevalens.validation import PrevalensWarning, check_matrix
 
 __all__ = ["StateLogistic"]
@@ -66,9 +67,9 @@ class StateLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The most probable state of each item, shape (n_items,)."""
         return np.asarray(self.classes_[self._evidence(X).argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Posterior of each state, shape (n_items, n_states)."""
         return np.asarray(softmax(self._evidence(X), axis=1))
 
-    def _evidence(self, X: Any) -> npt.NDArray[np.float64]:
+    def _evidence(self, X: Any) -> Floats:
         return np.asarray(check_matrix(X) @ self.coef_.T) + self.intercept_

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import (
     InputError,
     Matrix,
@@ -70,18 +71,18 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         return self._votes(self._check_items(X, reset=False)).astype(np.int64, copy=False)
 
     @available_if(lambda self: self._offers_posteriors())  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Posterior probability of each label, shape (n_items, n_labels)."""
         check_is_fitted(self)
         posteriors = self._posteriors(self._check_items(X, reset=False))
         return posteriors.astype(np.float64, copy=False)
 
     @abstractmethod
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
         """Learn; the input has been checked."""
 
     @abstractmethod
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         """Posteriors of checked items."""
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:
@@ -91,7 +92,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         """False where a part inside has no posteriors; then there is no `predict_proba`."""
         return True
 
-    def _check_training(self, X: Any, Y: Any) -> tuple[Any, npt.NDArray[np.int8]]:
+    def _check_training(self, X: Any, Y: Any) -> tuple[Any, LabelMatrix]:
         """Labelled items in form; what is remembered of them is set."""
         if Y is None:
             raise InputError(

@@ -19,14 +19,10 @@ from prevalens.classifiers.logistic import BatchedLogistic, for_all_labels
 from prevalens.response import offers, response, train
 from prevalens.scores import Kind
 from prevalens.solvers.logistic import LogisticFit, fit_logistic
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, Matrix, check_int, check_rng
 
-__all__ = [
-    "Chain",
-    "ChainEnsemble",
-    "solved_together",
-    "train_links",
-]
+__all__ = ["Chain", "ChainEnsemble", "solved_together", "train_links"]
 
 
 def solved_together(estimator: Any) -> bool:
@@ -37,7 +33,7 @@ def solved_together(estimator: Any) -> bool:
 
 
 def train_links(
-    estimator: BatchedLogistic, X: Matrix, chained: npt.NDArray[np.int8], names: npt.NDArray[Any]
+    estimator: BatchedLogistic, X: Matrix, chained: LabelMatrix, names: npt.NDArray[Any]
 ) -> list[BatchedLogistic]:
     """Train all links of a chain.
 
@@ -138,7 +134,7 @@ class Chain(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: Matrix, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Matrix, Y: LabelMatrix) -> None:
         self.order_ = self._positions(Y.shape[1])
         estimator = BatchedLogistic() if self.estimator is None else self.estimator
         chained = Y[:, self.order_]
@@ -163,7 +159,7 @@ class Chain(MultiLabelClassifier):
             )
         return order
 
-    def _posteriors(self, X: Matrix) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Matrix) -> Floats:
         posteriors = np.empty((X.shape[0], self.n_labels_))
         for label, inputs, classifier, _ in self._links(X):
             posteriors[:, label] = _ask(classifier, inputs, "posteriors")
@@ -241,7 +237,7 @@ class ChainEnsemble(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: Matrix, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Matrix, Y: LabelMatrix) -> None:
         n_chains = check_int(self.n_chains, "n_chains", minimum=1)
         rng = check_rng(self.random_state)
         orders = [rng.permutation(Y.shape[1]) for _ in range(n_chains)]
@@ -249,7 +245,7 @@ class ChainEnsemble(MultiLabelClassifier):
             delayed(Chain(self.estimator, order).fit)(X, Y) for order in orders
         )
 
-    def _posteriors(self, X: Matrix) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Matrix) -> Floats:
         return np.mean([chain.predict_proba(X) for chain in self.chains_], axis=0)
 
     def _votes(self, X: Matrix) -> npt.NDArray[Any]:

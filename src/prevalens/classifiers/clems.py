@@ -25,20 +25,15 @@ from prevalens.classifiers.settings import Settings, fit_settings
 from prevalens.classifiers.stacked import by_own_settings
 from prevalens.response import offers, response, train
 from prevalens.scores import Kind
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_int
 
-__all__ = [
-    "CLEMS",
-    "COSTS",
-    "cost_blocks",
-    "embed",
-    "starting_points",
-]
+__all__ = ["CLEMS", "COSTS", "cost_blocks", "embed", "starting_points"]
 
 #: Entries of the labelsets x labelsets matrices that are worked on at a time.
 _BLOCK = 2**22
 
-Blocks = Callable[[], Iterator[tuple[slice, npt.NDArray[np.float64]]]]
+Blocks = Callable[[], Iterator[tuple[slice, Floats]]]
 
 
 def _overlap(truths: Any, answers: Any) -> tuple[Any, Any, Any]:
@@ -108,7 +103,7 @@ def cost_blocks(states: npt.NDArray[Any], cost: str | Callable[[Any, Any], float
 
 def starting_points(
     states: npt.NDArray[Any], weights: npt.NDArray[Any], n_components: int
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """The labelsets themselves, or their weighted principal components if fewer are wanted.
 
     The square root of the Hamming cost is the distance of labelsets over sqrt(n_labels): in full
@@ -126,11 +121,11 @@ def starting_points(
 def embed(
     blocks: Blocks,
     weights: npt.NDArray[Any],
-    start: npt.NDArray[np.float64],
+    start: Floats,
     *,
     max_iter: int = 300,
     tol: float = 1e-6,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], list[float]]:
+) -> tuple[Floats, Floats, list[float]]:
     """Move truths and answers until their distances are the roots of the costs.
 
     Parameters
@@ -171,9 +166,9 @@ def embed(
 def _pull(
     blocks: Blocks,
     weights: npt.NDArray[Any],
-    truths: npt.NDArray[np.float64],
-    answers: npt.NDArray[np.float64],
-) -> tuple[float, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    truths: Floats,
+    answers: Floats,
+) -> tuple[float, Floats, Floats]:
     """Stress, and the right-hand side of the Guttman transform for both roles.
 
     With weight w_i for truth x_i against each of n answers y_j, the transform asks for::
@@ -196,9 +191,7 @@ def _pull(
     return stress, pulled_truths, pulled_answers
 
 
-def _distances(
-    left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _distances(left: Floats, right: Floats) -> Floats:
     squares = -2.0 * (left @ right.T)
     squares += (left**2).sum(axis=1)[:, np.newaxis]
     squares += (right**2).sum(axis=1)
@@ -310,13 +303,13 @@ class CLEMS(MultiLabelClassifier):
         for number in range(len(settings)):
             yield fitted[number]
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
         self.classifier_ = train(self._classifier(), self._learn_places(X, Y), Y)
 
     def _classifier(self) -> Any:
         return MLkNN() if self.classifier is None else self.classifier
 
-    def _learn_places(self, X: Any, Y: npt.NDArray[np.int8]) -> Any:
+    def _learn_places(self, X: Any, Y: LabelMatrix) -> Any:
         """Learn where the items' labelsets lie; what the classifier is to learn from."""
         self.states_, state_of, counts = np.unique(
             Y, axis=0, return_inverse=True, return_counts=True
@@ -351,7 +344,7 @@ class CLEMS(MultiLabelClassifier):
         dense = sp.issparse(X) and not get_tags(self.regressor_).input_tags.sparse
         return X.toarray() if dense else X
 
-    def _inputs(self, X: Any, places: npt.NDArray[np.float64]) -> Any:
+    def _inputs(self, X: Any, places: Floats) -> Any:
         return beside(X, places) if self.passthrough else places
 
     def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
@@ -359,7 +352,7 @@ class CLEMS(MultiLabelClassifier):
         scores = response(self.classifier_, self._inputs(X, places), kind, self.n_labels_)
         return np.asarray(scores.values)
 
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         return self._ask(X, "posteriors")
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
 from prevalens.classifiers.base import MultiLabelClassifier
@@ -14,12 +13,9 @@ from prevalens.classifiers.per_label import PerLabel
 from prevalens.classifiers.trees import Forest
 from prevalens.expression import Call, expression_of
 from prevalens.response import is_joint, response, train
+from prevalens.types import Floats, LabelMatrix
 
-__all__ = [
-    "Panel",
-    "is_weighted",
-    "mean_posterior",
-]
+__all__ = ["Panel", "is_weighted", "mean_posterior"]
 
 
 class Panel(MultiLabelClassifier):
@@ -98,21 +94,21 @@ class Panel(MultiLabelClassifier):
         """Whether some member sees labels together."""
         return any(is_joint(member) for member in self.members())
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
         self.members_ = [train(member, X, Y) for member in self.members()]
 
-    def views(self, X: Any) -> npt.NDArray[np.float64]:
+    def views(self, X: Any) -> Floats:
         """Posteriors of all members side by side, shape (n_items, n_members * n_labels)."""
         return np.hstack(
             [response(one, X, "posteriors", self.n_labels_).values for one in self.members_]
         )
 
-    def mean_of(self, views: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def mean_of(self, views: Floats) -> Floats:
         """The mean posterior of the members that answer how frequent labels are."""
         stacked = views.reshape(len(views), -1, self.n_labels_)
         return mean_posterior(stacked, [not is_weighted(one) for one in self.members_])
 
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         return self.mean_of(self.views(X))
 
 
@@ -131,9 +127,7 @@ def is_weighted(classifier: Any) -> bool:
     return any(getattr(one, "class_weight", None) is not None for one in (classifier, wrapped))
 
 
-def mean_posterior(
-    members: npt.NDArray[np.float64], counted: Sequence[bool]
-) -> npt.NDArray[np.float64]:
+def mean_posterior(members: Floats, counted: Sequence[bool]) -> Floats:
     """Mean over those members that count, or over all if none does.
 
     Parameters
@@ -146,5 +140,5 @@ def mean_posterior(
     array of float, shape (n_items, n_labels)
     """
     kept = members[:, np.flatnonzero(counted)] if any(counted) else members
-    found: npt.NDArray[np.float64] = kept.mean(axis=1)
+    found: Floats = kept.mean(axis=1)
     return found

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from prevalens.classifiers.base import MultiLabelClassifier
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_choice, check_int
 
 __all__ = ["MLkNN"]
@@ -108,7 +109,7 @@ class MLkNN(MultiLabelClassifier):
             model._learn(*searches[kind], labels)
             yield model
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
         self._check_parameters(X.shape[0])
         self._learn(*self._search(X, self.k), Y)
 
@@ -117,7 +118,7 @@ class MLkNN(MultiLabelClassifier):
         index = NearestNeighbors(n_neighbors=k, metric=self.metric, n_jobs=self.n_jobs).fit(X)
         return index, _nearest(index, None if self.exclude_self else X, k)
 
-    def _learn(self, index: Any, nearest: npt.NDArray[np.intp], Y: npt.NDArray[np.int8]) -> None:
+    def _learn(self, index: Any, nearest: npt.NDArray[np.intp], Y: LabelMatrix) -> None:
         self.neighbours_ = index
         self._Y = Y
         self.prior_ = (self.s + Y.sum(axis=0)) / (2 * self.s + len(Y))
@@ -151,7 +152,7 @@ class MLkNN(MultiLabelClassifier):
         )
         return np.asarray(operator @ self._Y.astype(np.int32), dtype=np.intp)
 
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         return self._look_up(X, self._posterior if self.output == "posterior" else self._joint)
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:
@@ -168,9 +169,7 @@ def _nearest(index: NearestNeighbors, X: Any, k: int) -> npt.NDArray[np.intp]:
         return np.asarray(index.kneighbors(X, n_neighbors=k, return_distance=False))
 
 
-def _likelihood(
-    counts: npt.NDArray[np.intp], Y: npt.NDArray[np.int8], k: int, s: float
-) -> npt.NDArray[np.float64]:
+def _likelihood(counts: npt.NDArray[np.intp], Y: LabelMatrix, k: int, s: float) -> Floats:
     """Smoothed share of the items with c neighbours, by label and by its value."""
     n_labels = Y.shape[1]
     cells = (Y.astype(np.intp) * n_labels + np.arange(n_labels)) * (k + 1) + counts

@@ -18,6 +18,7 @@ from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.solvers.design import linear_predictor
 from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
 from prevalens.solvers.multinomial import fit_multinomial
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
 __all__ = [
@@ -170,19 +171,19 @@ class BatchedLogistic(MultiLabelClassifier):
             return positive.astype(np.int8)
         return np.asarray(np.where(positive[:, 0], self.classes_[-1], self.classes_[0]))
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Posterior of each label, shape (n_items, n_labels); or of each class, (n_items, 2)."""
         posteriors = expit(self._decide(X))
         if not self._flat:
             return np.asarray(posteriors)
         return np.hstack([1.0 - posteriors, posteriors])[:, -len(self.classes_) :]
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Log odds of each label, shape (n_items, n_labels); or of the second class, (n_items,)."""
         log_odds = self._decide(X)
         return log_odds[:, 0] if self._flat else log_odds
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8], sample_weight: Any = None) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix, sample_weight: Any = None) -> None:
         class_weight = self._class_weight()
         self._adopt(
             fit_logistic(
@@ -195,15 +196,15 @@ class BatchedLogistic(MultiLabelClassifier):
             )
         )
 
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         return np.asarray(expit(linear_predictor(X, self.coef_, self.intercept_)))
 
-    def _decide(self, X: Any) -> npt.NDArray[np.float64]:
+    def _decide(self, X: Any) -> Floats:
         check_is_fitted(self)
         items = self._check_items(X, reset=False)
         return linear_predictor(items, self.coef_, self.intercept_)
 
-    def _check_labels(self, Y: Any) -> npt.NDArray[np.int8]:
+    def _check_labels(self, Y: Any) -> LabelMatrix:
         """Labels as columns of 0 and 1; remembers how they were given."""
         self._flat = np.ndim(Y) == 1
         if not self._flat:
@@ -366,14 +367,14 @@ class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(self.classes_[(log_odds > 0).astype(np.intp)])
         return np.asarray(self.classes_[log_odds.argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Posterior of each class, shape (n_items, n_classes)."""
         log_odds = self.decision_function(X)
         if log_odds.ndim == 1:
             return np.column_stack([expit(-log_odds), expit(log_odds)])
         return np.asarray(softmax(log_odds, axis=1))
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Predictor of each class, shape (n_items, n_classes).
 
         For two classes it is the log odds of the second, shape (n_items,).

@@ -16,6 +16,7 @@ from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
 from prevalens.response import constant_labels, offers, response
 from prevalens.scores import Kind
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, count_items
 
 __all__ = ["PerLabel"]
@@ -128,7 +129,7 @@ class PerLabel(MultiLabelClassifier):
             yield one
 
     @_default_or_has("decision_function")  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Confidence in each label, shape (n_items, n_labels); infinite for constant labels."""
         check_is_fitted(self)
         X = self._check_items(X, reset=False)
@@ -153,12 +154,12 @@ class PerLabel(MultiLabelClassifier):
         )
 
     @property
-    def coef_(self) -> npt.NDArray[np.float64]:
+    def coef_(self) -> Floats:
         """Coefficients of the default, shape (n_labels, n_features)."""
         return np.asarray(self.classifier_.coef_)
 
     @property
-    def intercept_(self) -> npt.NDArray[np.float64]:
+    def intercept_(self) -> Floats:
         """Intercepts of the default, shape (n_labels,)."""
         return np.asarray(self.classifier_.intercept_)
 
@@ -167,7 +168,7 @@ class PerLabel(MultiLabelClassifier):
             C=self.C, class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter
         )
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8], sample_weight: Any = None) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix, sample_weight: Any = None) -> None:
         self.constants_ = Y[0].copy()
         varying = ~constant_labels(Y)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -178,13 +179,13 @@ class PerLabel(MultiLabelClassifier):
         remaining = iter(fitted)
         self.estimators_ = [next(remaining) if varies else None for varies in varying]
 
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         return self._asked(X, "posteriors")
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:
         return self._asked(X, "votes")
 
-    def _asked(self, X: Any, kind: Kind) -> npt.NDArray[np.float64]:
+    def _asked(self, X: Any, kind: Kind) -> Floats:
         if self.estimator is None:
             return response(self.classifier_, X, kind, self.n_labels_).values
         values = self._constant(X, self.constants_)
@@ -192,7 +193,7 @@ class PerLabel(MultiLabelClassifier):
             values[:, label] = response(one, X, kind, 1).values[:, 0]
         return values
 
-    def _constant(self, X: Any, row: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def _constant(self, X: Any, row: npt.NDArray[Any]) -> Floats:
         return np.tile(row.astype(np.float64), (count_items(X), 1))
 
     def _varying(self) -> Iterator[tuple[int, Any]]:
@@ -202,5 +203,5 @@ class PerLabel(MultiLabelClassifier):
         return self.estimator is None or "posteriors" in offers(self.estimator)
 
 
-def _fitted(estimator: Any, X: Any, y: npt.NDArray[np.int8], weights: dict[str, Any]) -> Any:
+def _fitted(estimator: Any, X: Any, y: LabelMatrix, weights: dict[str, Any]) -> Any:
     return clone(estimator).fit(X, y, **weights)

@@ -20,6 +20,7 @@ from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.logistic import MultinomialLogistic
 from prevalens.response import is_joint, offers, response, train
 from prevalens.scores import Kind
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_int, check_rng, count_items
 
 __all__ = [
@@ -74,12 +75,12 @@ class Powerset(MultiLabelClassifier):
         self.estimator = estimator
 
     @available_if(lambda self: self._offers_posteriors())  # type: ignore[untyped-decorator]
-    def predict_state_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_state_proba(self, X: Any) -> Floats:
         """Posterior probability of each labelset in `states_`, shape (n_items, n_states)."""
         check_is_fitted(self)
         return self._state_posteriors(self._check_items(X, reset=False))
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
         self.states_, state_of = np.unique(Y, axis=0, return_inverse=True)
         self.estimator_ = None
         if len(self.states_) > 1:
@@ -91,12 +92,12 @@ class Powerset(MultiLabelClassifier):
     def _offers_posteriors(self) -> bool:
         return self.estimator is None or "posteriors" in offers(self.estimator)
 
-    def _state_posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _state_posteriors(self, X: Any) -> Floats:
         if self.estimator_ is None:
             return np.ones((count_items(X), 1))
         return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
 
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         # Rounding may leave a certain label a hair above 1.
         return np.minimum(self._state_posteriors(X) @ self.states_, 1.0)
 
@@ -234,7 +235,7 @@ class LabelsetEnsemble(MultiLabelClassifier):
         self,
         classifier: Any,
         X: Any,
-        Y: npt.NDArray[np.int8],
+        Y: LabelMatrix,
         labelsets: Sequence[npt.NDArray[np.intp]],
     ) -> None:
         self.labelsets_ = list(labelsets)
@@ -242,13 +243,13 @@ class LabelsetEnsemble(MultiLabelClassifier):
             delayed(train)(classifier, X, Y[:, labels]) for labels in self.labelsets_
         )
 
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         return self._average(X, "posteriors")
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:
         return self._average(X, "votes") > 0.5
 
-    def _average(self, X: Any, kind: Kind) -> npt.NDArray[np.float64]:
+    def _average(self, X: Any, kind: Kind) -> Floats:
         total = np.zeros((count_items(X), self.n_labels_))
         times = np.zeros(self.n_labels_)
         for labels, classifier in zip(self.labelsets_, self.classifiers_, strict=True):
@@ -309,7 +310,7 @@ class RAkEL(LabelsetEnsemble):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
         self._fit_groups(Powerset(self.estimator), X, Y, self._groups(Y.shape[1]))
 
     def _groups(self, n_labels: int) -> list[npt.NDArray[np.intp]]:
@@ -381,14 +382,14 @@ class LabelSpaceClusters(LabelsetEnsemble):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
         self.clusters_ = self._cluster(Y)
         classifier = MLkNN() if self.classifier is None else self.classifier
         divided = is_joint(classifier) and not getattr(classifier, "label_wise", False)
         groups = self.clusters_ if divided else [np.arange(Y.shape[1])]
         self._fit_groups(classifier, X, Y, groups)
 
-    def _cluster(self, Y: npt.NDArray[np.int8]) -> list[npt.NDArray[np.intp]]:
+    def _cluster(self, Y: LabelMatrix) -> list[npt.NDArray[np.intp]]:
         wanted = check_int(self.n_clusters, "n_clusters", minimum=1)
         points = Y.T.astype(np.float64)
         n_clusters = min(wanted, len(np.unique(Y.T, axis=0)))

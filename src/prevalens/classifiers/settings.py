@@ -13,6 +13,7 @@ from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.crossfit import LabelledScores
 from prevalens.response import offers, response, train
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, take_items
 
 __all__ = ["PerLabelSettings", "Settings", "fit_settings", "labelled_settings"]
@@ -22,7 +23,7 @@ Settings: TypeAlias = Mapping[str, Any]
 
 
 def fit_settings(
-    classifier: Any, settings: Sequence[Settings], X: Any, Y: npt.NDArray[np.int8]
+    classifier: Any, settings: Sequence[Settings], X: Any, Y: LabelMatrix
 ) -> Iterator[Any]:
     """Train one classifier with each of several settings; yields them in that order.
 
@@ -74,7 +75,7 @@ class PerLabelSettings(MultiLabelClassifier):
         self.settings = settings
         self.choice = choice
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
         choice = np.asarray(self.choice)
         if choice.shape != (Y.shape[1],):
             raise InputError(
@@ -87,7 +88,7 @@ class PerLabelSettings(MultiLabelClassifier):
             one = clone(self.classifier).set_params(**self.settings[number])
             self.parts_.append((columns, train(one, X, Y[:, columns])))
 
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         return self._joined(X, "posteriors")
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:
@@ -96,7 +97,7 @@ class PerLabelSettings(MultiLabelClassifier):
     def _offers_posteriors(self) -> bool:
         return "posteriors" in offers(self.classifier)
 
-    def _joined(self, X: Any, kind: Any) -> npt.NDArray[np.float64]:
+    def _joined(self, X: Any, kind: Any) -> Floats:
         n_labels = sum(len(columns) for columns, _ in self.parts_)
         blocks = [
             (columns, response(part, X, kind, len(columns)).values) for columns, part in self.parts_
@@ -112,7 +113,7 @@ def labelled_settings(
     classifier: Any,
     settings: Sequence[Settings],
     X: Any,
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     kind: Kind,
 ) -> Iterator[LabelledScores]:
     """What ``scheme.fit`` gives, for each of several settings of one classifier.

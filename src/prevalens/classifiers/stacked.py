@@ -18,6 +18,7 @@ from prevalens.classifiers.settings import Settings, fit_settings
 from prevalens.crossfit import Division, LabelledScores, train_and_score, warn_of_constant_labels
 from prevalens.response import offers, response, train
 from prevalens.splits import IterativeStratification
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, Matrix, check_int
 
 __all__ = ["Stacked", "by_own_settings"]
@@ -128,14 +129,14 @@ class Stacked(MultiLabelClassifier):
         one.meta_ = meta
         return one
 
-    def _fit(self, X: Matrix, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Matrix, Y: LabelMatrix) -> None:
         inputs = self._prepare(X, self._train_base(X, Y))
         self.meta_ = train(self._second_layer(), inputs, Y)
 
     def _second_layer(self) -> Any:
         return PerLabel() if self.meta is None else self.meta
 
-    def _train_base(self, X: Matrix, Y: npt.NDArray[np.int8]) -> LabelledScores:
+    def _train_base(self, X: Matrix, Y: LabelMatrix) -> LabelledScores:
         base = PerLabel() if self.base is None else self.base
         if "posteriors" not in offers(base):
             raise InputError(
@@ -155,7 +156,7 @@ class Stacked(MultiLabelClassifier):
             self.scaler_ = StandardScaler(with_mean=not sp.issparse(inputs)).fit(inputs)
         return self._scale(inputs)
 
-    def _divide(self, X: Matrix, Y: npt.NDArray[np.int8]) -> list[Division]:
+    def _divide(self, X: Matrix, Y: LabelMatrix) -> list[Division]:
         splitter = self.cv
         if not hasattr(splitter, "split"):
             n_folds = check_int(self.cv, "cv", minimum=2)
@@ -179,7 +180,7 @@ class Stacked(MultiLabelClassifier):
         posteriors = response(self.base_, X, "posteriors", self.n_labels_).values
         return self._scale(self._beside(X, posteriors))
 
-    def _posteriors(self, X: Matrix) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Matrix) -> Floats:
         return np.asarray(
             response(self.meta_, self._inputs(X), "posteriors", self.n_labels_).values
         )

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.response import response
+from prevalens.types import Floats, LabelMatrix
 
 __all__ = ["ExtraTrees", "Forest", "Tree"]
 
@@ -23,11 +24,11 @@ class _MultiOutput(MultiLabelClassifier):
     def _unfitted(self) -> Any:
         """The scikit-learn estimator with this one's parameters."""
 
-    def _fit(self, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, X: Any, Y: LabelMatrix) -> None:
         # A single label as a flat array: scikit-learn warns of a column.
         self.estimator_ = self._unfitted().fit(X, Y if Y.shape[1] > 1 else Y.ravel())
 
-    def _posteriors(self, X: Any) -> npt.NDArray[np.float64]:
+    def _posteriors(self, X: Any) -> Floats:
         return np.asarray(response(self.estimator_, X, "posteriors", self.n_labels_).values)
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:

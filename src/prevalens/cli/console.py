@@ -18,14 +18,7 @@ from tqdm import tqdm
 from prevalens.errors import InputError
 from prevalens.model.progress import Step
 
-__all__ = [
-    "Duration",
-    "plain_table",
-    "said_warnings",
-    "say_note",
-    "shown_steps",
-    "ticking_steps",
-]
+__all__ = ["Duration", "plain_table", "said_warnings", "say_note", "shown_steps", "ticking_steps"]
 
 
 def plain_table(

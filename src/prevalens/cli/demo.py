@@ -25,11 +25,7 @@ from prevalens.protocols import MLAPP, Natural
 from prevalens.reports.batches import write_page
 from prevalens.reports.demo import METHOD, Story, tell
 
-__all__ = [
-    "METHODS",
-    "command",
-    "print_table",
-]
+__all__ = ["METHODS", "command", "print_table"]
 
 #: From the naive baseline to the paper's regression-based correction.
 METHODS = {

@@ -15,14 +15,10 @@ from scipy.special import ndtri
 from prevalens.collection import Collection
 from prevalens.datasets.dataset import Dataset, Times
 from prevalens.datasets.registry import lookup
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_choice, check_int
 
-__all__ = [
-    "WORDS_PER_SUBJECT",
-    "everyday_words",
-    "subjects",
-    "synthetic",
-]
+__all__ = ["WORDS_PER_SUBJECT", "everyday_words", "subjects", "synthetic"]
 
 WORDS_PER_SUBJECT = 12
 
@@ -189,8 +185,8 @@ class _Sizes:
 class _LabelMix:
     """Joint distribution of the labels: loadings of the common factors, and cut points."""
 
-    loadings: npt.NDArray[np.float64]
-    cuts: npt.NDArray[np.float64]
+    loadings: Floats
+    cuts: Floats
 
     @classmethod
     def draw(cls, rng: np.random.Generator, n_labels: int) -> _LabelMix:
@@ -199,12 +195,12 @@ class _LabelMix:
         prevalences = _TOP * np.arange(1, n_labels + 1) ** -_DECAY
         return cls(np.sqrt(_COMMON) * directions, ndtri(1 - prevalences))
 
-    def labelsets(self, rng: np.random.Generator, n: int) -> npt.NDArray[np.int8]:
+    def labelsets(self, rng: np.random.Generator, n: int) -> LabelMatrix:
         common = rng.normal(size=(n, _RANK)) @ self.loadings.T
         own = np.sqrt(1 - _COMMON) * rng.normal(size=common.shape)
         return (common + own > self.cuts).astype(np.int8)
 
-    def shifted(self, rng: np.random.Generator, n: int, shift: float) -> npt.NDArray[np.int8]:
+    def shifted(self, rng: np.random.Generator, n: int, shift: float) -> LabelMatrix:
         """Labelsets with the odds of every second label raised, and of the others lowered."""
         if shift == 0:
             return self.labelsets(rng, n)
@@ -218,7 +214,7 @@ class _LabelMix:
 
 def _test_labels(
     mix: _LabelMix, rng: np.random.Generator, n: int, shift: float, periods: int
-) -> tuple[npt.NDArray[np.int8], Times | None]:
+) -> tuple[LabelMatrix, Times | None]:
     if periods == 1:
         return mix.shifted(rng, n, shift), None
     sizes = [len(part) for part in np.array_split(np.arange(n), periods)]
@@ -231,16 +227,16 @@ def _test_labels(
 class _Items(Protocol):
     """How items look given their labels."""
 
-    def collection(self, rng: np.random.Generator, Y: npt.NDArray[np.int8]) -> Collection: ...
+    def collection(self, rng: np.random.Generator, Y: LabelMatrix) -> Collection: ...
 
 
 @dataclass(frozen=True)
 class _Numbers:
     """A direction per label, weaker ones per pair of neighbours, and correlated noise."""
 
-    directions: npt.NDArray[np.float64]
-    pairs: npt.NDArray[np.float64]
-    noise: npt.NDArray[np.float64]
+    directions: Floats
+    pairs: Floats
+    noise: Floats
 
     @classmethod
     def draw(cls, rng: np.random.Generator, size: _Sizes, signal: float) -> _Numbers:
@@ -252,7 +248,7 @@ class _Numbers:
         noise = np.eye(size.features) + 0.15 * rng.normal(size=(size.features, size.features))
         return cls(directions, pairs, noise)
 
-    def collection(self, rng: np.random.Generator, Y: npt.NDArray[np.int8]) -> Collection:
+    def collection(self, rng: np.random.Generator, Y: LabelMatrix) -> Collection:
         neighbours = Y * np.roll(Y, 1, axis=1)
         noise = rng.normal(size=(len(Y), len(self.noise))) @ self.noise
         X = Y @ self.directions + neighbours @ self.pairs + noise
@@ -267,7 +263,7 @@ class _Texts:
     n_labels: int
     signal: float
 
-    def collection(self, rng: np.random.Generator, Y: npt.NDArray[np.int8]) -> Collection:
+    def collection(self, rng: np.random.Generator, Y: LabelMatrix) -> Collection:
         known = subjects(self.n_labels)
         words = [np.array(own, dtype=object) for _, own in known]
         words.append(np.array(everyday_words(), dtype=object))
@@ -281,7 +277,7 @@ class _Texts:
         return Collection(texts, Y, [name for name, _ in known])
 
     def _sources(
-        self, rng: np.random.Generator, Y: npt.NDArray[np.int8], lengths: npt.NDArray[np.int64]
+        self, rng: np.random.Generator, Y: LabelMatrix, lengths: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """For each word of all texts, the subject it comes from; the last one is everyday."""
         weights = np.column_stack([_STRAY + _OWN * self.signal * Y, np.ones(len(Y))])

@@ -15,15 +15,7 @@ from prevalens.datasets.formats.corpora import download_rcv1
 from prevalens.datasets.registry import Entry, Figures, File, Layout, Shape, lookup
 from prevalens.validation import PrevalensError
 
-__all__ = [
-    "DataNotFoundError",
-    "Description",
-    "Found",
-    "acquire",
-    "data_home",
-    "describe",
-    "find",
-]
+__all__ = ["DataNotFoundError", "Description", "Found", "acquire", "data_home", "describe", "find"]
 
 #: Who downloads what cannot be fetched file by file.
 _FETCHERS = {"scikit-learn": download_rcv1}

@@ -22,12 +22,7 @@ from prevalens.datasets.home import Found, acquire, data_home
 from prevalens.datasets.registry import Entry, lookup
 from prevalens.validation import FormatError, InputError, PrevalensWarning, check_int
 
-__all__ = [
-    "NUMBER",
-    "load",
-    "mask_numbers",
-    "text_pipeline",
-]
+__all__ = ["NUMBER", "load", "mask_numbers", "text_pipeline"]
 
 #: The word every number becomes.
 NUMBER = "numbermask"

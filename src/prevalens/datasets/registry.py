@@ -13,16 +13,7 @@ from urllib.parse import urljoin
 
 from prevalens.validation import InputError
 
-__all__ = [
-    "ALIASES",
-    "Entry",
-    "Figures",
-    "File",
-    "Layout",
-    "Shape",
-    "lookup",
-    "names",
-]
+__all__ = ["ALIASES", "Entry", "Figures", "File", "Layout", "Shape", "lookup", "names"]
 
 #: Other names of datasets.
 ALIASES = {"rcv1subset_top944": "rcv1subset1_top944"}

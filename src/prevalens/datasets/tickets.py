@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.collection import Collection
 from prevalens.datasets.dataset import Dataset, Times
 from prevalens.errors import InputError
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_int
 
 __all__ = [
@@ -272,7 +272,7 @@ def month_names(times: Times) -> list[str]:
     return np.datetime_as_string(times, unit="M").tolist()
 
 
-def _tilts(months: int) -> npt.NDArray[np.float64]:
+def _tilts(months: int) -> Floats:
     """How far each label's log-odds have moved in each month, shape (months, n_labels)."""
     passed = (np.arange(months) + 0.5) / months
     tilts = np.zeros((months, len(TICKET_LABELS)))
@@ -284,7 +284,7 @@ def _tilts(months: int) -> npt.NDArray[np.float64]:
     return tilts
 
 
-def _labelsets(rng: np.random.Generator, n: int) -> npt.NDArray[np.int8]:
+def _labelsets(rng: np.random.Generator, n: int) -> LabelMatrix:
     """Labels one after the other, each with odds that depend on those before it."""
     Y = np.zeros((n, len(TICKET_LABELS)), dtype=np.int8)
     for column, label in enumerate(TICKET_LABELS):
@@ -296,7 +296,7 @@ def _labelsets(rng: np.random.Generator, n: int) -> npt.NDArray[np.int8]:
     return Y
 
 
-def _month(rng: np.random.Generator, n: int, tilt: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
+def _month(rng: np.random.Generator, n: int, tilt: Floats) -> LabelMatrix:
     """Labelsets with weights exp(tilt . labels)."""
     candidates = _labelsets(rng, _CANDIDATES * n)
     weights = np.exp(candidates @ tilt)
@@ -310,7 +310,7 @@ def _times(first: np.datetime64, months: int, n: int) -> Times:
     return start + (seconds * (np.arange(n) + 0.5) / n).astype("timedelta64[s]")
 
 
-def _collection(Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Collection:
+def _collection(Y: LabelMatrix, rng: np.random.Generator) -> Collection:
     writer = _Writer(rng)
     texts = [writer.ticket([TICKET_LABELS[j] for j in np.flatnonzero(row)]) for row in Y]
     return Collection(texts, Y, TICKET_LABELS)

@@ -31,13 +31,9 @@ from prevalens.experiments.specs import canonical
 from prevalens.files import make_folder, sweep, write_whole
 from prevalens.response import is_joint, offers, response, train
 from prevalens.scores import Kind
+from prevalens.types import LabelMatrix
 
-__all__ = [
-    "Remembered",
-    "ScoreCache",
-    "digest",
-    "identity",
-]
+__all__ = ["Remembered", "ScoreCache", "digest", "identity"]
 
 #: Number of the format; goes up when a change of the package makes old scores wrong.
 _FORMAT = 1
@@ -265,13 +261,13 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Whether dividing the labels changes nothing."""
         return bool(getattr(self.classifier, "label_wise", False))
 
-    def fit(self, X: Any, Y: npt.NDArray[np.int8]) -> Self:
+    def fit(self, X: Any, Y: LabelMatrix) -> Self:
         """Note what to train on, should it be necessary."""
         return self._note(_One(self.classifier, X, Y), Y, digest(X, Y))
 
     @available_if(lambda self: hasattr(self.classifier, "fit_settings"))  # type: ignore[untyped-decorator]
     def fit_settings(
-        self, settings: Sequence[Settings], X: Any, Y: npt.NDArray[np.int8]
+        self, settings: Sequence[Settings], X: Any, Y: LabelMatrix
     ) -> Iterator[Remembered]:
         """One for each setting; if one of them has to be trained, all are, together."""
         together = _Together(self.classifier, settings, X, Y)
@@ -292,7 +288,7 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Posteriors, shape (n_items, n_labels)."""
         return self._scores(X, "posteriors")
 
-    def _note(self, training: Any, Y: npt.NDArray[np.int8], data: str | None) -> Self:
+    def _note(self, training: Any, Y: LabelMatrix, data: str | None) -> Self:
         self.training_ = training
         self.n_labels_ = Y.shape[1]
         known = identity(self.classifier)
@@ -327,7 +323,7 @@ def _kept(kind: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 class _One:
     """A training that takes place when somebody asks for its classifier."""
 
-    def __init__(self, classifier: Any, X: Any, Y: npt.NDArray[np.int8]) -> None:
+    def __init__(self, classifier: Any, X: Any, Y: LabelMatrix) -> None:
         self._untrained, self._X, self._Y = classifier, X, Y
         self._trained: Any = None
 
@@ -341,7 +337,7 @@ class _Together:
     """The same for several settings that are trained in one go."""
 
     def __init__(
-        self, classifier: Any, settings: Sequence[Settings], X: Any, Y: npt.NDArray[np.int8]
+        self, classifier: Any, settings: Sequence[Settings], X: Any, Y: LabelMatrix
     ) -> None:
         self._untrained, self._settings, self._X, self._Y = classifier, settings, X, Y
         self._trained: list[Any] = []

@@ -28,13 +28,7 @@ from prevalens.experiments.specs import (
 )
 from prevalens.validation import InputError
 
-__all__ = [
-    "FORMAT",
-    "Cell",
-    "Source",
-    "data_checksum",
-    "open_dataset",
-]
+__all__ = ["FORMAT", "Cell", "Source", "data_checksum", "open_dataset"]
 
 _OPTIONS = tuple(name for name in inspect.signature(read).parameters if name != "path")
 

@@ -16,11 +16,7 @@ from prevalens.experiments.specs import MethodSpec, ProtocolSpec, Table, suggest
 from prevalens.metrics import MEASURES
 from prevalens.validation import FormatError, InputError
 
-__all__ = [
-    "Plan",
-    "read_plan",
-    "to_toml",
-]
+__all__ = ["Plan", "read_plan", "to_toml"]
 
 
 def to_toml(content: Mapping[str, Any]) -> str:

@@ -30,6 +30,7 @@ from prevalens.metrics import SHIFT_NAMES, shift_bins
 from prevalens.quantifier import Quantifier
 from prevalens.records import Record, Result
 from prevalens.selection.grid_search import GridSearch
+from prevalens.types import Floats
 from prevalens.validation import check_rng
 
 __all__ = [
@@ -410,7 +411,7 @@ def _labels(found: Evaluation) -> dict[str, list[Any]]:
     }
 
 
-def _rounded(values: npt.NDArray[np.float64]) -> list[float]:
+def _rounded(values: Floats) -> list[float]:
     return [round(value, 7) for value in values.tolist()]
 
 

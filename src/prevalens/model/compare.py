@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens._version import __version__
 from prevalens.charts import Dots, draw, frame, table
@@ -28,17 +27,12 @@ from prevalens.samples import Samples
 from prevalens.scores import Kind
 from prevalens.splits import stratified_folds
 from prevalens.tables.opening import Reading
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_int, check_same_length, take_items
 
-__all__ = [
-    "DEFAULT_METHODS",
-    "Leaderboard",
-    "Place",
-    "compare_files",
-    "compare_methods",
-]
+__all__ = ["DEFAULT_METHODS", "Leaderboard", "Place", "compare_files", "compare_methods"]
 
-Array: TypeAlias = npt.NDArray[np.float64]
+Array: TypeAlias = Floats
 
 
 @dataclass(frozen=True)
@@ -375,9 +369,7 @@ def _prepared(items: Any, given: Any) -> Any:
 class _Fold:
     """Items to train on, and items to draw samples from."""
 
-    def __init__(
-        self, X: Any, Y: npt.NDArray[np.int8], pool_X: Any, pool_Y: npt.NDArray[np.int8]
-    ) -> None:
+    def __init__(self, X: Any, Y: LabelMatrix, pool_X: Any, pool_Y: LabelMatrix) -> None:
         self.X, self.Y, self.pool_X, self.pool_Y = X, Y, pool_X, pool_Y
         self._labelled: dict[tuple[str, ...], Any] = {}
 
@@ -403,7 +395,7 @@ class _Remembered:
     def __init__(self, scheme: Any, known: dict[tuple[str, ...], Any]) -> None:
         self.scheme, self.known = scheme, known
 
-    def fit(self, classifier: Any, X: Any, Y: npt.NDArray[np.int8], kind: Kind) -> Any:
+    def fit(self, classifier: Any, X: Any, Y: LabelMatrix, kind: Kind) -> Any:
         """What the scheme gives for a classifier and a kind of scores."""
         parts = (expression_of(classifier), expression_of(self.scheme))
         key = (*map(to_text, parts), kind)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.collection import label_matrix
@@ -23,6 +22,7 @@ from prevalens.response import offers, response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.tables.opening import Reading
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_int, check_same_length
 
 __all__ = [
@@ -148,9 +148,7 @@ def evaluate_files(
     )
 
 
-def _aligned(
-    found: Labelled, labels: Sequence[str]
-) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
+def _aligned(found: Labelled, labels: Sequence[str]) -> tuple[LabelMatrix, tuple[str, ...]]:
     """The columns of the model's labels, in their order, and what does not fit."""
     place = {name: j for j, name in enumerate(found.labels)}
     known = [name for name in labels if name in place]
@@ -258,7 +256,7 @@ def evaluate_model(
 class _Pool:
     """Labelled items that have been scored once, for the aggregator and for counting."""
 
-    def __init__(self, model: Model, items: Any, Y: npt.NDArray[np.int8]) -> None:
+    def __init__(self, model: Model, items: Any, Y: LabelMatrix) -> None:
         self.model, self.Y = model, Y
         chunks = chunks_of(items, model.preparation, model.columns)
         prepared = (model.preparation.transform(chunk) for chunk in chunks)
@@ -267,7 +265,7 @@ class _Pool:
         self.scores: Scores = model.quantifier.score(self.X)
         self.votes = self._votes()
 
-    def _votes(self) -> npt.NDArray[np.float64] | None:
+    def _votes(self) -> Floats | None:
         classifier = getattr(self.model.quantifier, "classifier_", None)
         if classifier is None or "votes" not in offers(classifier):
             return None

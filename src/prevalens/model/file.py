@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 import scipy.sparse as sp
 import sklearn
@@ -25,6 +24,7 @@ from prevalens._version import __version__
 from prevalens.catalogue import own_types
 from prevalens.errors import FormatError, InputError
 from prevalens.files import writing
+from prevalens.types import Floats
 
 __all__ = [
     "FORMAT_VERSION",
@@ -88,7 +88,7 @@ class TrainingSummary:
     warnings: tuple[str, ...] = ()
 
     @property
-    def prevalence(self) -> npt.NDArray[np.float64]:
+    def prevalence(self) -> Floats:
         """Share of training items that have each label."""
         return np.asarray(self.positives, dtype=np.float64) / self.n_items
 

@@ -17,9 +17,7 @@ from prevalens.tables.opening import Reading
 from prevalens.tables.preparation import CellError
 from prevalens.tables.table import damaged
 
-__all__ = [
-    "fit_files",
-]
+__all__ = ["fit_files"]
 
 #: Fewer items cannot be divided into folds that say anything.
 _FEWEST_ITEMS = 10

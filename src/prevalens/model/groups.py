@@ -14,13 +14,7 @@ from prevalens.samples import Samples
 from prevalens.tables.cells import date_format, is_missing, parse_date, period_of, shown
 from prevalens.tables.table import Chunk, Table, damaged
 
-__all__ = [
-    "ByColumn",
-    "ByFile",
-    "ByTime",
-    "Grouping",
-    "grouping_of",
-]
+__all__ = ["ByColumn", "ByFile", "ByTime", "Grouping", "grouping_of"]
 
 #: The batch of items that do not say theirs.
 NONE = "(none)"

@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.model.progress import Watch
 from prevalens.tables.labels import label_columns, labels_of_columns, tag_matrix, tag_sets
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.table import Chunk, Table
+from prevalens.types import LabelMatrix
 
-__all__ = [
-    "Labelled",
-    "read_labelled",
-]
+__all__ = ["Labelled", "read_labelled"]
 
 #: Signs that usually divide tags, and the share of cells that must hold one to be pointed out.
 _SEPARATORS = (",", ";", "|", "\t")
@@ -47,7 +44,7 @@ class Labelled:
     """
 
     items: Chunk
-    Y: npt.NDArray[np.int8]
+    Y: LabelMatrix
     labels: tuple[str, ...]
     columns: tuple[str, ...]
     text: str | None
@@ -141,7 +138,7 @@ def _item_columns(
 
 def _from_tags(
     parts: Sequence[Chunk], column: str, sep: str, known: Sequence[str] | None
-) -> tuple[list[str], npt.NDArray[np.int8]]:
+) -> tuple[list[str], LabelMatrix]:
     _hint_at_sep(parts, column, sep)
     sets = [tag_sets(part, column, sep) for part in parts]
     counts = Counter(tag for one in sets for tags in one for tag in tags)

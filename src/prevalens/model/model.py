@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import has_fit_parameter
 
@@ -36,6 +35,7 @@ from prevalens.tables.formats import as_table
 from prevalens.tables.preparation import ArrayPreparation, GivenPreparation, Preparation
 from prevalens.tables.table import CHUNK_ROWS, Chunk, Table
 from prevalens.tables.text import TextPreparation
+from prevalens.types import Floats, LabelMatrix
 from prevalens.uncertainty import Bootstrap
 from prevalens.validation import (
     FormatError,
@@ -138,7 +138,7 @@ class Parts(NamedTuple):
 
     preparation: Preparation
     quantifier: Any
-    feature_means: npt.NDArray[np.float64]
+    feature_means: Floats
 
 
 class Model:
@@ -206,7 +206,7 @@ class Model:
         return self._parts.quantifier
 
     @property
-    def feature_means(self) -> npt.NDArray[np.float64]:
+    def feature_means(self) -> Floats:
         """Means of the prepared matrix over the training items."""
         return self._parts.feature_means
 
@@ -279,7 +279,7 @@ class Model:
         return cls(lambda: parts, label_names, summary, provenance=made, columns=names)
 
     @property
-    def prevalence(self) -> npt.NDArray[np.float64]:
+    def prevalence(self) -> Floats:
         """Share of training items that have each label."""
         return self.summary.prevalence
 
@@ -426,7 +426,7 @@ def _automatic(time_budget: float | None) -> Quantifier:
 def _summary(
     preparation: Preparation,
     quantifier: Any,
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     seconds: float,
     warned: Sequence[str],
 ) -> TrainingSummary:

@@ -9,13 +9,7 @@ from typing import TypeAlias
 from prevalens.errors import PrevalensError
 from prevalens.tables.table import Chunk, Table
 
-__all__ = [
-    "Cancelled",
-    "CancelledError",
-    "Progress",
-    "Step",
-    "Watch",
-]
+__all__ = ["Cancelled", "CancelledError", "Progress", "Step", "Watch"]
 
 
 class CancelledError(PrevalensError):

@@ -22,13 +22,9 @@ from prevalens.tables.column_guard import FEWEST_ROWS, Drift, guard_of
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
 from prevalens.tables.table import Chunk, Table, damaged
+from prevalens.types import Floats
 
-__all__ = [
-    "Guarding",
-    "Observed",
-    "quantify_files",
-    "quantify_tables",
-]
+__all__ = ["Guarding", "Observed", "quantify_files", "quantify_tables"]
 
 
 class Guarding:
@@ -124,7 +120,7 @@ class Observed:
     def __init__(self, model: Model) -> None:
         self.model = model
         self._texts: dict[int, list[Any]] = {}
-        self._sums: dict[int, npt.NDArray[np.float64]] = {}
+        self._sums: dict[int, Floats] = {}
         self._counts: dict[int, int] = {}
         self._empty: dict[int, int] = {}
 

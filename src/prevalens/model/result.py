@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import writing
+from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice, check_label_names
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
     "safe_cell",
 ]
 
-Array: TypeAlias = npt.NDArray[np.float64]
+Array: TypeAlias = Floats
 
 
 @dataclass(frozen=True)
@@ -207,8 +208,8 @@ class BatchResult:
     groups: tuple[str, ...]
     sizes: npt.NDArray[np.int64]
     estimate: PrevalenceEstimate
-    training: npt.NDArray[np.float64]
-    counted: npt.NDArray[np.float64] | None = None
+    training: Floats
+    counted: Floats | None = None
     notices: tuple[Notice, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     ordered: bool = False

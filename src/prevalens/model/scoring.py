@@ -12,12 +12,10 @@ import scipy.sparse as sp
 from prevalens.errors import InputError
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.types import Floats
 from prevalens.validation import count_items
 
-__all__ = [
-    "interval_fields",
-    "joined",
-]
+__all__ = ["interval_fields", "joined"]
 
 
 def joined(parts: Iterable[Scores]) -> Scores:
@@ -82,14 +80,14 @@ _LARGEST = 10_000
 _AT_A_TIME = 100_000
 _ENDS = ("lower", "upper", "band_lower", "band_upper")
 
-Fields = dict[str, npt.NDArray[np.float64]]
+Fields = dict[str, Floats]
 
 
 def interval_fields(
     quantifier: Any,
     scores: Scores,
     samples: Samples,
-    point: npt.NDArray[np.float64],
+    point: Floats,
     level: float | None,
     names: Sequence[Any],
 ) -> Fields:
@@ -130,7 +128,7 @@ def _alone(scores: Scores, samples: Samples) -> tuple[Scores, Samples]:
     return scores.take(rows), Samples(places, samples.offsets, n_items=len(rows))
 
 
-def _thinned(block: Samples) -> tuple[Samples, npt.NDArray[np.float64]]:
+def _thinned(block: Samples) -> tuple[Samples, Floats]:
     """The block with large samples cut to a random part, and how many times larger each was."""
     sizes = block.sizes
     if sizes.max() <= _LARGEST:
@@ -144,9 +142,9 @@ def _thinned(block: Samples) -> tuple[Samples, npt.NDArray[np.float64]]:
 
 def _moved(
     fields: Fields,
-    move: npt.NDArray[np.float64],
-    point: npt.NDArray[np.float64],
-    factor: npt.NDArray[np.float64],
+    move: Floats,
+    point: Floats,
+    factor: Floats,
 ) -> Fields:
     """Ends of intervals around the estimate of all items instead of that of a part of them."""
     narrowed = {

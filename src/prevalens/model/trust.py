@@ -12,18 +12,11 @@ import numpy.typing as npt
 
 from prevalens.charts import Dots, Line, Lines, draw, frame, table
 from prevalens.metrics import SHIFT_NAMES, ae, shift, shift_bins
+from prevalens.types import Floats
 
-__all__ = [
-    "COUNTED",
-    "ESTIMATE",
-    "TRAINING",
-    "Error",
-    "LabelTrust",
-    "Trial",
-    "TrustReport",
-]
+__all__ = ["COUNTED", "ESTIMATE", "TRAINING", "Error", "LabelTrust", "Trial", "TrustReport"]
 
-Array: TypeAlias = npt.NDArray[np.float64]
+Array: TypeAlias = Floats
 
 #: The three that are compared.
 ESTIMATE, COUNTED, TRAINING = "this model", "classify and count", "training prevalence"

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from prevalens.samples import Samples
+from prevalens.types import LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_int, check_rng
 
 __all__ = ["FixedNumber", "Protocol", "check_size"]
@@ -55,11 +55,11 @@ class Protocol(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     @abstractmethod
-    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
+    def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
         """Draw; the labels have been checked."""
 
     @abstractmethod
-    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+    def _count(self, Y: LabelMatrix) -> int:
         """Count; the labels have been checked."""
 
 
@@ -69,7 +69,7 @@ class FixedNumber(Protocol):
     size: int
     n_samples: int
 
-    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+    def _count(self, Y: LabelMatrix) -> int:
         check_size(self.size, len(Y))
         return check_int(self.n_samples, "n_samples", minimum=1)
 

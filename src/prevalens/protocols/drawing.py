@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.samples import index_type
+from prevalens.types import Floats
 
 __all__ = ["block_rows", "distinct", "draw_from_groups", "draw_weighted", "empty_indices", "runs"]
 
@@ -138,7 +139,7 @@ def _fill(
 
 
 def draw_weighted(
-    log_weights: npt.NDArray[np.float64], size: int, rng: np.random.Generator
+    log_weights: Floats, size: int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """Draw one sample per row of weights, without replacement.
 

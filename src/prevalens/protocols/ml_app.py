@@ -13,6 +13,7 @@ from prevalens.protocols.base import Protocol, check_size
 from prevalens.protocols.drawing import draw_from_groups, empty_indices, runs
 from prevalens.protocols.grid import Grid, grid_points, positives_wanted, share_out
 from prevalens.samples import Samples
+from prevalens.types import LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_int
 
 __all__ = ["MLAPP", "Unreachable"]
@@ -135,7 +136,7 @@ class MLAPP(Protocol):
         """
         return self._reach(check_binary_matrix(Y)).lacking()
 
-    def _reach(self, Y: npt.NDArray[np.int8]) -> _Reach:
+    def _reach(self, Y: LabelMatrix) -> _Reach:
         size = check_size(self.size, len(Y))
         minimum = check_int(self.min_positives, "min_positives", minimum=0)
         points = grid_points(self.grid)
@@ -148,7 +149,7 @@ class MLAPP(Protocol):
             n_items=len(Y),
         )
 
-    def _served(self, Y: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
+    def _served(self, Y: LabelMatrix) -> npt.NDArray[np.bool_]:
         reach = self._reach(Y)
         if not reach.served.any():
             raise InputError(
@@ -158,7 +159,7 @@ class MLAPP(Protocol):
             )
         return reach.served
 
-    def _shares(self, Y: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    def _shares(self, Y: LabelMatrix) -> npt.NDArray[np.int64]:
         """Number of samples for each label and grid point, shape (n_labels, n_points)."""
         served = self._served(Y)
         repeats = check_int(self.repeats, "repeats", minimum=1)
@@ -166,10 +167,10 @@ class MLAPP(Protocol):
             repeats = max(repeats, _repeats(served, self.more_than))
         return share_out(served, repeats, self.max_samples)
 
-    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+    def _count(self, Y: LabelMatrix) -> int:
         return int(self._shares(Y).sum())
 
-    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
+    def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
         shares = self._shares(Y)
         points = grid_points(self.grid)
         wanted = positives_wanted(points, self.size)
@@ -194,7 +195,7 @@ def _repeats(served: npt.NDArray[np.bool_], more_than: int) -> int:
 
 def _draw_label(
     drawn: npt.NDArray[Any],
-    y: npt.NDArray[np.int8],
+    y: LabelMatrix,
     positives: npt.NDArray[np.int64],
     rng: np.random.Generator,
 ) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.protocols.base import FixedNumber
 from prevalens.protocols.drawing import draw_from_groups, empty_indices
 from prevalens.samples import Samples
+from prevalens.types import LabelMatrix
 
 __all__ = ["Natural"]
 
@@ -47,7 +47,7 @@ class Natural(FixedNumber):
         self.size = size
         self.n_samples = n_samples
 
-    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
+    def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
         counts = np.full((self._count(Y), 1), self.size)
         drawn = empty_indices(len(counts), self.size, n_items=len(Y))
         draw_from_groups(drawn, [np.arange(len(Y))], counts, rng)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from prevalens.protocols.base import Protocol, check_size
 from prevalens.samples import Samples
+from prevalens.types import LabelMatrix
 from prevalens.validation import InputError, check_int, check_same_length
 
 __all__ = ["ChronologicalWindows", "Periods"]
@@ -48,15 +49,15 @@ class ChronologicalWindows(Protocol):
         self.size = size
         self.step = step
 
-    def _starts(self, Y: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    def _starts(self, Y: LabelMatrix) -> npt.NDArray[np.int64]:
         size = check_size(self.size, len(Y))
         step = size if self.step is None else check_int(self.step, "step", minimum=1)
         return np.arange(0, len(Y) - size + 1, step)
 
-    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+    def _count(self, Y: LabelMatrix) -> int:
         return len(self._starts(Y))
 
-    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:  # noqa: ARG002
+    def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:  # noqa: ARG002
         starts = self._starts(Y)
         order = np.arange(len(Y))
         if self.times is not None:
@@ -97,13 +98,13 @@ class Periods(Protocol):
         self.unit = unit
         self.min_size = min_size
 
-    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+    def _count(self, Y: LabelMatrix) -> int:
         return len(self._samples(Y))
 
-    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:  # noqa: ARG002
+    def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:  # noqa: ARG002
         return self._samples(Y)
 
-    def _samples(self, Y: npt.NDArray[np.int8]) -> Samples:
+    def _samples(self, Y: LabelMatrix) -> Samples:
         minimum = check_int(self.min_size, "min_size", minimum=1)
         times = _check_times(self.times, len(Y))
         if self.unit is not None:

@@ -19,22 +19,23 @@ import scipy.sparse as sp
 from prevalens.protocols.base import FixedNumber, Protocol
 from prevalens.protocols.drawing import block_rows, draw_weighted, empty_indices
 from prevalens.samples import Samples
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_matrix, check_same_length
 
 __all__ = ["CovariateTilt", "LabelTilt", "LabelsetWeights"]
 
 #: From (number of samples, generator) to log-weights, shape (n_samples, n_items).
-_Weigh: TypeAlias = Callable[[int, np.random.Generator], npt.NDArray[np.float64]]
+_Weigh: TypeAlias = Callable[[int, np.random.Generator], Floats]
 
 
 class _Tilt(FixedNumber):
     """Draw by random weights, a block of samples at a time."""
 
     @abstractmethod
-    def _weigher(self, Y: npt.NDArray[np.int8]) -> _Weigh:
+    def _weigher(self, Y: LabelMatrix) -> _Weigh:
         """Check the parameters and return what draws the log-weights."""
 
-    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
+    def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
         n_samples, weigh = self._count(Y), self._weigher(Y)
         drawn = empty_indices(n_samples, self.size, n_items=len(Y))
         step = block_rows(len(Y))
@@ -82,11 +83,11 @@ class LabelsetWeights(_Tilt):
         self.n_samples = n_samples
         self.concentration = concentration
 
-    def _weigher(self, Y: npt.NDArray[np.int8]) -> _Weigh:
+    def _weigher(self, Y: LabelMatrix) -> _Weigh:
         shape = _check_positive(self.concentration, "concentration")
         labelsets, code = _labelsets(Y)
 
-        def weigh(rows: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        def weigh(rows: int, rng: np.random.Generator) -> Floats:
             # log G(a) = log G(a + 1) + log(U) / a: a small shape would underflow otherwise.
             # The mean of the factors is left out, as weights matter only up to a factor.
             drawn = (rows, len(labelsets))
@@ -132,12 +133,12 @@ class LabelTilt(_Tilt):
         self.n_samples = n_samples
         self.scale = scale
 
-    def _weigher(self, Y: npt.NDArray[np.int8]) -> _Weigh:
+    def _weigher(self, Y: LabelMatrix) -> _Weigh:
         scale = _check_positive(self.scale, "scale")
         labelsets, code = _labelsets(Y)
         columns = labelsets.T.astype(np.float64)
 
-        def weigh(rows: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        def weigh(rows: int, rng: np.random.Generator) -> Floats:
             theta = rng.normal(0.0, scale, (rows, len(columns)))
             return np.asarray((theta @ columns)[:, code])
 
@@ -191,7 +192,7 @@ class CovariateTilt(_Tilt):
             return self
         return type(self)(X, self.size, n_samples=self.n_samples, scale=self.scale)
 
-    def _weigher(self, Y: npt.NDArray[np.int8]) -> _Weigh:
+    def _weigher(self, Y: LabelMatrix) -> _Weigh:
         scale = _check_positive(self.scale, "scale")
         if self.X is None:
             raise InputError(
@@ -202,7 +203,7 @@ class CovariateTilt(_Tilt):
         check_same_length(X.shape[0], "X", len(Y), "Y")
         per_deviation = _inverse(_column_deviations(X))
 
-        def weigh(rows: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        def weigh(rows: int, rng: np.random.Generator) -> Floats:
             # Centring the features would only add a constant to the log-weights of a sample.
             directions = rng.standard_normal((rows, X.shape[1])) * per_deviation
             z = np.asarray(X @ directions.T).T
@@ -218,14 +219,14 @@ def _check_positive(value: float, name: str) -> float:
 
 
 def _labelsets(
-    Y: npt.NDArray[np.int8],
-) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64]]:
+    Y: LabelMatrix,
+) -> tuple[LabelMatrix, npt.NDArray[np.int64]]:
     """The distinct rows of `Y`, and for each item which of them it has."""
     labelsets, code = np.unique(Y, axis=0, return_inverse=True)
     return labelsets, code.reshape(-1)
 
 
-def _column_deviations(X: Any) -> npt.NDArray[np.float64]:
+def _column_deviations(X: Any) -> Floats:
     """Standard deviation of each feature; exactly 0 where it is nothing but rounding."""
     squared = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
     mean = np.asarray(X.mean(axis=0, dtype=np.float64)).reshape(-1)
@@ -234,6 +235,6 @@ def _column_deviations(X: Any) -> npt.NDArray[np.float64]:
     return np.sqrt(np.where(variance > 1e-14 * mean_square, variance, 0.0))
 
 
-def _inverse(deviations: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _inverse(deviations: Floats) -> Floats:
     """1 / deviation, and 0 where there is none: what does not vary cannot tilt anything."""
     return np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)

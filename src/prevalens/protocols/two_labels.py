@@ -14,6 +14,7 @@ from prevalens.protocols.base import Protocol, check_size
 from prevalens.protocols.drawing import block_rows, draw_from_groups, empty_indices, runs
 from prevalens.protocols.grid import Grid, grid_points, positives_wanted, share_out, spread
 from prevalens.samples import Samples
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_int
 
 __all__ = ["TwoLabels"]
@@ -74,10 +75,10 @@ class TwoLabels(Protocol):
         self.pairs = pairs
         self.max_samples = max_samples
 
-    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+    def _count(self, Y: LabelMatrix) -> int:
         return int(self._plan(Y)[1].sum())
 
-    def _plan(self, Y: npt.NDArray[np.int8]) -> tuple[_Counts, _Counts]:
+    def _plan(self, Y: LabelMatrix) -> tuple[_Counts, _Counts]:
         """The pairs, and how many samples each gets at each (g, h), shape (pairs, points^2)."""
         size = check_size(self.size, len(Y))
         wanted = _both(positives_wanted(grid_points(self.grid), size))
@@ -92,7 +93,7 @@ class TwoLabels(Protocol):
         repeats = check_int(self.repeats, "repeats", minimum=1)
         return pairs, share_out(reachable, repeats, self.max_samples)
 
-    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
+    def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
         pairs, shares = self._plan(Y)
         points = grid_points(self.grid)
         wanted = _both(positives_wanted(points, self.size))
@@ -133,7 +134,7 @@ def _check_pairs(pairs: Any, n_labels: int) -> _Counts:
     return chosen.astype(np.int64)
 
 
-def _kind_counts(Y: npt.NDArray[np.int8], pairs: _Counts) -> _Counts:
+def _kind_counts(Y: LabelMatrix, pairs: _Counts) -> _Counts:
     """How many items of each of the four kinds the pool has, shape (n_pairs, 4)."""
     positives = Y.sum(axis=0, dtype=np.int64)[pairs]
     both = np.array([np.count_nonzero(Y[:, a] & Y[:, b]) for a, b in pairs])
@@ -157,7 +158,7 @@ def _bounds(have: _Counts, wanted: _Counts, size: int) -> tuple[_Counts, _Counts
 
 def _draw_pair(
     drawn: npt.NDArray[Any],
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     wanted: _Counts,
     rng: np.random.Generator,
 ) -> None:
@@ -195,5 +196,5 @@ def _complete(both: npt.NDArray[Any], wanted: _Counts, size: int) -> _Counts:
     return np.stack(np.broadcast_arrays(both, first, second, neither), axis=-1)
 
 
-def _log_binomial(n: _Counts, k: _Counts) -> npt.NDArray[np.float64]:
+def _log_binomial(n: _Counts, k: _Counts) -> Floats:
     return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))

@@ -29,6 +29,7 @@ from prevalens.reports.batch_charts import (
 from prevalens.reports.grid import Entry, Grid, Group, Heading, Line, count, number
 from prevalens.reports.page import Figure, Gallery, Markup, Part, Section, page
 from prevalens.reports.render import to_html
+from prevalens.types import Floats
 
 __all__ = [
     "FEWEST_BATCHES",
@@ -183,13 +184,13 @@ def _varying(report: BatchReport) -> npt.NDArray[np.int64]:
     return np.flatnonzero((spread > noise) & (spread > 1e-9))
 
 
-def _correlations(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _correlations(values: Floats) -> Floats:
     """Correlations of columns; 0 where a column does not vary."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.nan_to_num(np.asarray(np.corrcoef(values, rowvar=False)))
 
 
-def _p_values(correlations: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float64]:
+def _p_values(correlations: Floats, n: int) -> Floats:
     safe = np.clip(correlations, -1 + 1e-12, 1 - 1e-12)
     return 2 * t.sf(np.abs(safe) * np.sqrt((n - 2) / (1 - safe**2)), n - 2)
 

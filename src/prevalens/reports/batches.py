@@ -14,14 +14,9 @@ from prevalens.model.model import Model
 from prevalens.model.result import BatchReport, BatchResult, Driver, Drivers
 from prevalens.reports.batch_page import batch_page, focus, movers
 from prevalens.tables.column_guard import guard_of
+from prevalens.types import Floats
 
-__all__ = [
-    "drivers_of",
-    "label_weights",
-    "report_html",
-    "report_of",
-    "write_page",
-]
+__all__ = ["drivers_of", "label_weights", "report_html", "report_of", "write_page"]
 
 _MOST_FEATURES = 10
 
@@ -76,7 +71,7 @@ def drivers_of(
     )
 
 
-def label_weights(model: Model) -> npt.NDArray[np.float64] | None:
+def label_weights(model: Model) -> Floats | None:
     """Weights of the features for each label, shape (n_labels, n_features); None if not linear."""
     try:
         weights = np.asarray(_behind_guard(model.quantifier.classifier_).coef_, dtype=np.float64)

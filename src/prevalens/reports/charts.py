@@ -30,6 +30,7 @@ from prevalens.reports.svg import (
     tick_text,
 )
 from prevalens.reports.theme import colour, series
+from prevalens.types import Floats
 from prevalens.validation import InputError, check_int, check_label_names, check_prevalences
 
 __all__ = [
@@ -104,7 +105,7 @@ def correlation_map(
     return document(width, _TOP + side + _LEGEND, title, body)
 
 
-def _checked(correlation: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def _checked(correlation: npt.ArrayLike) -> Floats:
     phi = np.asarray(correlation, dtype=np.float64)
     if phi.ndim != 2 or phi.shape[0] != phi.shape[1] or not phi.size:
         raise InputError(f"correlation must be a square matrix; got shape {phi.shape}.")
@@ -113,12 +114,12 @@ def _checked(correlation: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return phi
 
 
-def _strongest(phi: npt.NDArray[np.float64], most: int) -> npt.NDArray[np.int64]:
+def _strongest(phi: Floats, most: int) -> npt.NDArray[np.int64]:
     strength = np.abs(phi - np.diag(np.diag(phi))).max(axis=0)
     return np.sort(np.argsort(-strength, kind="stable")[:most])
 
 
-def _related(phi: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def _related(phi: Floats) -> npt.NDArray[np.int64]:
     """An order that puts labels with strong correlations side by side."""
     if len(phi) < 3:
         return np.arange(len(phi))
@@ -140,7 +141,7 @@ def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 
-def _cells(phi: npt.NDArray[np.float64], names: Sequence[str]) -> str:
+def _cells(phi: Floats, names: Sequence[str]) -> str:
     drawn = []
     for row, column in np.argwhere(np.abs(phi) >= _FAINT).tolist():
         if row != column:
@@ -186,7 +187,7 @@ Curves: TypeAlias = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]
 
 def curves_of(
     results: Iterable[Result], *, metric: str = "ae", protocol: str | None = None
-) -> dict[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+) -> dict[str, tuple[Floats, Floats]]:
     """Shifts and errors of the methods in results of one dataset, all seeds together."""
     chosen = of_one_protocol(results, metric, protocol)
     found = {}
@@ -246,7 +247,7 @@ def error_against_shift(
 
 #: True and estimated prevalences of each method.
 Estimates: TypeAlias = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]
-Array: TypeAlias = npt.NDArray[np.float64]
+Array: TypeAlias = Floats
 
 # Whiskers, box and median.
 _BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -508,8 +509,8 @@ def shift_distribution(
 def _steps(
     frame: Frame,
     number: int,
-    edges: npt.NDArray[np.float64],
-    shares: npt.NDArray[np.float64],
+    edges: Floats,
+    shares: Floats,
 ) -> str:
     x = [frame.x(edge) for edge in np.repeat(edges, 2)[1:-1].tolist()]
     y = [frame.y(share) for share in np.repeat(shares, 2).tolist()]
@@ -519,7 +520,7 @@ def _steps(
     return area + path(corners, **line_style(number))
 
 
-def _regimes(frame: Frame, shifts: npt.NDArray[np.float64]) -> str:
+def _regimes(frame: Frame, shifts: Floats) -> str:
     """Lines between low, mid and high shift, with their names."""
     edges = np.linspace(shifts.min(), shifts.max(), 4).tolist()
     lines = "".join(

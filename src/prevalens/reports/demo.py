@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.datasets.dataset import Dataset
 from prevalens.datasets.tickets import month_names, tickets
@@ -19,12 +18,9 @@ from prevalens.reports.batches import report_html
 from prevalens.response import response
 from prevalens.samples import Samples
 from prevalens.tables.formats import as_table
+from prevalens.types import Floats
 
-__all__ = [
-    "METHOD",
-    "Story",
-    "tell",
-]
+__all__ = ["METHOD", "Story", "tell"]
 
 #: Good and quick on a thousand short texts.
 METHOD = "lr(C=10)+rq(pcc,ridge)"
@@ -45,10 +41,10 @@ class Story:
     data: Dataset
     model: Model
     result: BatchResult
-    true: npt.NDArray[np.float64]
-    counted: npt.NDArray[np.float64]
+    true: Floats
+    counted: Floats
 
-    def errors(self) -> dict[str, npt.NDArray[np.float64]]:
+    def errors(self) -> dict[str, Floats]:
         """Mean absolute error over labels in each month, of the three ways to answer."""
         answers: dict[str, Any] = {
             "estimate": self.result.estimate.point,

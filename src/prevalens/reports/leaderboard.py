@@ -15,11 +15,7 @@ from prevalens.reports.grid import MISSING, dataset_title, number
 from prevalens.studies.moreo2023.printed import printed
 from prevalens.validation import FormatError
 
-__all__ = [
-    "leaderboard",
-    "read_records",
-    "write_records",
-]
+__all__ = ["leaderboard", "read_records", "write_records"]
 
 _COLUMNS = tuple(Record.__dataclass_fields__)
 _INTS = ("seed", "n_samples")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.reports.theme import N_SERIES, colour, series
+from prevalens.types import Floats
 from prevalens.validation import InputError
 
 __all__ = [
@@ -304,14 +305,14 @@ class Binned:
         Which intervals these are.
     """
 
-    centres: npt.NDArray[np.float64]
-    means: npt.NDArray[np.float64]
-    quantiles: npt.NDArray[np.float64]
+    centres: Floats
+    means: Floats
+    quantiles: Floats
     counts: npt.NDArray[np.int64]
     numbers: npt.NDArray[np.int64]
 
 
-def flat(values: Any, name: str) -> npt.NDArray[np.float64]:
+def flat(values: Any, name: str) -> Floats:
     """One finite value after the other, whatever the shape."""
     array = np.asarray(values, dtype=np.float64).ravel()
     if not array.size:
@@ -321,16 +322,16 @@ def flat(values: Any, name: str) -> npt.NDArray[np.float64]:
     return array
 
 
-def equal_edges(values: npt.NDArray[np.float64], n_bins: int) -> npt.NDArray[np.float64]:
+def equal_edges(values: Floats, n_bins: int) -> Floats:
     """Edges of intervals of equal width from the smallest to the largest value."""
     low, high = float(values.min()), float(values.max())
     return np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
 
 
 def binned(
-    by: npt.NDArray[np.float64],
-    values: npt.NDArray[np.float64],
-    edges: npt.NDArray[np.float64],
+    by: Floats,
+    values: Floats,
+    edges: Floats,
     quantiles: Sequence[float] = (),
 ) -> Binned:
     """Divide values into intervals of another value.

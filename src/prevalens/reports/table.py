@@ -9,9 +9,9 @@ from statistics import stdev
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata, wilcoxon
 
+from prevalens.types import Floats
 from prevalens.validation import FloatArray
 
 __all__ = [
@@ -161,7 +161,7 @@ class ResultTable:
         return row.cells[self.columns.index(column)]
 
 
-def ranks(cells: Sequence[TableCell], metric: str) -> npt.NDArray[np.float64]:
+def ranks(cells: Sequence[TableCell], metric: str) -> Floats:
     """Rank of each cell in its row, 1 for the best; equals share the mean of their ranks.
 
     Of equal values one that is marked as best comes first: a printed table marks the best before

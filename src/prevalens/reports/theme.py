@@ -9,15 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = [
-    "DARK",
-    "LIGHT",
-    "N_SERIES",
-    "colour",
-    "declarations",
-    "series",
-    "standalone",
-]
+__all__ = ["DARK", "LIGHT", "N_SERIES", "colour", "declarations", "series", "standalone"]
 
 # Okabe and Ito's idea of hues that colour-blind readers can tell apart, darkened or lightened
 # until each has a contrast of at least 3 to the ground.

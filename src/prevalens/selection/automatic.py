@@ -20,14 +20,11 @@ from prevalens.scores import Scores
 from prevalens.selection.members import Budget, Member, Trainer, scores_of
 from prevalens.tables.column_guard import ColumnGuard
 from prevalens.tables.text import TextPreparation
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, is_texts
 from prevalens.validation_shifts import SIZE, Act, losses, rehearse, total_loss
 
-__all__ = [
-    "Candidate",
-    "Choice",
-    "choose",
-]
+__all__ = ["Candidate", "Choice", "choose"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Choice:
         return "\n".join([head, *lines])
 
 
-_Labels = npt.NDArray[np.int8]
+_Labels = LabelMatrix
 #: The share of the budget that judging pairs of logistic regressions may take, or panels of all
 #: strengths; and how much longer that takes than judging one alone.
 PANEL_SHARE, PAIR, WIDE = 0.15, 5.0, 6.0
@@ -281,7 +278,7 @@ class _Search:
             by_family = aggregator.rehearsed_losses(scores, self.Y)
             return total_loss(by_family), by_family
 
-        def estimate(act: Act) -> npt.NDArray[np.float64]:
+        def estimate(act: Act) -> Floats:
             fitted = clone(aggregator).fit(scores.take(act.rest), self.Y[act.rest])
             return fitted.aggregate(scores.take(act.held), act.samples)
 

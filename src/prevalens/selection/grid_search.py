@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
@@ -37,6 +36,7 @@ from prevalens.selection.trials import (
     try_chunk,
 )
 from prevalens.splits import stratified_holdout
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import (
     InputError,
     check_choice,
@@ -47,9 +47,7 @@ from prevalens.validation import (
     take_items,
 )
 
-__all__ = [
-    "GridSearch",
-]
+__all__ = ["GridSearch"]
 
 #: Items of a validation sample by default, as in the paper.
 SAMPLE_SIZE = 100
@@ -62,7 +60,7 @@ CHOICES = ("auto", "together", "per-label", "binary-app")
 class TunableQuantifier(Protocol):
     """What the search needs of a quantifier: `prevalens.Quantifier` and nothing it imports."""
 
-    prevalence_: npt.NDArray[np.float64]
+    prevalence_: Floats
 
     @property
     def name(self) -> str: ...
@@ -302,17 +300,17 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             )
         return possible
 
-    def _divide(self, Y: npt.NDArray[np.int8]) -> tuple[Any, Any]:
+    def _divide(self, Y: LabelMatrix) -> tuple[Any, Any]:
         """Rows to train on and rows to judge by."""
         share = check_fraction(self.validation, "validation")
         return stratified_holdout(Y, share, order=self.order, seed=self.seed)
 
     def _fit_on_all(
-        self, quantifier: TunableQuantifier, X: Any, Y: npt.NDArray[np.int8], labels: Any
+        self, quantifier: TunableQuantifier, X: Any, Y: LabelMatrix, labels: Any
     ) -> TunableQuantifier:
         return quantifier.fit(X, Y, labels=labels)
 
-    def _task(self, X: Any, Y: npt.NDArray[np.int8]) -> Task:
+    def _task(self, X: Any, Y: LabelMatrix) -> Task:
         rest, held = self._divide(Y)
         protocol = self._protocol(len(held), Y.shape[1]).with_items(take_items(X, held))
         samples = protocol.draw(Y[held], self.seed)

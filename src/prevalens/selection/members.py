@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
@@ -19,16 +18,11 @@ from prevalens.crossfit import Division
 from prevalens.expression import expression_of, to_text
 from prevalens.response import response, train
 from prevalens.scores import Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import take_items
 
-__all__ = [
-    "Budget",
-    "Member",
-    "Trainer",
-    "scores_of",
-]
+__all__ = ["Budget", "Member", "Trainer", "scores_of"]
 
-_Floats = npt.NDArray[np.float64]
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 #: Strengths with balanced classes: they raise what is said of rare labels above the noise.
 BALANCED = (0.1, 1.0, 10.0)
@@ -76,7 +70,7 @@ class Member:
 
     name: str
     classifier: Any
-    scores: _Floats
+    scores: Floats
     trained: bool = False
 
     @property
@@ -112,7 +106,7 @@ class Trainer:
     def __init__(
         self,
         X: Any,
-        Y: npt.NDArray[np.int8],
+        Y: LabelMatrix,
         divisions: Sequence[Division],
         budget: Budget,
         seed: int,
@@ -152,7 +146,7 @@ class Trainer:
         self.budget.notes.append("Only one strength of the logistic regression was tried.")
         return [{}]
 
-    def _out_of_fold(self, settings: Sequence[dict[str, Any]]) -> list[_Floats]:
+    def _out_of_fold(self, settings: Sequence[dict[str, Any]]) -> list[Floats]:
         found = [np.empty(self.Y.shape) for _ in settings]
         for number, (rest, held) in enumerate(self.divisions):
             self.tell(f"logistic regressions, fold {number + 1} of {len(self.divisions)}")

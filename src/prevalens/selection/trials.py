@@ -21,6 +21,7 @@ from prevalens.metrics import per_label
 from prevalens.response import response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError
 
 __all__ = [
@@ -88,7 +89,7 @@ class Trial:
     classifier: Settings
     aggregator: Settings
     loss: float
-    losses: npt.NDArray[np.float64] | None
+    losses: Floats | None
     seconds: float
     failure: str = ""
 
@@ -104,11 +105,11 @@ class Task:
     """All that a setting is tried on; a picklable value."""
 
     X: Any
-    Y: npt.NDArray[np.int8]
+    Y: LabelMatrix
     X_held: Any
     positives_held: npt.NDArray[np.int64]
     samples: Samples
-    true: npt.NDArray[np.float64]
+    true: Floats
     loss: str
     own_samples: bool
     scheme: Any
@@ -164,7 +165,7 @@ def try_chunk(
 
 def _scored(
     classifier: Any, aggregator: Aggregator, settings: Sequence[Settings], task: Task
-) -> Iterator[tuple[Scores, npt.NDArray[np.int8], Scores]]:
+) -> Iterator[tuple[Scores, LabelMatrix, Scores]]:
     """For each classifier setting: labelled scores, their labels, and scores of the held items."""
     kind = aggregator.consumes
     if classifier is None:
@@ -181,7 +182,7 @@ def _scored(
         yield labelled.scores, task.Y[labelled.rows], pool
 
 
-def _judge(estimated: npt.NDArray[np.float64], task: Task) -> tuple[float, npt.NDArray[np.float64]]:
+def _judge(estimated: Floats, task: Task) -> tuple[float, Floats]:
     """The loss over all samples, and each label's own."""
     each = per_label(task.loss, task.true, estimated, task.samples.sizes)
     if task.loss == "concordance":
@@ -201,7 +202,7 @@ def best_trial(trials: Sequence[Trial]) -> int:
     return int(np.argmin([trial.loss for trial in trials]))
 
 
-def losses_of(trial: Trial) -> npt.NDArray[np.float64]:
+def losses_of(trial: Trial) -> Floats:
     """Each label's loss, or a sentence if the trial failed."""
     if trial.losses is None:
         raise InputError(f"The setting {trial.params} failed: {trial.failure}")

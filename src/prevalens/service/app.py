@@ -20,9 +20,7 @@ from prevalens.service.routes import jobs, models, operations, page, quantify, u
 from prevalens.service.settings import Settings
 from prevalens.service.state import State, state_of
 
-__all__ = [
-    "create_app",
-]
+__all__ = ["create_app"]
 
 _log = logging.getLogger("prevalens.service")
 

@@ -11,9 +11,7 @@ import click
 
 from prevalens.errors import InputError
 
-__all__ = [
-    "command",
-]
+__all__ = ["command"]
 
 # The service stands beside the command line, and is loaded like a command: by name, when called.
 _SETTINGS, _SERVER = "prevalens.service.settings", "prevalens.service.server"

@@ -23,12 +23,7 @@ from prevalens.service.screening import ClientTable, opened, too_many
 from prevalens.tables.formats import as_table
 from prevalens.tables.table import Table
 
-__all__ = [
-    "answer_of",
-    "asked_for",
-    "estimate",
-    "tables_of",
-]
+__all__ = ["answer_of", "asked_for", "estimate", "tables_of"]
 
 #: A column that no client's table has.
 _GROUPS = "\0group"

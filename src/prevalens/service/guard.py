@@ -23,12 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 
-__all__ = [
-    "SECURITY_HEADERS",
-    "Bodies",
-    "Guard",
-    "send_problem",
-]
+__all__ = ["SECURITY_HEADERS", "Bodies", "Guard", "send_problem"]
 
 # Trusted types: the page builds every node itself, so no string ever becomes markup.
 _POLICY = (

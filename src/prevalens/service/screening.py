@@ -20,14 +20,7 @@ from prevalens.service.problems import Problem
 from prevalens.tables.opening import open_table
 from prevalens.tables.table import Chunk, Table
 
-__all__ = [
-    "ClientTable",
-    "kind_of",
-    "opened",
-    "preview",
-    "separator_of",
-    "unpacked",
-]
+__all__ = ["ClientTable", "kind_of", "opened", "preview", "separator_of", "unpacked"]
 
 _PACKED: tuple[tuple[bytes, Any], ...] = (
     (b"\x1f\x8b", gzip.open),

@@ -16,12 +16,7 @@ from typing import Any
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 
-__all__ = [
-    "Storage",
-    "Upload",
-    "Uploads",
-    "new_id",
-]
+__all__ = ["Storage", "Upload", "Uploads", "new_id"]
 
 _PREFIX = "prevalens-serve-"
 _NAME = re.compile(rf"{_PREFIX}(\d+)-\w+")

@@ -30,13 +30,7 @@ from prevalens.service.workers import tend
 from prevalens.tables.opening import Reading
 from prevalens.tables.table import Table
 
-__all__ = [
-    "TASKS",
-    "Report",
-    "main",
-    "perform",
-    "work",
-]
+__all__ = ["TASKS", "Report", "main", "perform", "work"]
 
 Task = Mapping[str, Any]
 

@@ -22,13 +22,7 @@ from typing import Any
 
 from prevalens.service.problems import Problem
 
-__all__ = [
-    "Nursery",
-    "Pool",
-    "Progress",
-    "Worker",
-    "tend",
-]
+__all__ = ["Nursery", "Pool", "Progress", "Worker", "tend"]
 
 _ENVIRONMENT = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 

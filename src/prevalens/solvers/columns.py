@@ -9,13 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "column_dots",
-    "join_columns",
-    "just_in_time",
-    "select_columns",
-    "visible_only",
-]
+__all__ = ["column_dots", "join_columns", "just_in_time", "select_columns", "visible_only"]
 
 State = TypeVar("State")
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.solvers import sparse_compiled as compiled
+from prevalens.types import Floats
 from prevalens.validation import Matrix
 
 __all__ = [
@@ -350,7 +351,7 @@ def make_design(
     return double.single(), double
 
 
-def linear_predictor(X: Matrix, coef: Array, intercept: Array) -> npt.NDArray[np.float64]:
+def linear_predictor(X: Matrix, coef: Array, intercept: Array) -> Floats:
     """Items times coefficients plus intercepts, shape (n_items, n_labels).
 
     Parameters

@@ -23,6 +23,7 @@ from prevalens.solvers.losses import (
     check_strengths,
 )
 from prevalens.solvers.path import Problems, solve_path
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import (
     InputError,
     Matrix,
@@ -31,13 +32,7 @@ from prevalens.validation import (
     check_same_length,
 )
 
-__all__ = [
-    "ClassWeight",
-    "LogisticFit",
-    "LogisticPath",
-    "fit_logistic",
-    "fit_logistic_path",
-]
+__all__ = ["ClassWeight", "LogisticFit", "LogisticPath", "fit_logistic", "fit_logistic_path"]
 
 #: None, "balanced", or the weights of both classes, {0: ..., 1: ...}.
 ClassWeight: TypeAlias = str | Mapping[int, float] | None
@@ -239,7 +234,7 @@ class _Columns:
 
     def __init__(
         self,
-        Y: npt.NDArray[np.int8],
+        Y: LabelMatrix,
         *,
         labels: Array,
         class_weights: Sequence[ClassWeight],
@@ -283,7 +278,7 @@ class _Columns:
         visible = None if self.visible is None else self.visible[:, chosen]
         return BinaryLoss(1 - 2 * Y, self._weights(chosen, Y) * C, curvature_type, visible)
 
-    def _weights(self, chosen: Array, Y: npt.NDArray[np.int8]) -> Array:
+    def _weights(self, chosen: Array, Y: LabelMatrix) -> Array:
         """Weights without C, shape (n_items, n_chosen); one row if all items weigh the same."""
         negative, positive = self.negative_weight[chosen], self.positive_weight[chosen]
         if self.sample_weight is None and np.array_equal(negative, positive):
@@ -335,9 +330,7 @@ def _solve(
     return found.coef, found.intercept, found.value, found.n_iter, found.converged
 
 
-def _weighted_counts(
-    Y: npt.NDArray[np.int8], sample_weight: Array | None
-) -> tuple[npt.NDArray[np.float64], float]:
+def _weighted_counts(Y: LabelMatrix, sample_weight: Array | None) -> tuple[Floats, float]:
     if sample_weight is None:
         return Y.sum(axis=0, dtype=np.float64), float(len(Y))
     return sample_weight @ Y, float(sample_weight.sum())
@@ -390,9 +383,7 @@ def _check_visible(
     return np.vstack([allowed.T, np.ones((int(intercept), shape[0]), dtype=bool)])
 
 
-def _check_data(
-    X: Matrix, Y: Any, sample_weight: Any
-) -> tuple[Matrix, npt.NDArray[np.int8], npt.NDArray[np.float64] | None]:
+def _check_data(X: Matrix, Y: Any, sample_weight: Any) -> tuple[Matrix, LabelMatrix, Floats | None]:
     X, Y = check_matrix(X), check_binary_matrix(Y)
     check_same_length(X.shape[0], "X", Y.shape[0], "Y")
     return X, Y, check_sample_weight(sample_weight, X.shape[0])

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from prevalens.solvers.columns import visible_only
 from prevalens.solvers.design import Array
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_fraction, check_int
 
 __all__ = [
@@ -96,7 +97,7 @@ class BinaryLoss:
 
     def __init__(
         self,
-        signs: npt.NDArray[np.int8],
+        signs: LabelMatrix,
         weights: Array,
         curvature_type: npt.DTypeLike,
         visible: npt.NDArray[np.bool_] | None = None,
@@ -292,7 +293,7 @@ class SoftmaxLoss:
         return np.repeat(per_problem, self._sizes, axis=1)
 
 
-def check_strengths(C: Any, n: int) -> npt.NDArray[np.float64]:
+def check_strengths(C: Any, n: int) -> Floats:
     """Return C as `n` positive numbers; a single one is repeated."""
     values = np.asarray(C, dtype=np.float64)
     if values.ndim > 1 or (values.ndim == 1 and len(values) != n):
@@ -308,7 +309,7 @@ def check_stopping(tol: float, max_iter: int) -> tuple[float, int]:
     return check_fraction(tol, "tol"), check_int(max_iter, "max_iter", minimum=1)
 
 
-def check_sample_weight(sample_weight: Any, n_items: int) -> npt.NDArray[np.float64] | None:
+def check_sample_weight(sample_weight: Any, n_items: int) -> Floats | None:
     """Return weights of items as float64, or None."""
     if sample_weight is None:
         return None

@@ -24,6 +24,7 @@ from prevalens.solvers.losses import (
     check_strengths,
 )
 from prevalens.solvers.path import PathSolution, Problems, solve_path
+from prevalens.types import Floats
 from prevalens.validation import InputError, Matrix, check_matrix, check_same_length
 
 __all__ = ["MultinomialFit", "fit_multinomial", "fit_multinomial_path"]
@@ -234,7 +235,7 @@ def _one_per_target(class_weight: Any, n_targets: int) -> Sequence[Any]:
     return list(class_weight)
 
 
-def _class_weights(weight: Any, counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _class_weights(weight: Any, counts: Floats) -> Floats:
     if weight is None:
         return np.ones(len(counts))
     if isinstance(weight, str) and weight == "balanced":

@@ -25,12 +25,7 @@ from prevalens.solvers.columns import column_dots, join_columns, select_columns,
 from prevalens.solvers.design import Array, Design
 from prevalens.solvers.losses import Loss
 
-__all__ = [
-    "Batch",
-    "NewtonStream",
-    "NewtonSystems",
-    "Source",
-]
+__all__ = ["Batch", "NewtonStream", "NewtonSystems", "Source"]
 
 #: A system is solved when its residual is this share of the gradient.
 _FORCING = 0.4

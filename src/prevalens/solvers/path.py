@@ -23,11 +23,7 @@ from prevalens.solvers.losses import Loss
 from prevalens.solvers.newton import Batch, NewtonStream
 from prevalens.validation import Matrix
 
-__all__ = [
-    "PathSolution",
-    "Problems",
-    "solve_path",
-]
+__all__ = ["PathSolution", "Problems", "solve_path"]
 
 #: Newton steps after which single precision is given up.
 _PATIENCE = 40

@@ -13,10 +13,7 @@ import numpy.typing as npt
 
 from prevalens.solvers.columns import just_in_time
 
-__all__ = [
-    "add_product",
-    "available",
-]
+__all__ = ["add_product", "available"]
 
 try:
     import numba

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
 
+from prevalens.types import Floats
+
 __all__ = [
     "Absolute",
     "Array",
@@ -29,7 +31,7 @@ __all__ = [
     "pull",
 ]
 
-Array = npt.NDArray[np.float64]
+Array = Floats
 
 #: Directions of the design this much weaker than the strongest are left out.
 _RANK_TOLERANCE = 1e-9

@@ -19,17 +19,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.errors import InputError, PrevalensWarning
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_binary_matrix, check_matrix, check_same_length
 
-__all__ = [
-    "FEWEST_ROWS",
-    "ColumnGuard",
-    "Drift",
-    "DriftWarning",
-    "guard_of",
-]
+__all__ = ["FEWEST_ROWS", "ColumnGuard", "Drift", "DriftWarning", "guard_of"]
 
-_Means = npt.NDArray[np.float64]
+_Means = Floats
 #: Columns adrift, and their means in the batch.
 Drift: TypeAlias = dict[int, float]
 #: Rows below which a mean says too little.
@@ -367,7 +362,7 @@ def _variances(matrix: Any, mean: _Means) -> _Means:
     return total / n_items
 
 
-def _range(matrix: Any, Y: npt.NDArray[np.int8], mean: _Means) -> tuple[_Means, _Means]:
+def _range(matrix: Any, Y: LabelMatrix, mean: _Means) -> tuple[_Means, _Means]:
     """Lowest and highest mean with a label or without it, over all labels."""
     n_items, lowest, highest = len(Y), mean.copy(), mean.copy()
     # The product of two sparse matrices costs the labels that items have, not all there are.

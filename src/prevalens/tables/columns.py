@@ -13,15 +13,10 @@ import scipy.sparse as sp
 from prevalens.tables.cells import is_missing, number_of, parse_date, shown
 from prevalens.tables.preparation import CellError, Preparation, Unfamiliar
 from prevalens.tables.text import TextPreparation
+from prevalens.types import Floats
 from prevalens.validation import InputError
 
-__all__ = [
-    "ColumnKind",
-    "ColumnPreparation",
-    "Encoder",
-    "encoder_of",
-    "kind_of",
-]
+__all__ = ["ColumnKind", "ColumnPreparation", "Encoder", "encoder_of", "kind_of"]
 
 ColumnKind: TypeAlias = Literal["number", "category", "date", "text", "vector"]
 
@@ -86,7 +81,7 @@ class NumberEncoder(Encoder):
         """The numbers of cells, one row each."""
         return self._encoded(self._numbers(cells))
 
-    def _encoded(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _encoded(self, values: Floats) -> Floats:
         missing = np.isnan(values)
         columns = []
         if self.scale > 0:
@@ -99,7 +94,7 @@ class NumberEncoder(Encoder):
         """A name for every column of the numbers."""
         return [self.name] * (self.scale > 0) + [f"{self.name} is missing"] * self.misses
 
-    def _numbers(self, cells: Sequence[Any]) -> npt.NDArray[np.float64]:
+    def _numbers(self, cells: Sequence[Any]) -> Floats:
         found = [number_of(cell) for cell in cells]
         for row, number in enumerate(found):
             if number is None:

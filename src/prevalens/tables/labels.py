@@ -7,18 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.errors import InputError
 from prevalens.tables.cells import answer_of, is_missing, shown
 from prevalens.tables.table import Chunk, Table, damaged
+from prevalens.types import LabelMatrix
 
-__all__ = [
-    "label_columns",
-    "labels_of_columns",
-    "tag_matrix",
-    "tag_sets",
-]
+__all__ = ["label_columns", "labels_of_columns", "tag_matrix", "tag_sets"]
 
 
 def label_columns(table: Table, names: Iterable[str]) -> list[str]:
@@ -33,7 +28,7 @@ def label_columns(table: Table, names: Iterable[str]) -> list[str]:
     return found
 
 
-def labels_of_columns(chunk: Chunk, names: Sequence[str]) -> npt.NDArray[np.int8]:
+def labels_of_columns(chunk: Chunk, names: Sequence[str]) -> LabelMatrix:
     """A matrix of 0/1 from columns that say 0 or 1, true or false, yes or no."""
     Y = np.empty((len(chunk), len(names)), dtype=np.int8)
     for j, name in enumerate(names):
@@ -64,9 +59,7 @@ def _tags(chunk: Chunk, row: int, column: str, cell: Any, sep: str) -> set[str]:
     return {tag.strip() for tag in str(cell).split(sep) if tag.strip()}
 
 
-def tag_matrix(
-    chunk: Chunk, sets: Sequence[set[str]], labels: Sequence[str]
-) -> npt.NDArray[np.int8]:
+def tag_matrix(chunk: Chunk, sets: Sequence[set[str]], labels: Sequence[str]) -> LabelMatrix:
     """A matrix of 0/1 from sets of tags; a tag that is no label is refused with its place."""
     column = {name: j for j, name in enumerate(labels)}
     Y = np.zeros((len(sets), len(labels)), dtype=np.int8)

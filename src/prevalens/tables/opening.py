@@ -13,12 +13,7 @@ from prevalens.tables.formats import CsvTable, ExcelTable, JsonLinesTable, JsonT
 from prevalens.tables.streams import Bytes, Given, Stored, file_ending, from_stdin
 from prevalens.tables.table import Table, damaged
 
-__all__ = [
-    "FORMATS",
-    "Reading",
-    "expand",
-    "open_table",
-]
+__all__ = ["FORMATS", "Reading", "expand", "open_table"]
 
 #: File endings that are known, and the format each stands for.
 FORMATS = {

@@ -13,13 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens.validation import InputError, check_matrix
 
-__all__ = [
-    "ArrayPreparation",
-    "CellError",
-    "GivenPreparation",
-    "Preparation",
-    "Unfamiliar",
-]
+__all__ = ["ArrayPreparation", "CellError", "GivenPreparation", "Preparation", "Unfamiliar"]
 
 
 class CellError(InputError):

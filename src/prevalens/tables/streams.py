@@ -21,14 +21,7 @@ from typing import IO, Any, cast
 from prevalens.errors import InputError
 from prevalens.tables.table import damaged
 
-__all__ = [
-    "Bytes",
-    "Given",
-    "Stored",
-    "file_ending",
-    "from_stdin",
-    "text_of",
-]
+__all__ = ["Bytes", "Given", "Stored", "file_ending", "from_stdin", "text_of"]
 
 #: First bytes of the compressed formats; a file's name does not matter.
 _OPENERS: tuple[tuple[bytes, Any], ...] = (

@@ -10,12 +10,7 @@ from typing import Any
 
 from prevalens.errors import FormatError, InputError
 
-__all__ = [
-    "CHUNK_ROWS",
-    "Chunk",
-    "Table",
-    "damaged",
-]
+__all__ = ["CHUNK_ROWS", "Chunk", "Table", "damaged"]
 
 #: Rows of a chunk: enough that the work per chunk does not count, few enough to fit anywhere.
 CHUNK_ROWS = 8192

@@ -15,10 +15,7 @@ from prevalens.tables.cells import shown
 from prevalens.tables.preparation import CellError, Preparation, Unfamiliar
 from prevalens.validation import InputError
 
-__all__ = [
-    "TextPreparation",
-    "check_texts",
-]
+__all__ = ["TextPreparation", "check_texts"]
 
 #: Characters of scripts that do not put spaces between words: Thai, Lao, Burmese, Khmer, kana, Han.
 _SEAMLESS = (

@@ -13,6 +13,7 @@ from prevalens.aggregators import Aggregator
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.types import LabelMatrix
 from prevalens.uncertainty.errors import ErrorModel, Noise, fit_error_model, measure_noise, redrawn
 from prevalens.uncertainty.goodness_of_fit import Misfit, fit_misfit
 from prevalens.validation import check_int, check_rng
@@ -91,7 +92,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         self,
         aggregator: Aggregator,
         scores: Scores,
-        Y: npt.NDArray[np.int8],
+        Y: LabelMatrix,
         *,
         folds: npt.NDArray[np.int64] | None = None,
     ) -> Self:
@@ -162,7 +163,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
 
 def _misfit(
     scores: Scores,
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     folds: npt.NDArray[np.int64] | None,
     rng: np.random.Generator,
 ) -> Misfit | None:
@@ -179,7 +180,7 @@ def _misfit(
 def _replicas(
     aggregator: Aggregator,
     scores: Scores,
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     n_replicas: int,
     rng: np.random.Generator,
 ) -> Iterator[tuple[Aggregator, npt.NDArray[np.int64]]]:

@@ -14,15 +14,9 @@ from prevalens.aggregators import Aggregator
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.types import Floats
 
-__all__ = [
-    "ErrorModel",
-    "Noise",
-    "fit_error_model",
-    "measure_noise",
-    "redrawn",
-    "resample",
-]
+__all__ = ["ErrorModel", "Noise", "fit_error_model", "measure_noise", "redrawn", "resample"]
 
 #: Indices of resampled items at a time, for few labels; fewer where there are many.
 _INDICES = 2**22
@@ -41,9 +35,9 @@ class Noise:
         Variance when the labelled items are drawn again; 0 where nothing was refitted.
     """
 
-    point: npt.NDArray[np.float64]
-    items: npt.NDArray[np.float64]
-    training: npt.NDArray[np.float64]
+    point: Floats
+    items: Floats
+    training: Floats
 
 
 def resample(samples: Samples, times: int, rng: np.random.Generator) -> Samples:
@@ -68,7 +62,7 @@ def redrawn(
     *,
     times: int,
     rng: np.random.Generator,
-) -> Iterator[tuple[slice, npt.NDArray[np.float64]]]:
+) -> Iterator[tuple[slice, Floats]]:
     """Estimates of resampled items, a block of samples at a time.
 
     Yields
@@ -123,8 +117,8 @@ def _training_variance(
     replicas: Sequence[Aggregator],
     scores: Scores,
     samples: Samples,
-    point: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
+    point: Floats,
+) -> Floats:
     if len(replicas) < 2:
         return np.zeros_like(point)
     total, squares = np.zeros_like(point), np.zeros_like(point)
@@ -137,7 +131,7 @@ def _training_variance(
     return np.asarray(np.maximum(squares - total**2 / n, 0.0) / (n - 1))
 
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+Floats: TypeAlias = Floats
 
 #: By how much the coverage of one kind of shift may stay below that of the mix of all.
 _SLACK = 0.03

@@ -11,17 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.samples import Samples
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import PrevalensWarning
 from prevalens.validation_shifts import draw_shifts
 
-__all__ = [
-    "MISFIT",
-    "Misfit",
-    "fit_misfit",
-    "warn_of_misfit",
-]
+__all__ = ["MISFIT", "Misfit", "fit_misfit", "warn_of_misfit"]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+Floats: TypeAlias = Floats
 
 #: Directions of the scores at most.
 _DIRECTIONS = 200
@@ -97,7 +93,7 @@ class Misfit:
 
 def fit_misfit(
     posteriors: npt.NDArray[Any],
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     folds: npt.NDArray[np.int64],
     rng: np.random.Generator,
 ) -> Misfit:
@@ -130,7 +126,7 @@ def fit_misfit(
 
 def _measured(
     posteriors: npt.NDArray[Any],
-    Y: npt.NDArray[np.int8],
+    Y: LabelMatrix,
     rest: npt.NDArray[np.int64],
     held: npt.NDArray[np.int64],
     rng: np.random.Generator,
@@ -143,7 +139,7 @@ def _measured(
     return frame, frame.place(posteriors[held], samples), variance
 
 
-def _fit_frame(posteriors: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> _Frame:
+def _fit_frame(posteriors: npt.NDArray[Any], Y: LabelMatrix) -> _Frame:
     prevalence = Y.mean(axis=0)
     features, labels = _features(posteriors), Y - prevalence
     centre = features.mean(axis=0)
@@ -187,7 +183,7 @@ MISFIT = 0.01
 _NAMED = 5
 
 
-def warn_of_misfit(p_value: npt.NDArray[np.float64], names: Sequence[Any] | None) -> None:
+def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
     """Warn once, naming the samples that no mix of training items explains.
 
     Parameters

@@ -15,11 +15,12 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from prevalens.estimate import PrevalenceEstimate
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
 __all__ = ["LabelledPart", "check_labelled", "ppi_mean", "ppi_of_batch", "with_labels"]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+Floats: TypeAlias = Floats
 
 #: Labelled items' worth of trust in the scores as they are, and in the variance they leave open.
 _PRIOR_ITEMS = 5.0
@@ -41,7 +42,7 @@ class LabelledPart:
     """
 
     rows: npt.NDArray[np.intp]
-    Y: npt.NDArray[np.int8]
+    Y: LabelMatrix
     n_items: int
 
     @property

@@ -17,14 +17,12 @@ from prevalens.aggregators.mixture.scenarios import View
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_choice
 from prevalens.validation_shifts import Act, losses, rehearse, rehearse_halves, total_loss
 
-__all__ = [
-    "ScenarioMixture",
-]
+__all__ = ["ScenarioMixture"]
 
-_Floats = npt.NDArray[np.float64]
 #: Shrinkages that are tried, around a middling one first.
 _SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 #: Tempers that are weighed against each other for every sample.
@@ -132,7 +130,7 @@ class ScenarioMixture(Aggregator):
         self.prior = prior
         self.random_state = random_state
 
-    def _fit(self, scores: Scores, Y: npt.NDArray[np.int8]) -> None:
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         values = scores.evidence
         self._choose(values, Y)
         self.moments_ = Moments.of(values, Y)
@@ -143,7 +141,7 @@ class ScenarioMixture(Aggregator):
         halves = rehearse_halves(Y, seed=self.random_state)
         self._calibrate(found, self._rehearsed(values, Y, halves))
 
-    def rehearsed_losses(self, scores: Scores, Y: npt.NDArray[np.int8]) -> dict[str, float]:
+    def rehearsed_losses(self, scores: Scores, Y: LabelMatrix) -> dict[str, float]:
         """The `losses_` that `fit` would find, without its intervals; nothing is kept.
 
         To choose by: a fit spends most of its time on intervals.
@@ -153,7 +151,7 @@ class ScenarioMixture(Aggregator):
         acts = rehearse(Y, seed=self.random_state, stratified=False)
         return twin._losses(_Stage(values, Y, acts), twin.shrinkage_)
 
-    def _choose(self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8]) -> None:
+    def _choose(self, values: npt.NDArray[Any], Y: LabelMatrix) -> None:
         """Tempers and shrinkage: those given, or those found best."""
         self._check_parameters()
         self.tempers_ = _TEMPERS if self.temper is None else (float(self.temper),)
@@ -197,16 +195,16 @@ class ScenarioMixture(Aggregator):
         return best
 
     def _losses(self, stage: _Stage, shrinkage: float) -> dict[str, float]:
-        def estimate(act: Act) -> _Floats:
+        def estimate(act: Act) -> Floats:
             view = stage.view(act, shrinkage, self._view)
             return self._at_size(view.posterior(stage.means(act), act.size).mean, act.size)
 
         return losses(stage.acts, estimate)
 
-    def _at_size(self, mean: _Floats, size: int) -> _Floats:
+    def _at_size(self, mean: Floats, size: int) -> Floats:
         return self._point(mean, np.full(len(mean), size))
 
-    def _point(self, mean: _Floats, sizes: npt.NDArray[np.int64]) -> _Floats:
+    def _point(self, mean: Floats, sizes: npt.NDArray[np.int64]) -> Floats:
         return medians(mean, sizes) if self.point == "median" else mean
 
     def _calibrate(self, rehearsed: dict[Act, Posterior], halves: dict[Act, Posterior]) -> None:
@@ -219,7 +217,7 @@ class ScenarioMixture(Aggregator):
             self.bands_ = Bands.of(halves, _BAND_CLASSES, _BAND_WEIGHTS)
 
     def _rehearsed(
-        self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8], acts: Sequence[Act]
+        self, values: npt.NDArray[Any], Y: LabelMatrix, acts: Sequence[Act]
     ) -> dict[Act, Posterior]:
         stage = _Stage(values, Y, acts)
         return {
@@ -229,7 +227,7 @@ class ScenarioMixture(Aggregator):
             for act in acts
         }
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> _Floats:
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         posterior, sizes = self._posterior(scores, samples, variance=False)
         return self._point(posterior.mean, sizes)
 
@@ -279,7 +277,7 @@ class ScenarioMixture(Aggregator):
         band_lower, band_upper = _around(posterior.mean, band, point)
         return Intervals(lower, upper, band_lower, band_upper, self._p_value(posterior.misfit))
 
-    def _p_value(self, misfit: _Floats) -> _Floats | None:
+    def _p_value(self, misfit: Floats) -> Floats | None:
         if not len(self.misfits_):
             return None
         as_far = len(self.misfits_) - np.searchsorted(self.misfits_, misfit, side="left")
@@ -289,9 +287,7 @@ class ScenarioMixture(Aggregator):
 class _Stage:
     """What the acts share: their mean scores, and the moments and views of their folds."""
 
-    def __init__(
-        self, values: npt.NDArray[Any], Y: npt.NDArray[np.int8], acts: Sequence[Act]
-    ) -> None:
+    def __init__(self, values: npt.NDArray[Any], Y: LabelMatrix, acts: Sequence[Act]) -> None:
         self._values, self._Y = values, Y
         self.acts = acts
         self._moments: dict[int, Moments] = {}
@@ -310,7 +306,7 @@ class _Stage:
             self._moments[act.fold] = Moments.of(self._values[act.rest], self._Y[act.rest])
         return self._moments[act.fold]
 
-    def means(self, act: Act) -> _Floats:
+    def means(self, act: Act) -> Floats:
         """Mean scores of an act's samples."""
         return self._means[act]
 
@@ -320,7 +316,7 @@ def _neighbours(grid: Sequence[float], value: float, step: int) -> list[float]:
     return [grid[i] for i in (at - step, at, at + step) if 0 <= i < len(grid)]
 
 
-def _around(mean: _Floats, half: _Floats, point: _Floats) -> tuple[_Floats, _Floats]:
+def _around(mean: Floats, half: Floats, point: Floats) -> tuple[Floats, Floats]:
     """An interval that holds the point; from 0 on where the likeliest count is 0."""
     lower = np.where(point == 0, 0.0, np.minimum(mean - half, point))
     return np.clip(lower, 0, 1), np.clip(np.maximum(mean + half, point), 0, 1)

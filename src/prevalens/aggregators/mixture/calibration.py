@@ -16,14 +16,11 @@ from scipy.stats import norm
 
 from prevalens.aggregators.counting import binomial_median
 from prevalens.aggregators.mixture.posterior import Posterior
+from prevalens.types import Floats
 from prevalens.validation_shifts import Act
 
-__all__ = [
-    "Bands",
-    "Multiples",
-]
+__all__ = ["Bands", "Multiples"]
 
-_Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 #: Expected numbers of positives between which labels are calibrated apart.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -52,8 +49,8 @@ class Multiples:
     values : array, shape (n_classes, n_strata, n_levels)
     """
 
-    cuts: _Floats
-    values: _Floats
+    cuts: Floats
+    values: Floats
 
     @classmethod
     def gaussian(cls) -> Self:
@@ -79,18 +76,18 @@ class Multiples:
                     values[number, cell] = _quantiles(ratio[inside], weight)
         return cls(cuts, values)
 
-    def places(self, posterior: Posterior, prevalence: _Floats) -> _Ints:
+    def places(self, posterior: Posterior, prevalence: Floats) -> _Ints:
         """The class of each sample."""
         return np.searchsorted(self.cuts, _moved(posterior, prevalence))
 
-    def at(self, places: _Ints, stratum: _Ints, level: float) -> _Floats:
+    def at(self, places: _Ints, stratum: _Ints, level: float) -> Floats:
         """The multiples at a level, shape (n_samples, n_labels)."""
-        found: _Floats = self.values[:, :, _position(level)][places[:, np.newaxis], stratum]
+        found: Floats = self.values[:, :, _position(level)][places[:, np.newaxis], stratum]
         return found
 
     def half_widths(
-        self, posterior: Posterior, sizes: _Ints, prevalence: _Floats, level: float
-    ) -> _Floats:
+        self, posterior: Posterior, sizes: _Ints, prevalence: Floats, level: float
+    ) -> Floats:
         """Of the intervals of all labels, shape (n_samples, n_labels)."""
         places = self.places(posterior, prevalence)
         stratum = _stratum(posterior.mean, sizes[:, np.newaxis])
@@ -109,7 +106,7 @@ class Bands:
     """
 
     single: Multiples
-    largest: _Floats
+    largest: Floats
 
     @classmethod
     def gaussian(cls, n_labels: int) -> Self:
@@ -135,27 +132,27 @@ class Bands:
         return cls(single, by_class)
 
     def half_widths(
-        self, posterior: Posterior, sizes: _Ints, prevalence: _Floats, level: float
-    ) -> _Floats:
+        self, posterior: Posterior, sizes: _Ints, prevalence: Floats, level: float
+    ) -> Floats:
         """Of the bands of all labels, shape (n_samples, n_labels)."""
         places = self.single.places(posterior, prevalence)
         tails = _tails(self.single, places, _stratum(posterior.mean, sizes[:, np.newaxis]))
         largest = self.largest[:, _position(level)][places][:, np.newaxis]
-        found: _Floats = largest * tails * np.sqrt(posterior.variance)
+        found: Floats = largest * tails * np.sqrt(posterior.variance)
         return found
 
 
-def _tails(single: Multiples, places: _Ints, stratum: _Ints) -> _Floats:
+def _tails(single: Multiples, places: _Ints, stratum: _Ints) -> Floats:
     return np.maximum(single.at(places, stratum, _TAIL), _LEAST)
 
 
-def _moved(posterior: Posterior, prevalence: _Floats) -> _Floats:
+def _moved(posterior: Posterior, prevalence: Floats) -> Floats:
     """How far a sample seems to have moved from the training items."""
-    found: _Floats = np.abs(posterior.mean - prevalence).mean(axis=1)
+    found: Floats = np.abs(posterior.mean - prevalence).mean(axis=1)
     return found
 
 
-def _stratum(mean: _Floats, size: Any) -> _Ints:
+def _stratum(mean: Floats, size: Any) -> _Ints:
     return np.searchsorted(_STRATA, mean * size, side="right")
 
 
@@ -163,17 +160,17 @@ def _strata(rehearsed: Mapping[Act, Posterior]) -> _Ints:
     return np.concatenate([_stratum(p.mean, act.size) for act, p in rehearsed.items()])
 
 
-def _ratios(rehearsed: Mapping[Act, Posterior]) -> _Floats:
+def _ratios(rehearsed: Mapping[Act, Posterior]) -> Floats:
     return np.concatenate([_ratio(act.true, p, act.size) for act, p in rehearsed.items()])
 
 
-def _ratio(true: _Floats, posterior: Posterior, size: int) -> _Floats:
+def _ratio(true: Floats, posterior: Posterior, size: int) -> Floats:
     """Distance of the truth in posterior deviations; none for a rare label that is absent."""
     ratio = np.abs(true - posterior.mean) / np.sqrt(posterior.variance)
     return np.where((true == 0) & (binomial_median(posterior.mean, size) == 0), 0.0, ratio)
 
 
-def _sample_weights(acts: Mapping[Act, Any], by_family: Mapping[str, float]) -> _Floats:
+def _sample_weights(acts: Mapping[Act, Any], by_family: Mapping[str, float]) -> Floats:
     """One for each sample of the acts."""
     return np.concatenate([np.full(len(a.true), by_family.get(a.family, 1.0)) for a in acts])
 
@@ -182,7 +179,7 @@ def _position(level: float) -> int:
     return int(np.argmin(np.abs(_LEVELS - level)))
 
 
-def _quantiles(values: _Floats, weights: _Floats, levels: _Floats = _LEVELS) -> _Floats:
+def _quantiles(values: Floats, weights: Floats, levels: Floats = _LEVELS) -> Floats:
     """At each level: the least value with so much of the weight at or below it."""
     order = np.argsort(values)
     share = np.cumsum(weights[order]) / weights.sum()
@@ -191,6 +188,6 @@ def _quantiles(values: _Floats, weights: _Floats, levels: _Floats = _LEVELS) -> 
     return values[order][np.minimum(at, len(values) - 1)]
 
 
-def _gaussian(n_labels: int = 1) -> _Floats:
+def _gaussian(n_labels: int = 1) -> Floats:
     """Multiples of the deviation for `_LEVELS`, were all errors Gaussian and independent."""
     return norm.ppf((1 + np.clip(_LEVELS, 0, 0.9999) ** (1 / n_labels)) / 2)

@@ -9,15 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Moments",
-    "Part",
-    "Posterior",
-    "blend",
-    "log_sum",
-]
+from prevalens.types import Floats, LabelMatrix
 
-_Floats = npt.NDArray[np.float64]
+__all__ = ["Moments", "Part", "Posterior", "blend", "log_sum"]
 
 
 class Posterior(NamedTuple):
@@ -34,20 +28,20 @@ class Posterior(NamedTuple):
         Posterior probability of each scenario: each label moved, none did, many did, items drifted.
     """
 
-    mean: _Floats
-    variance: _Floats
-    misfit: _Floats
-    weights: _Floats
+    mean: Floats
+    variance: Floats
+    misfit: Floats
+    weights: Floats
 
 
 class Part(NamedTuple):
     """The answer at one temper, for some of the samples."""
 
     rows: npt.NDArray[np.intp]
-    evidence: _Floats
-    mean: _Floats
-    variance: _Floats
-    weights: _Floats
+    evidence: Floats
+    mean: Floats
+    variance: Floats
+    weights: Floats
 
 
 def blend(parts: Sequence[Part], n_samples: int) -> Posterior:
@@ -67,10 +61,10 @@ def blend(parts: Sequence[Part], n_samples: int) -> Posterior:
     return Posterior(np.clip(mean, 0, 1), variance, np.full(n_samples, np.nan), weights)
 
 
-def log_sum(logs: _Floats) -> _Floats:
+def log_sum(logs: Floats) -> Floats:
     """Logarithm of the sum of exponentials, row by row."""
     top = logs.max(axis=1)
-    found: _Floats = top + np.log(np.exp(logs - top[:, np.newaxis]).sum(axis=1))
+    found: Floats = top + np.log(np.exp(logs - top[:, np.newaxis]).sum(axis=1))
     return found
 
 
@@ -98,21 +92,21 @@ class Moments:
         Numbers of items, as floats.
     """
 
-    mean: _Floats
-    axes: _Floats
-    spread: _Floats
-    low: _Floats
-    step: _Floats
-    cross: _Floats
-    prevalence: _Floats
-    covariance: _Floats
-    others_low: _Floats
-    others_step: _Floats
-    positives: _Floats
-    negatives: _Floats
+    mean: Floats
+    axes: Floats
+    spread: Floats
+    low: Floats
+    step: Floats
+    cross: Floats
+    prevalence: Floats
+    covariance: Floats
+    others_low: Floats
+    others_step: Floats
+    positives: Floats
+    negatives: Floats
 
     @classmethod
-    def of(cls, values: npt.NDArray[np.floating], Y: npt.NDArray[np.int8]) -> Moments:
+    def of(cls, values: npt.NDArray[np.floating], Y: LabelMatrix) -> Moments:
         """From scores (n_items, n_scores) and labels (n_items, n_labels): O(n d (d + L) + d^3)."""
         n_items = len(Y)
         labels = Y.astype(np.float64)

@@ -17,12 +17,10 @@ import numpy.typing as npt
 
 from prevalens.aggregators.mixture.posterior import Moments, Part, Posterior, blend, log_sum
 from prevalens.aggregators.mixture.shifts import Drifts, Line, OneLabel, Tilts
+from prevalens.types import Floats
 
-__all__ = [
-    "View",
-]
+__all__ = ["View"]
 
-_Floats = npt.NDArray[np.float64]
 #: Keeps directions without any variance finite.
 _TINY = 1e-12
 #: Prior share of prevalences that ML-APP could not draw from the labelled items.
@@ -54,11 +52,11 @@ class _Seen(NamedTuple):
         What the regression of the labels on z adds to their prevalences.
     """
 
-    z: _Floats
-    length: _Floats
+    z: Floats
+    length: Floats
     line: Line
-    turned: _Floats
-    regressed: _Floats
+    turned: Floats
+    regressed: Floats
 
     def take(self, rows: npt.NDArray[np.intp]) -> _Seen:
         return _Seen(
@@ -107,7 +105,7 @@ class View:
         return len(self.moments.prevalence) + 1 + len(self.scales) + len(self.drifts)
 
     @cached_property
-    def _factors(self) -> _Floats:
+    def _factors(self) -> Floats:
         spread = self.moments.spread
         return 1 / np.sqrt(spread + self.shrinkage * spread.mean() + _TINY)
 
@@ -120,20 +118,20 @@ class View:
         return float(np.mean(self._firm))
 
     @cached_property
-    def _firm(self) -> _Floats:
+    def _firm(self) -> Floats:
         """The same share in each direction."""
         return self.moments.spread * self._factors**2
 
     @cached_property
-    def _low(self) -> _Floats:
+    def _low(self) -> Floats:
         return self.moments.low * self._factors
 
     @cached_property
-    def _step(self) -> _Floats:
+    def _step(self) -> Floats:
         return self.moments.step * self._factors
 
     @cached_property
-    def _cross(self) -> _Floats:
+    def _cross(self) -> Floats:
         return self.moments.cross * self._factors[:, np.newaxis]
 
     @cached_property
@@ -147,7 +145,7 @@ class View:
         return Drifts(self._firm, self._cross, moments.prevalence, variances, self.drifts)
 
     @cached_property
-    def _log_broad(self) -> _Floats:
+    def _log_broad(self) -> Floats:
         """Log prior of no move, of each scale of tilts, of each drift."""
         none, _, many, drift = self.prior
         tilts = [many / len(self.scales)] * len(self.scales)
@@ -155,12 +153,12 @@ class View:
         return np.log(np.maximum([none, *tilts, *drifts], _TINY))
 
     @cached_property
-    def _reachable(self) -> _Floats:
+    def _reachable(self) -> Floats:
         """Up to which prevalence each label could be steered with the labelled items."""
         return np.minimum(self.moments.positives / self.size, 1.0)
 
     @cached_property
-    def _log_prior(self) -> _Floats:
+    def _log_prior(self) -> Floats:
         """Of each label being the one that moved: as often as ML-APP would steer it."""
         # A label that is constant in the labelled items shows no step, so it cannot be told apart.
         usable = (self.moments.positives > 0) & (self.moments.negatives > 0)
@@ -169,14 +167,14 @@ class View:
             return np.log(share / max(share.sum(), _TINY)) + np.log(self.prior[1])
 
     @cached_property
-    def _unexplained(self) -> _Floats:
+    def _unexplained(self) -> Floats:
         """Share of each label's variance that its regression on the scores leaves."""
         explained = np.square(self._cross).sum(axis=0)
         variance = np.diag(self.moments.covariance)
         share = np.divide(explained, variance, out=np.zeros_like(variance), where=variance > 0)
         return np.clip(1 - share, 0.05, 1.0)
 
-    def posterior(self, means: _Floats, size: float, *, variance: bool = False) -> Posterior:
+    def posterior(self, means: Floats, size: float, *, variance: bool = False) -> Posterior:
         """Weigh the scenarios for the mean scores of samples of one size.
 
         Parameters
@@ -199,7 +197,7 @@ class View:
         ]
         return Posterior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _block(self, means: _Floats, size: float, *, variance: bool) -> Posterior:
+    def _block(self, means: Floats, size: float, *, variance: bool) -> Posterior:
         seen = self._see(means)
         if len(self.tempers) == 1:
             kept = np.ones((len(means), 1), dtype=np.bool_)
@@ -214,14 +212,14 @@ class View:
         misfit = self._misfit(seen, size) if variance else np.full(len(means), np.nan)
         return whole._replace(misfit=misfit)
 
-    def _see(self, means: _Floats) -> _Seen:
+    def _see(self, means: Floats) -> _Seen:
         z = (means - self.moments.mean) @ (self.moments.axes * self._factors)
         length = np.einsum("ij,ij->i", z, z)
         line = Line.of(z, length, self._low, self._step)
         regressed = z @ self._cross
         return _Seen(z, length, line, self._tilts.turn(regressed), regressed)
 
-    def _rough(self, seen: _Seen, size: float, temper: float) -> _Floats:
+    def _rough(self, seen: _Seen, size: float, temper: float) -> Floats:
         """Log-evidence of a temper to within a few units."""
         one = seen.line.rough(self._precision(size, temper)) + self._log_prior
         return log_sum(np.column_stack([one, self._broad(seen, self._count(size, temper))]))
@@ -253,7 +251,7 @@ class View:
         """Items that the mean score of a sample is worth, if nothing or many labels moved."""
         return temper / (1 / size + self._firmness / self.moments.n_items)
 
-    def _precision(self, size: float, temper: float) -> Callable[[_Floats], _Floats]:
+    def _precision(self, size: float, temper: float) -> Callable[[Floats], Floats]:
         """The same if each label moved to a prevalence g.
 
         The variance of the mean score is that of `size` items, and that of the class means
@@ -263,12 +261,12 @@ class View:
         high = self._firmness / np.maximum(moments.positives, 1)
         low = self._firmness / np.maximum(moments.negatives, 1)
 
-        def precision(g: _Floats) -> _Floats:
+        def precision(g: Floats) -> Floats:
             return temper / (1 / size + g**2 * high + (1 - g) ** 2 * low)
 
         return precision
 
-    def _misfit(self, seen: _Seen, size: float) -> _Floats:
+    def _misfit(self, seen: _Seen, size: float) -> Floats:
         """Distance to the best of "none", "one" and "many moved", where the scores really vary.
 
         Directions with little variance are left out: in them a classifier trained on a few items
@@ -286,24 +284,24 @@ class View:
         nearest = np.min(distances, axis=0)
         return nearest / ((1 / size + _DRIFT / self.moments.n_items) * max(firm.sum(), _TINY))
 
-    def _broad(self, seen: _Seen, count: float) -> _Floats:
+    def _broad(self, seen: _Seen, count: float) -> Floats:
         """Log-evidence, prior included, of no move, of tilts and of drifts."""
         tilts = self._tilts.log_likelihood(seen.length, seen.turned, count)
         drifts = self._drifts.log_likelihood(np.square(seen.z), count)
         return np.hstack([tilts, drifts]) + self._log_broad
 
-    def _followed(self, seen: _Seen, shares: _Floats, count: float) -> _Floats:
+    def _followed(self, seen: _Seen, shares: Floats, count: float) -> Floats:
         """Expected prevalences under no move, tilts and drifts, times their shares."""
         first = 1 + len(self.scales)
         tilted = self._tilts.mean(seen.turned, shares[:, :first], count)
         return tilted + self._drifts.mean(seen.z, shares[:, first:], count)
 
-    def _density(self, g: _Floats) -> _Floats:
+    def _density(self, g: Floats) -> Floats:
         """Prior density of the prevalence a label moved to: mostly where ML-APP would go."""
         reachable = np.maximum(self._reachable, 1 / self.size)
         return _BEYOND + (1 - _BEYOND) * (g <= reachable) / reachable
 
-    def _steered(self, seen: _Seen, single: _Floats, one: OneLabel) -> _Floats:
+    def _steered(self, seen: _Seen, single: Floats, one: OneLabel) -> Floats:
         """Expected prevalences under the one-label scenarios, times their weights."""
         low, step = self._others
         moved = single * one.g
@@ -314,7 +312,7 @@ class View:
         return mean + moved - own
 
     @cached_property
-    def _others(self) -> tuple[_Floats, _Floats]:
+    def _others(self) -> tuple[Floats, Floats]:
         """Prevalences of all labels given one that moved, less what the regression adds back."""
         moments = self.moments
         low = moments.others_low - self._low @ self._cross
@@ -324,11 +322,11 @@ class View:
     def _variance(
         self,
         seen: _Seen,
-        weights: tuple[_Floats, _Floats],
+        weights: tuple[Floats, Floats],
         one: OneLabel,
-        mean: _Floats,
+        mean: Floats,
         worth: tuple[float, float],
-    ) -> _Floats:
+    ) -> Floats:
         """Between scenarios, within them, and of a sample's own labels around their expectation.
 
         `worth` is the size of the samples, and the number of items their mean scores count for.
@@ -352,7 +350,7 @@ class View:
         bent = (_BEND * (mean - self.moments.prevalence)) ** 2
         return np.maximum(second - mean**2, 0) + sampling + bent
 
-    def _broad_second(self, seen: _Seen, shares: _Floats, count: float) -> _Floats:
+    def _broad_second(self, seen: _Seen, shares: Floats, count: float) -> Floats:
         """Second moments of the prevalences under no move, tilts and drifts, times the shares."""
         variances = [np.zeros_like(self.moments.prevalence)]
         variances += [self._tilts.variance(scale, count) for scale in self.scales]
@@ -368,7 +366,7 @@ class View:
         return second
 
     @cached_property
-    def _uncertain(self) -> tuple[_Floats, _Floats]:
+    def _uncertain(self) -> tuple[Floats, Floats]:
         """Variance of the labels' prevalences among the items with each label, and without it.
 
         Few items of a rare label say little of what comes with it.

@@ -10,15 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Drifts",
-    "Line",
-    "OneLabel",
-    "Tilts",
-]
+from prevalens.types import Floats
 
-_Floats = npt.NDArray[np.float64]
-_Function = Callable[[_Floats], _Floats]
+__all__ = ["Drifts", "Line", "OneLabel", "Tilts"]
+
+_Function = Callable[[Floats], Floats]
 #: Keeps labels without any step finite.
 _TINY = 1e-12
 #: Nodes and weights of the integral over the prevalence of the label that moved, on [0, 1].
@@ -34,9 +30,9 @@ class OneLabel(NamedTuple):
     Each of shape (n_samples, n_labels).
     """
 
-    evidence: _Floats
-    g: _Floats
-    g2: _Floats
+    evidence: Floats
+    g: Floats
+    g2: Floats
 
 
 @dataclass(frozen=True)
@@ -51,13 +47,13 @@ class Line:
         Dimensions the distance is taken in.
     """
 
-    offset: _Floats
-    along: _Floats
-    squared: _Floats
+    offset: Floats
+    along: Floats
+    squared: Floats
     n_scores: int
 
     @classmethod
-    def of(cls, z: _Floats, length: _Floats, low: _Floats, step: _Floats) -> Line:
+    def of(cls, z: Floats, length: Floats, low: Floats, step: Floats) -> Line:
         """From samples z (n_samples, n_scores) and lines low + g step (n_labels, n_scores)."""
         offset = length[:, np.newaxis] - 2 * z @ low.T + np.square(low).sum(axis=1)
         along = z @ step.T - np.einsum("ij,ij->i", low, step)
@@ -68,20 +64,20 @@ class Line:
         return Line(self.offset[rows], self.along[rows], self.squared, self.n_scores)
 
     @property
-    def likeliest(self) -> _Floats:
+    def likeliest(self) -> Floats:
         """The prevalence at which each line comes nearest."""
         return np.clip(self.along / np.maximum(self.squared, _TINY), 0, 1)
 
-    def distance(self, g: _Floats) -> _Floats:
+    def distance(self, g: Floats) -> Floats:
         """Squared distance at prevalence g."""
         return self.offset - 2 * g * self.along + g**2 * self.squared
 
-    def log_likelihood(self, g: _Floats, precision: _Function) -> _Floats:
+    def log_likelihood(self, g: Floats, precision: _Function) -> Floats:
         """Of a Gaussian of this precision around the line at g."""
         tau = precision(g)
         return 0.5 * (self.n_scores * np.log(tau) - tau * self.distance(g))
 
-    def rough(self, precision: _Function) -> _Floats:
+    def rough(self, precision: _Function) -> Floats:
         """The log-likelihood integrated over g to within a few units, without quadrature."""
         at = self.likeliest
         width = np.sqrt(2 * np.pi / np.maximum(precision(at) * self.squared, 2 * np.pi))
@@ -124,9 +120,9 @@ class Tilts:
         Standard deviations of theta, without the 0.
     """
 
-    cross: _Floats
-    prevalence: _Floats
-    covariance: _Floats
+    cross: Floats
+    prevalence: Floats
+    covariance: Floats
     scales: tuple[float, ...]
 
     @property
@@ -135,23 +131,23 @@ class Tilts:
         return (0.0, *self.scales)
 
     @cached_property
-    def _directions(self) -> tuple[_Floats, _Floats]:
+    def _directions(self) -> tuple[Floats, Floats]:
         """Squared singular values of the cross-covariance, and its right singular vectors."""
         squares, vectors = np.linalg.eigh(self.cross.T @ self.cross)
         return np.maximum(squares, 0), vectors
 
     @cached_property
-    def _labels(self) -> _Floats:
+    def _labels(self) -> Floats:
         """How the labels' prevalences move with the directions of the tilts."""
-        found: _Floats = self._directions[1].T @ self.covariance
+        found: Floats = self._directions[1].T @ self.covariance
         return found
 
-    def turn(self, regressed: _Floats) -> _Floats:
+    def turn(self, regressed: Floats) -> Floats:
         """From z @ cross, shape (n_samples, n_labels)."""
-        found: _Floats = regressed @ self._directions[1]
+        found: Floats = regressed @ self._directions[1]
         return found
 
-    def log_likelihood(self, length: _Floats, turned: _Floats, count: float) -> _Floats:
+    def log_likelihood(self, length: Floats, turned: Floats, count: float) -> Floats:
         """Of each scale, up to one constant: shape (n_samples, 1 + n_scales).
 
         `length` are the squared lengths of z, `count` is the number of items it is worth.
@@ -165,7 +161,7 @@ class Tilts:
             columns.append(0.5 * log)
         return np.column_stack(columns)
 
-    def mean(self, turned: _Floats, shares: _Floats, count: float) -> _Floats:
+    def mean(self, turned: Floats, shares: Floats, count: float) -> Floats:
         """Expected prevalences under each scale, times the shares.
 
         The shares are of shape (n_samples, 1 + n_scales), or (1 + n_scales,) for all samples.
@@ -180,7 +176,7 @@ class Tilts:
         total = shares.sum(axis=-1)[..., np.newaxis]
         return total * self.prevalence + near @ vectors.T + far @ self._labels
 
-    def variance(self, scale: float, count: float) -> _Floats:
+    def variance(self, scale: float, count: float) -> Floats:
         """What a sample's mean score leaves open of the prevalences, shape (n_labels,)."""
         squares, vectors = self._directions
         onto = vectors.T + (scale**2 * count) * self._labels
@@ -188,7 +184,7 @@ class Tilts:
         prior = scale**2 * np.square(self.covariance).sum(axis=0)
         return np.maximum(prior + np.diag(self.covariance) / count - explained, 0)
 
-    def explained(self, turned: _Floats, count: float) -> _Floats:
+    def explained(self, turned: Floats, count: float) -> Floats:
         """The part of z that the widest scale accounts for."""
         squares, vectors = self._directions
         strength = self.scales[-1] ** 2 * count
@@ -219,22 +215,22 @@ class Drifts:
         Standard deviations of theta.
     """
 
-    firm: _Floats
-    cross: _Floats
-    prevalence: _Floats
-    variances: _Floats
+    firm: Floats
+    cross: Floats
+    prevalence: Floats
+    variances: Floats
     scales: tuple[float, ...]
 
-    def _seen(self, scale: float, count: float) -> _Floats:
+    def _seen(self, scale: float, count: float) -> Floats:
         """Variance of z in each direction."""
-        found: _Floats = scale**2 * self.firm**2 + 1 / count
+        found: Floats = scale**2 * self.firm**2 + 1 / count
         return found
 
-    def _follow(self, scale: float, count: float) -> _Floats:
+    def _follow(self, scale: float, count: float) -> Floats:
         """By how much of z the labels follow in each direction."""
         return (scale**2 * self.firm + 1 / count) / self._seen(scale, count)
 
-    def log_likelihood(self, squares: _Floats, count: float) -> _Floats:
+    def log_likelihood(self, squares: Floats, count: float) -> Floats:
         """Of each scale, from the squares of z, up to the constant of `Tilts.log_likelihood`."""
         columns = []
         for scale in self.scales:
@@ -242,7 +238,7 @@ class Drifts:
             columns.append(-0.5 * (np.log(seen).sum() + squares @ (1 / seen)))
         return np.column_stack(columns) if columns else np.empty((len(squares), 0))
 
-    def mean(self, z: _Floats, shares: _Floats, count: float) -> _Floats:
+    def mean(self, z: Floats, shares: Floats, count: float) -> Floats:
         """Expected prevalences under each scale, times the shares (n_samples, n_scales)."""
         total = shares.sum(axis=1)
         found = total[:, np.newaxis] * self.prevalence
@@ -252,7 +248,7 @@ class Drifts:
             found[rows] += (z[rows] * (shares[rows] @ np.array(follow))) @ self.cross
         return found
 
-    def variance(self, scale: float, count: float) -> _Floats:
+    def variance(self, scale: float, count: float) -> Floats:
         """What a sample's mean score leaves open of the prevalences, shape (n_labels,)."""
         explained = self._follow(scale, count) ** 2 * self._seen(scale, count)
         left = (scale**2 - explained) @ np.square(self.cross) + self.variances / count

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from prevalens.collection import Collection
 from prevalens.datasets.files import about, malformed, read_text
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import FormatError
 
 __all__ = [
@@ -230,12 +231,12 @@ def parse_rows(body: Body) -> tuple[Any, _Texts]:
     return _sparse(body) if body.rows[0].startswith("{") else _dense(body)
 
 
-def _dense(body: Body) -> tuple[npt.NDArray[np.float64], _Texts]:
+def _dense(body: Body) -> tuple[Floats, _Texts]:
     numbers = _dense_at_once(body) if body.in_numbers else None
     return _dense_by_cell(body) if numbers is None else (numbers, {})
 
 
-def _dense_at_once(body: Body) -> npt.NDArray[np.float64] | None:
+def _dense_at_once(body: Body) -> Floats | None:
     """All rows at once; None where a look at each cell is needed."""
     try:
         values = np.loadtxt(body.rows, delimiter=",", comments=None, ndmin=2)
@@ -249,7 +250,7 @@ def _dense_at_once(body: Body) -> npt.NDArray[np.float64] | None:
     return values
 
 
-def _dense_by_cell(body: Body) -> tuple[npt.NDArray[np.float64], _Texts]:
+def _dense_by_cell(body: Body) -> tuple[Floats, _Texts]:
     n = len(body.attributes)
     values = np.zeros((len(body.rows), n))
     texts: _Texts = {j: [] for j, a in enumerate(body.attributes) if a.kind == "string"}
@@ -339,7 +340,7 @@ def _check_columns(body: Body, rows: _Index, columns: _Index) -> None:
         raise body.error(row, f"attribute {body.attributes[column].name!r} has two values.")
 
 
-def _sparse_at_once(body: Body, entries: _Entries) -> npt.NDArray[np.float64] | None:
+def _sparse_at_once(body: Body, entries: _Entries) -> Floats | None:
     """All values at once; None where a look at each one is needed."""
     try:
         values = np.fromiter(map(float, entries.cells), np.float64, len(entries.cells))
@@ -364,7 +365,7 @@ def _domains(attributes: Sequence[Attribute]) -> tuple[list[tuple[float, ...]], 
     return list(numbering), np.array(of_attribute, dtype=np.int64)
 
 
-def _sparse_by_cell(body: Body, entries: _Entries) -> npt.NDArray[np.float64]:
+def _sparse_by_cell(body: Body, entries: _Entries) -> Floats:
     values = np.empty(len(entries.cells))
     for entry, (column, cell) in enumerate(zip(entries.columns, entries.cells, strict=True)):
         number = body.attributes[column].number(cell)
@@ -384,7 +385,7 @@ def _sparse_texts(body: Body, entries: _Entries) -> _Texts:
     return texts
 
 
-def _with_defaults(body: Body, entries: _Entries, values: npt.NDArray[np.float64]) -> Any:
+def _with_defaults(body: Body, entries: _Entries, values: Floats) -> Any:
     """CSR matrix of the entries, and of what the omitted ones stand for."""
     shape = (len(body.rows), len(body.attributes))
     defaults = np.array([attribute.default for attribute in body.attributes])
@@ -432,7 +433,7 @@ class Arff:
             features = [self.attributes[j].name for j in rest]
             return Collection(self.values[:, rest], Y, labels, features=features)
 
-    def _label_matrix(self, positions: list[int]) -> npt.NDArray[np.int8]:
+    def _label_matrix(self, positions: list[int]) -> LabelMatrix:
         for j in positions:
             if j in self.texts:
                 raise self._bad_label(j, "holds texts")

@@ -13,13 +13,7 @@ from prevalens.datasets.files import malformed, read_bytes
 from prevalens.datasets.formats.arff import Arff, parse_arff
 from prevalens.validation import InputError, check_label_names
 
-__all__ = [
-    "label_count",
-    "label_names",
-    "mulan_parts",
-    "read_meka",
-    "read_mulan",
-]
+__all__ = ["label_count", "label_names", "mulan_parts", "read_meka", "read_mulan"]
 
 
 def read_mulan(path: str | Path, labels: str | Path | Iterable[str]) -> Collection:

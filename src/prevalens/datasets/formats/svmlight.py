@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from prevalens.collection import Collection
 from prevalens.datasets.dataset import Parts
 from prevalens.datasets.files import about, malformed, read_text
+from prevalens.types import Floats
 from prevalens.validation import FormatError, InputError
 
 __all__ = ["read_svmlight", "svmlight_parts"]
@@ -37,7 +38,7 @@ class _Parsed:
     labels: list[list[int]]
     counts: list[int]
     columns: npt.NDArray[np.int64]
-    values: npt.NDArray[np.float64]
+    values: Floats
     lines: list[int]
     header: tuple[int, int, int] | None
 
@@ -162,7 +163,7 @@ def _split(path: Path, number: int, content: str) -> tuple[list[int], str]:
 
 def _numbers(
     path: Path, features: list[str], lines: list[int]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+) -> tuple[npt.NDArray[np.int64], Floats]:
     parts = " ".join(features).replace(":", " ").split()
     try:
         values = np.fromiter(map(float, parts[1::2]), np.float64, len(parts) // 2)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.collection import Collection
 from prevalens.datasets.files import about, malformed, read_bytes, read_text
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import FormatError, InputError, PrevalensWarning
 
 __all__ = ["Table", "csv_table", "jsonl_table", "parquet_table"]
@@ -92,7 +92,7 @@ class Table:
             raise InputError(f"No column of {self.path} fits {labels!r}; it has {self._shown()}.")
         return found
 
-    def _label_matrix(self, names: Sequence[str]) -> npt.NDArray[np.int8]:
+    def _label_matrix(self, names: Sequence[str]) -> LabelMatrix:
         if not names:
             raise InputError(f"No label columns of {self.path} are named.")
         Y = np.empty((len(self.lines), len(names)), dtype=np.int8)
@@ -109,7 +109,7 @@ class Table:
 
     def _tag_matrix(
         self, name: str, labels: str | Iterable[str] | None, sep: str | None
-    ) -> tuple[npt.NDArray[np.int8], list[str]]:
+    ) -> tuple[LabelMatrix, list[str]]:
         sets = [self._tags(i, name, cell, sep) for i, cell in enumerate(self.column(name))]
         found = set().union(*sets)
         if labels is None:
@@ -178,7 +178,7 @@ class Table:
             )
         return chosen
 
-    def _numbers(self, name: str) -> npt.NDArray[np.float64]:
+    def _numbers(self, name: str) -> Floats:
         cells = self.column(name)
         try:
             values = np.asarray(cells, dtype=np.float64)

@@ -33,9 +33,7 @@ from prevalens.studies.moreo2023.reproduction import TITLE as REPRODUCTION_TITLE
 from prevalens.studies.moreo2023.reproduction import reproduction_sections
 from prevalens.studies.moreo2023.table_summary import TableDigest, digest, read_digests, save_digest
 
-__all__ = [
-    "command",
-]
+__all__ = ["command"]
 
 #: Exit code if some cells failed.
 FAILED = 1

@@ -30,13 +30,7 @@ from prevalens.studies.moreo2023.comparison import (
 )
 from prevalens.validation import InputError
 
-__all__ = [
-    "THRESHOLDS",
-    "agreement_grid",
-    "comparison_grid",
-    "orders_grid",
-    "outside_grid",
-]
+__all__ = ["THRESHOLDS", "agreement_grid", "comparison_grid", "orders_grid", "outside_grid"]
 
 #: Shares of the printed value that agreement is counted within.
 THRESHOLDS = (0.05, 0.10, 0.15, 0.25, 0.50)

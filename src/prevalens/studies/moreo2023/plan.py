@@ -18,12 +18,7 @@ from prevalens.experiments.plan import Plan
 from prevalens.records import Result
 from prevalens.validation import InputError
 
-__all__ = [
-    "AT_HAND",
-    "TABLES",
-    "paper_plan",
-    "table_results",
-]
+__all__ = ["AT_HAND", "TABLES", "paper_plan", "table_results"]
 
 BASES = ("cc", "pcc", "acc", "pacc", "sld")
 #: The names of the paper's tables, as in its printed figures.

@@ -24,16 +24,10 @@ from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.selection.grid_search import GridSearch, TunableQuantifier
 from prevalens.splits import stratified_holdout
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, take_items
 
-__all__ = [
-    "VARIANTS",
-    "CoarseAPP",
-    "InOrder",
-    "RejoinedSearch",
-    "SeenItems",
-    "TwiceSLD",
-]
+__all__ = ["VARIANTS", "CoarseAPP", "InOrder", "RejoinedSearch", "SeenItems", "TwiceSLD"]
 
 
 class InOrder(BaseEstimator):  # type: ignore[misc]
@@ -80,7 +74,7 @@ class CoarseAPP(Protocol):
     def __init__(self, size: int = 100) -> None:
         self.size = size
 
-    def _wanted(self, Y: npt.NDArray[np.int8]) -> list[npt.NDArray[np.int64]]:
+    def _wanted(self, Y: LabelMatrix) -> list[npt.NDArray[np.int64]]:
         """How many positives each sample of a label has, label by label."""
         positives = Y.sum(axis=0, dtype=np.int64)
         repeats = max(self.n_samples // (self.points * Y.shape[1]), 1)
@@ -90,10 +84,10 @@ class CoarseAPP(Protocol):
         ]
         return [np.repeat(one, repeats) for one in reached]
 
-    def _count(self, Y: npt.NDArray[np.int8]) -> int:
+    def _count(self, Y: LabelMatrix) -> int:
         return sum(map(len, self._wanted(Y)))
 
-    def _draw(self, Y: npt.NDArray[np.int8], rng: np.random.Generator) -> Samples:
+    def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
         wanted = self._wanted(Y)
         drawn = [
             self._draw_label(y, counts, rng)
@@ -113,7 +107,7 @@ class CoarseAPP(Protocol):
         )
 
     def _draw_label(
-        self, y: npt.NDArray[np.int8], counts: npt.NDArray[np.int64], rng: np.random.Generator
+        self, y: LabelMatrix, counts: npt.NDArray[np.int64], rng: np.random.Generator
     ) -> npt.NDArray[np.int64]:
         positives, negatives = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
         drawn = np.empty((len(counts), self.size), dtype=np.int64)
@@ -146,7 +140,7 @@ class _Variant(BaseEstimator):  # type: ignore[misc]
     quantifier: Any
 
     @property
-    def prevalence_(self) -> npt.NDArray[np.float64]:
+    def prevalence_(self) -> Floats:
         """Prevalences in the training items."""
         return np.asarray(self.quantifier_.prevalence_)
 
@@ -155,7 +149,7 @@ class _Variant(BaseEstimator):  # type: ignore[misc]
         """The group of the quantifier inside."""
         return str(self.quantifier.group)
 
-    def _estimate(self, point: npt.NDArray[np.float64]) -> PrevalenceEstimate:
+    def _estimate(self, point: Floats) -> PrevalenceEstimate:
         return PrevalenceEstimate(point, self.quantifier_.labels_)
 
 
@@ -194,9 +188,7 @@ class TwiceSLD(_Variant):
         return self._estimate(sld.aggregate(corrected, groups))
 
 
-def _move_prior(
-    posteriors: npt.NDArray[Any], old: npt.NDArray[np.float64], new: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _move_prior(posteriors: npt.NDArray[Any], old: Floats, new: Floats) -> Floats:
     """Posteriors that belong to one prior, as they would be under another."""
     positive = posteriors * (new / old)
     negative = (1 - posteriors) * ((1 - new) / (1 - old))
@@ -260,7 +252,7 @@ class SeenItems(_Variant):
         self.regressor_ = self._best_regressor(learned, judged)
         return self
 
-    def _pairs(self, X: Any, Y: npt.NDArray[np.int8], rows: Any, protocol: Protocol) -> Any:
+    def _pairs(self, X: Any, Y: LabelMatrix, rows: Any, protocol: Protocol) -> Any:
         """Estimated and true prevalences of samples of some items."""
         samples = protocol.draw(Y[rows], self.seed)
         estimated = self.quantifier_.quantify_many(take_items(X, rows), samples)
@@ -285,7 +277,7 @@ class RejoinedSearch(GridSearch):
     """
 
     def _fit_on_all(
-        self, quantifier: TunableQuantifier, X: Any, Y: npt.NDArray[np.int8], labels: Any
+        self, quantifier: TunableQuantifier, X: Any, Y: LabelMatrix, labels: Any
     ) -> TunableQuantifier:
         rows = np.concatenate(self._divide(Y))
         return quantifier.fit(take_items(X, rows), Y[rows], labels=labels)
