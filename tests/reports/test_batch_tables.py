@@ -9,8 +9,8 @@ import numpy as np
 
 from prevalens.model.result import BatchReport, Driver, Drivers
 from prevalens.reports.batch_page import (
+    LargestChange,
     Pair,
-    Step,
     all_estimates,
     drivers_grid,
     interval_text,
@@ -62,7 +62,7 @@ def test_grids_hold_what_they_are_given() -> None:
     assert _texts(movers_grid(REPORT, 1, [0])) == [
         ["<a>", "20.0 %", "40.0 %", "+20.0", "2.00", "yes"]
     ]
-    assert _texts(steps_grid(REPORT, [Step(0, 0, 0.3, True)])) == [
+    assert _texts(steps_grid(REPORT, [LargestChange(0, 0, 0.3, True)])) == [
         ["<a>", "May to <June>", "10.0 %", "40.0 %", "+30.0", "yes"]
     ]
     assert _texts(pairs_grid(REPORT, [Pair(0, 1, -0.5, None, 0.25)])) == [

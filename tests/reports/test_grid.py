@@ -1,16 +1,24 @@
 from __future__ import annotations
 
-from prevalens.reports.grid import MARK_SIGNS, MARK_WORDS, Entry, Grid, Group, Heading, Line
+from prevalens.reports.grid import (
+    MARK_SIGNS,
+    MARK_WORDS,
+    Grid,
+    GridCell,
+    GridGroup,
+    GridLine,
+    Heading,
+)
 
 
 def test_columns_lines_and_notes() -> None:
-    first = Line("a", (Entry("1", mark="ddagger"), Entry("2")))
-    second = Line("b", (Entry("3"), Entry("4", mark="dagger")))
+    first = GridLine("a", (GridCell("1", mark="ddagger"), GridCell("2")))
+    second = GridLine("b", (GridCell("3"), GridCell("4", mark="dagger")))
     grid = Grid(
         "caption",
         "stub",
         ((Heading("both", 2),), (Heading("x"), Heading("y"))),
-        (Group((first,)), Group((second,), "title")),
+        (GridGroup((first,)), GridGroup((second,), "title")),
         ("A note.",),
     )
     assert grid.n_columns == 2

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.reports.grid import Entry, Grid, Group, Heading, Line
+from prevalens.reports.grid import Grid, GridCell, GridGroup, GridLine, Heading
 from prevalens.reports.layout import long_grid, wide_grid
 from prevalens.reports.render import N_SHADES, to_html
 from prevalens.studies.moreo2023.printed import printed
@@ -22,7 +22,7 @@ def small(text: str = "x", **entry: Any) -> Grid:
         text,
         text,
         ((Heading(text),),),
-        (Group((Line(text, (Entry(text, **entry),)),), text),),
+        (GridGroup((GridLine(text, (GridCell(text, **entry),)),), text),),
         (text,),
     )
 
@@ -75,7 +75,9 @@ def test_flags_asides_and_words(parse: Callable[[Grid], Any]) -> None:
     cell = parse(small(flag=True, aside=True)).find(".//td")
     assert cell.find("i").text == "x"
     assert cell.attrib["class"] == "aside"
-    grid = Grid("c", "s", ((Heading("w", words=True),),), (Group((Line("l", (Entry("t"),)),)),))
+    grid = Grid(
+        "c", "s", ((Heading("w", words=True),),), (GridGroup((GridLine("l", (GridCell("t"),)),)),)
+    )
     root = parse(grid)
     assert root.find(".//td").attrib["class"] == "words"
     assert root.findall(".//th")[1].attrib["class"] == "words"

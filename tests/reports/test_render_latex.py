@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.reports.grid import Entry, Grid, Group, Heading, Line
+from prevalens.reports.grid import Grid, GridCell, GridGroup, GridLine, Heading
 from prevalens.reports.layout import long_grid, wide_grid
 from prevalens.reports.render import PACKAGES, escape_latex, latex_document, to_latex
 from prevalens.studies.moreo2023.printed import printed
@@ -49,8 +49,8 @@ def test_groups_have_titles() -> None:
 
 def test_columns_of_words_are_aligned_left_and_flags_are_slanted() -> None:
     headings = ((Heading("method", words=True), Heading("ratio")),)
-    line = Line("a_b", (Entry("x & y"), Entry("1.20", flag=True)))
-    latex = to_latex(Grid("50 %", "name", headings, (Group((line,)),)), name="tab:a")
+    line = GridLine("a_b", (GridCell("x & y"), GridCell("1.20", flag=True)))
+    latex = to_latex(Grid("50 %", "name", headings, (GridGroup((line,)),)), name="tab:a")
     assert r"\begin{tabular}{llr}" in latex
     assert r"a\_b & x \& y & \textit{1.20} \\" in latex
     assert r"\caption{50 \%}" in latex

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.reports.grid import Entry, Grid, Group, Heading, Line
+from prevalens.reports.grid import Grid, GridCell, GridGroup, GridLine, Heading
 from prevalens.reports.layout import long_grid, wide_grid
 from prevalens.reports.render import escape_markdown, to_markdown
 from prevalens.studies.moreo2023.printed import printed
@@ -47,7 +47,7 @@ def test_captions_notes_and_flags() -> None:
         "A *caption*",
         "name",
         ((Heading("w", words=True), Heading("r")),),
-        (Group((Line("x|y", (Entry("", bold=True), Entry("1.2", flag=True))),)),),
+        (GridGroup((GridLine("x|y", (GridCell("", bold=True), GridCell("1.2", flag=True))),)),),
         ("A note.",),
     )
     assert to_markdown(grid) == (
@@ -72,5 +72,5 @@ def test_text_stays_text(text: str, escaped: str) -> None:
 
 @given(st.text())
 def test_no_text_breaks_a_table(text: str) -> None:
-    grid = Grid("c", "s", ((Heading(text),),), (Group((Line(text, (Entry(text),)),)),))
+    grid = Grid("c", "s", ((Heading(text),),), (GridGroup((GridLine(text, (GridCell(text),)),)),))
     assert {len(row) for row in rows(to_markdown(grid))} == {2}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
-from prevalens.reports.table import DAGGER_BELOW, WORSE_BELOW, Part, mark, p_value, pair
+from prevalens.reports.table import DAGGER_BELOW, WORSE_BELOW, SeedSamples, mark, p_value, pair
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def test_marks_at_the_thresholds_of_the_paper() -> None:
     assert mark(None) == "untested"
 
 
-def part(shift: list[float], errors: list[float]) -> Part:
-    return Part(np.array(shift), np.array(errors))
+def part(shift: list[float], errors: list[float]) -> SeedSamples:
+    return SeedSamples(np.array(shift), np.array(errors))
 
 
 def test_pairs_are_of_common_seeds_in_order() -> None:
@@ -76,11 +76,11 @@ def test_pairs_are_of_common_seeds_in_order() -> None:
         {},
     ],
 )
-def test_other_samples_are_no_pairs(other: dict[int, Part]) -> None:
+def test_other_samples_are_no_pairs(other: dict[int, SeedSamples]) -> None:
     assert pair({0: part([0.1, 0.2], [1, 2])}, other) is None
 
 
 def test_rounded_shifts_are_the_same_samples() -> None:
     shift = np.linspace(0, 0.3, 9)
     rounded = shift.astype(np.float32).astype(np.float64)
-    assert pair({0: Part(shift, shift)}, {0: Part(rounded, shift)}) is not None
+    assert pair({0: SeedSamples(shift, shift)}, {0: SeedSamples(rounded, shift)}) is not None

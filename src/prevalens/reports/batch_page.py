@@ -26,16 +26,16 @@ from prevalens.reports.batch_charts import (
     small_trend,
     top_of,
 )
-from prevalens.reports.grid import Entry, Grid, Group, Heading, Line, count, number
-from prevalens.reports.page import Figure, Gallery, Markup, Part, Section, page
+from prevalens.reports.grid import Grid, GridCell, GridGroup, GridLine, Heading, count, number
+from prevalens.reports.page import Figure, Gallery, Markup, Section, SectionPart, page
 from prevalens.reports.render import to_html
 from prevalens.types import Floats
 
 __all__ = [
     "FEWEST_BATCHES",
     "MOST_CELLS",
+    "LargestChange",
     "Pair",
-    "Step",
     "all_estimates",
     "batch_page",
     "batch_sections",
@@ -82,7 +82,7 @@ def movers_over_all(report: BatchReport, most: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Step:
+class LargestChange:
     """A move of a label from one batch to the next.
 
     Attributes
@@ -100,10 +100,10 @@ class Step:
     clear: bool
 
 
-def steps(report: BatchReport, most: int = 10) -> list[Step]:
+def steps(report: BatchReport, most: int = 10) -> list[LargestChange]:
     """The largest moves between batches that follow each other."""
     found = [
-        Step(label, start, float(change), not overlap(report, label, start, stop))
+        LargestChange(label, start, float(change), not overlap(report, label, start, stop))
         for start, stop in pairwise(range(len(report.batches)))
         for label, change in enumerate(report.point[stop] - report.point[start])
     ]
@@ -257,8 +257,8 @@ def _grid(
     lines: Sequence[tuple[str, Sequence[str]]],
     notes: Sequence[str] = (),
 ) -> Grid:
-    rows = tuple(Line(name, tuple(Entry(text) for text in texts)) for name, texts in lines)
-    return Grid(caption, stub, (tuple(map(Heading, heads)),), (Group(rows),), tuple(notes))
+    rows = tuple(GridLine(name, tuple(GridCell(text) for text in texts)) for name, texts in lines)
+    return Grid(caption, stub, (tuple(map(Heading, heads)),), (GridGroup(rows),), tuple(notes))
 
 
 def movers_grid(report: BatchReport, batch: int, labels: Sequence[int]) -> Grid:
@@ -287,7 +287,7 @@ def _factor(before: float, after: float) -> str:
     return "–" if before <= 0 else f"{after / before:.2f}"  # noqa: RUF001
 
 
-def steps_grid(report: BatchReport, found: Sequence[Step]) -> Grid:
+def steps_grid(report: BatchReport, found: Sequence[LargestChange]) -> Grid:
     """The largest moves from one batch to the next."""
     lines = [
         (
@@ -618,7 +618,7 @@ def _movers(report: BatchReport) -> Section:
         "falls.",
         name="movers",
     )
-    parts: list[Part] = [figure, movers_grid(report, batch, labels)]
+    parts: list[SectionPart] = [figure, movers_grid(report, batch, labels)]
     if len(report.batches) > 1 and report.ordered:
         parts.append(steps_grid(report, steps(report)))
     return Section("Biggest movers", tuple(parts))
@@ -641,7 +641,7 @@ def _together(report: BatchReport) -> Section:
 
 
 def _drivers(report: BatchReport) -> Section:
-    parts: list[Part] = []
+    parts: list[SectionPart] = []
     if report.drivers:
         parts.append(
             "Features whose mean has moved since training, times the weight the label's linear "
@@ -693,7 +693,7 @@ def _estimates(report: BatchReport) -> Section:
 
 
 def _provenance(report: BatchReport) -> Section:
-    lines = tuple(Line(name, (Entry(value),)) for name, value in report.provenance.items())
+    lines = tuple(GridLine(name, (GridCell(value),)) for name, value in report.provenance.items())
     words = (
         "The method assumes that the batches differ from the training data in their label mix, "
         "and that items with the same labels look alike in both. If labels have changed their "
@@ -702,5 +702,5 @@ def _provenance(report: BatchReport) -> Section:
     )
     if not lines:
         return Section("How the numbers were made", (words,))
-    grid = Grid("Provenance", "what", ((Heading("value", words=True),),), (Group(lines),))
+    grid = Grid("Provenance", "what", ((Heading("value", words=True),),), (GridGroup(lines),))
     return Section("How the numbers were made", (words, grid))

@@ -13,11 +13,11 @@ __all__ = [
     "MARK_SIGNS",
     "MARK_WORDS",
     "MISSING",
-    "Entry",
     "Grid",
-    "Group",
+    "GridCell",
+    "GridGroup",
+    "GridLine",
     "Heading",
-    "Line",
     "count",
     "dataset_title",
     "digits_of",
@@ -89,7 +89,7 @@ MARK_WORDS: Mapping[Mark, str] = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class GridCell:
     """The content of one cell.
 
     Attributes
@@ -132,18 +132,18 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Line:
+class GridLine:
     """A row: its name and its cells."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[GridCell, ...]
 
 
 @dataclass(frozen=True)
-class Group:
+class GridGroup:
     """Rows that belong together, under a title if it is not empty."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[GridLine, ...]
     title: str = ""
 
 
@@ -158,7 +158,7 @@ class Grid:
         Head of the first column, which holds the names of the rows.
     headings : tuple of tuple of Heading
         One or two levels; each spans all columns but the first.
-    groups : tuple of Group
+    groups : tuple of GridGroup
     notes : tuple of str
         Sentences below the table.
     """
@@ -166,7 +166,7 @@ class Grid:
     caption: str
     stub: str
     headings: tuple[tuple[Heading, ...], ...]
-    groups: tuple[Group, ...]
+    groups: tuple[GridGroup, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -174,7 +174,7 @@ class Grid:
         """Number of columns without the first."""
         return sum(heading.span for heading in self.headings[-1])
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[GridLine]:
         """All rows, whatever group they are in."""
         for group in self.groups:
             yield from group.lines

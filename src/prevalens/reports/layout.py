@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from prevalens.reports.grid import (
     MISSING,
-    Entry,
     Grid,
-    Group,
+    GridCell,
+    GridGroup,
+    GridLine,
     Heading,
-    Line,
     count,
     dataset_title,
     digits_of,
@@ -204,26 +204,26 @@ def wide_grid(table: ResultTable, caption: str | None = None) -> Grid:
     )
 
 
-def _wide_rows(table: ResultTable) -> Group:
+def _wide_rows(table: ResultTable) -> GridGroup:
     lines = []
     for dataset in table.datasets:
         rows = [table.row(dataset, shift) for shift in table.regimes]
-        lines.append(Line(dataset_title(dataset), _side_by_side(rows, table)))
-    return Group(tuple(lines))
+        lines.append(GridLine(dataset_title(dataset), _side_by_side(rows, table)))
+    return GridGroup(tuple(lines))
 
 
-def _wide_summaries(table: ResultTable) -> list[Group]:
+def _wide_summaries(table: ResultTable) -> list[GridGroup]:
     lines = []
     for kind, title in SUMMARY_TITLES.items():
         rows = [row for row in table.summaries if row.kind == kind]
         if rows:
             found = {row.shift: row for row in rows}
             aligned = [found.get(shift) for shift in table.regimes]
-            lines.append(Line(title, _side_by_side(aligned, table)))
-    return [Group(tuple(lines))] if lines else []
+            lines.append(GridLine(title, _side_by_side(aligned, table)))
+    return [GridGroup(tuple(lines))] if lines else []
 
 
-def _side_by_side(rows: Sequence[TableRow | None], table: ResultTable) -> tuple[Entry, ...]:
+def _side_by_side(rows: Sequence[TableRow | None], table: ResultTable) -> tuple[GridCell, ...]:
     return tuple(entry for row in rows for entry in row_entries(row, table))
 
 
@@ -236,11 +236,11 @@ def long_grid(table: ResultTable, caption: str | None = None) -> Grid:
     caption : str, optional
     """
     data = [
-        Group(_lines(table, [row for row in table.rows if row.dataset == d]), dataset_title(d))
+        GridGroup(_lines(table, [row for row in table.rows if row.dataset == d]), dataset_title(d))
         for d in table.datasets
     ]
     summaries = [
-        Group(_lines(table, [row for row in table.summaries if row.kind == kind]), title)
+        GridGroup(_lines(table, [row for row in table.summaries if row.kind == kind]), title)
         for kind, title in SUMMARY_TITLES.items()
     ]
     return Grid(
@@ -252,21 +252,21 @@ def long_grid(table: ResultTable, caption: str | None = None) -> Grid:
     )
 
 
-def _lines(table: ResultTable, rows: Sequence[TableRow]) -> tuple[Line, ...]:
-    return tuple(Line(row.shift, row_entries(row, table)) for row in rows)
+def _lines(table: ResultTable, rows: Sequence[TableRow]) -> tuple[GridLine, ...]:
+    return tuple(GridLine(row.shift, row_entries(row, table)) for row in rows)
 
 
-def row_entries(row: TableRow | None, table: ResultTable) -> tuple[Entry, ...]:
+def row_entries(row: TableRow | None, table: ResultTable) -> tuple[GridCell, ...]:
     """The cells of a row, shaded from the best to the worst of them."""
     if row is None:
-        return (Entry(MISSING),) * len(table.columns)
+        return (GridCell(MISSING),) * len(table.columns)
     digits = _RANK_DIGITS if row.kind == "rank" else digits_of(table.metric, table.digits)
     gain = row.kind != "rank" and larger_is_better(table.metric)
     shades = _shades(row.cells, gain)
     return tuple(
-        Entry(MISSING)
+        GridCell(MISSING)
         if cell is None
-        else Entry(number(cell.value, digits), cell.best, cell.mark, shade)
+        else GridCell(number(cell.value, digits), cell.best, cell.mark, shade)
         for cell, shade in zip(row.cells, shades, strict=True)
     )
 
@@ -285,13 +285,13 @@ def samples_grid(table: ResultTable) -> Grid:
     lines = []
     for dataset in table.datasets:
         counts = [_n_samples(table.row(dataset, shift)) for shift in table.regimes]
-        entries = [Entry(count(n)) for n in (*counts, sum(counts))]
-        lines.append(Line(dataset_title(dataset), tuple(entries)))
+        entries = [GridCell(count(n)) for n in (*counts, sum(counts))]
+        lines.append(GridLine(dataset_title(dataset), tuple(entries)))
     return Grid(
         caption="Number of test samples by dataset and shift.",
         stub="dataset",
         headings=(tuple(map(Heading, [*map(regime_title, table.regimes), "together"])),),
-        groups=(Group(tuple(lines)),),
+        groups=(GridGroup(tuple(lines)),),
     )
 
 
@@ -310,10 +310,10 @@ def spread_grid(table: ResultTable, caption: str | None = None) -> Grid:
     """
     default = f"Standard deviation of {measure_short(table.metric)} between seeds."
     lines = [
-        Line(
+        GridLine(
             dataset_title(dataset),
             tuple(
-                Entry(number(_spread(table, dataset, shift, column), digits_of(table.metric)))
+                GridCell(number(_spread(table, dataset, shift, column), digits_of(table.metric)))
                 for shift in table.regimes
                 for column in table.columns
             ),
@@ -324,7 +324,7 @@ def spread_grid(table: ResultTable, caption: str | None = None) -> Grid:
         caption=default if caption is None else caption,
         stub="dataset",
         headings=wide_grid(table).headings,
-        groups=(Group(tuple(lines)),),
+        groups=(GridGroup(tuple(lines)),),
     )
 
 

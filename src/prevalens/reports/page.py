@@ -21,8 +21,8 @@ __all__ = [
     "Figure",
     "Gallery",
     "Markup",
-    "Part",
     "Section",
+    "SectionPart",
     "figure_files",
     "grids_of",
     "markdown_page",
@@ -67,7 +67,7 @@ class Markup:
 
 
 #: What a section is made of: a paragraph, a table, charts, or HTML.
-Part: TypeAlias = str | Grid | Figure | Gallery | Markup
+SectionPart: TypeAlias = str | Grid | Figure | Gallery | Markup
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Section:
     """
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[SectionPart, ...]
 
 
 def page(
@@ -185,7 +185,7 @@ def _section(section: Section, name: str) -> str:
     return f'<section id="{name}">\n<h2>{escape(section.title)}</h2>\n{parts}\n</section>\n'
 
 
-def _part(part: Part) -> str:
+def _part(part: SectionPart) -> str:
     if isinstance(part, Grid):
         return to_html(part)
     if isinstance(part, Figure):
@@ -234,7 +234,7 @@ def markdown_page(
     return "\n\n".join(block.strip("\n") for block in blocks) + "\n"
 
 
-def _blocks(part: Part, folder: str) -> Iterator[str]:
+def _blocks(part: SectionPart, folder: str) -> Iterator[str]:
     if isinstance(part, Grid):
         yield to_markdown(part)
     elif isinstance(part, Gallery):

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from prevalens.reports.grid import MARK_SIGNS, MARK_WORDS, Entry, Grid, Group, Heading, Line
+from prevalens.reports.grid import (
+    MARK_SIGNS,
+    MARK_WORDS,
+    Grid,
+    GridCell,
+    GridGroup,
+    GridLine,
+    Heading,
+)
 
 __all__ = [
     "N_SHADES",
@@ -85,7 +93,7 @@ def _class(*names: str) -> str:
     return f' class="{given}"' if given else ""
 
 
-def _group(group: Group, columns: Sequence[str]) -> str:
+def _group(group: GridGroup, columns: Sequence[str]) -> str:
     title = (
         f'<tr class="group"><th scope="rowgroup" colspan="{len(columns) + 1}">'
         f"<span>{escape(group.title)}</span></th></tr>"
@@ -96,12 +104,12 @@ def _group(group: Group, columns: Sequence[str]) -> str:
     return f"<tbody>{title}{lines}</tbody>"
 
 
-def _line(line: Line, columns: Sequence[str]) -> str:
+def _line(line: GridLine, columns: Sequence[str]) -> str:
     cells = "".join(map(_html_entry, line.entries, columns))
     return f'<tr><th scope="row">{escape(line.name)}</th>{cells}</tr>'
 
 
-def _html_entry(entry: Entry, column: str) -> str:
+def _html_entry(entry: GridCell, column: str) -> str:
     text = escape(entry.text)
     if entry.bold:
         text = f"<b>{text}</b>"
@@ -237,7 +245,7 @@ def _latex_body(grid: Grid) -> Iterator[str]:
             yield " & ".join([escape_latex(line.name), *map(_latex_entry, line.entries)]) + r" \\"
 
 
-def _latex_entry(entry: Entry) -> str:
+def _latex_entry(entry: GridCell) -> str:
     text = escape_latex(entry.text)
     if entry.bold:
         text = rf"\textbf{{{text}}}"
@@ -326,7 +334,7 @@ def _markdown_body(grid: Grid, titled: bool) -> Iterator[str]:
             yield _row([*title, escape_markdown(line.name), *map(_markdown_entry, line.entries)])
 
 
-def _markdown_entry(entry: Entry) -> str:
+def _markdown_entry(entry: GridCell) -> str:
     text = escape_markdown(entry.text)
     if entry.bold and text:
         text = f"**{text}**"

@@ -20,7 +20,16 @@ from prevalens.reports.charts import (
     prevalence_histogram,
     shift_distribution,
 )
-from prevalens.reports.grid import MISSING, Entry, Grid, Group, Heading, Line, count, dataset_title
+from prevalens.reports.grid import (
+    MISSING,
+    Grid,
+    GridCell,
+    GridGroup,
+    GridLine,
+    Heading,
+    count,
+    dataset_title,
+)
 from prevalens.reports.layout import (
     about_marks,
     about_samples,
@@ -35,7 +44,7 @@ from prevalens.reports.layout import (
     spread_grid,
     wide_grid,
 )
-from prevalens.reports.page import Figure, Gallery, Part, Section
+from prevalens.reports.page import Figure, Gallery, Section, SectionPart
 from prevalens.reports.summarise import (
     column_of,
     of_one_protocol,
@@ -317,7 +326,7 @@ def results_section(tables: Mapping[str, ResultTable]) -> Section:
         about_marks(),
         about_summaries(first),
     ]
-    grids: list[Part] = []
+    grids: list[SectionPart] = []
     for name, table in tables.items():
         how = f", {name}" if len(tables) > 1 else ""
         caption = f"{measure_title(table.metric)} by dataset and shift, {table.protocol}{how}."
@@ -371,14 +380,14 @@ def provenance_section(results: Sequence[Result], tables: Mapping[str, ResultTab
 
 def _methods_grid(results: Sequence[Result]) -> Grid:
     lines = [
-        Line(name, (Entry(_joined(r.expression for r in results if column_of(r) == name)),))
+        GridLine(name, (GridCell(_joined(r.expression for r in results if column_of(r) == name)),))
         for name in ordered_columns(results)
     ]
     return Grid(
         caption="The methods in the words of the catalogue.",
         stub="method",
         headings=((Heading("expression", words=True),),),
-        groups=(Group(tuple(lines)),),
+        groups=(GridGroup(tuple(lines)),),
     )
 
 
@@ -388,18 +397,18 @@ def _runs_grid(results: Sequence[Result]) -> Grid:
     for dataset in ordered_datasets(results):
         own = [result for result in results if result.dataset == dataset]
         entries = (
-            Entry(_joined(str(result.seed) for result in own)),
-            Entry(count(len(own))),
-            Entry(_seconds(own)),
-            Entry(_joined(result.version for result in own)),
-            Entry(_joined(result.data_sha[:12] for result in own)),
+            GridCell(_joined(str(result.seed) for result in own)),
+            GridCell(count(len(own))),
+            GridCell(_seconds(own)),
+            GridCell(_joined(result.version for result in own)),
+            GridCell(_joined(result.data_sha[:12] for result in own)),
         )
-        lines.append(Line(dataset_title(dataset), entries))
+        lines.append(GridLine(dataset_title(dataset), entries))
     return Grid(
         caption="The runs behind the figures.",
         stub="dataset",
         headings=(tuple(map(Heading, heads)),),
-        groups=(Group(tuple(lines)),),
+        groups=(GridGroup(tuple(lines)),),
     )
 
 

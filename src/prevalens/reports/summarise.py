@@ -14,8 +14,8 @@ from prevalens.records import Result
 from prevalens.reports.grid import dataset_title
 from prevalens.reports.table import (
     Kind,
-    Part,
     ResultTable,
+    SeedSamples,
     TableCell,
     TableRow,
     larger_is_better,
@@ -156,7 +156,7 @@ def twins_among(datasets: Iterable[str]) -> list[str]:
 REGIMES = (*SHIFT_NAMES, "all")
 
 #: The samples of one cell: a part for each seed, in a pooled row for each dataset and seed.
-Parts: TypeAlias = dict[Hashable, Part]
+Parts: TypeAlias = dict[Hashable, SeedSamples]
 
 #: Finds the best of the cells of a pooled row, and tests the others against it: from the rows that
 #: are pooled, all of one regime, and the cells.
@@ -268,7 +268,7 @@ def _cut(
         for regime in regimes:
             inside = np.full(bins.shape, True) if regime == "all" else bins == REGIMES.index(regime)
             if inside.any():
-                cut = Part(result.shift[inside], np.asarray(result.errors[metric])[inside])
+                cut = SeedSamples(result.shift[inside], np.asarray(result.errors[metric])[inside])
                 key = (result.dataset, regime, column_of(result))
                 parts.setdefault(key, {})[result.seed] = cut
     return parts

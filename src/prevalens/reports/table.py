@@ -19,8 +19,8 @@ __all__ = [
     "WORSE_BELOW",
     "Kind",
     "Mark",
-    "Part",
     "ResultTable",
+    "SeedSamples",
     "TableCell",
     "TableRow",
     "larger_is_better",
@@ -189,7 +189,7 @@ _SAME_SHIFT = 1e-6
 
 
 @dataclass(frozen=True)
-class Part:
+class SeedSamples:
     """Errors of a method on some samples of one seed, and the samples' shifts."""
 
     shift: FloatArray
@@ -242,7 +242,7 @@ def mark(p: float | None) -> Mark:
 
 
 def pair(
-    best: Mapping[Hashable, Part], other: Mapping[Hashable, Part]
+    best: Mapping[Hashable, SeedSamples], other: Mapping[Hashable, SeedSamples]
 ) -> tuple[FloatArray, FloatArray] | None:
     """Errors of two methods on the same samples, seeds one after the other.
 
@@ -256,7 +256,7 @@ def pair(
     return left, right
 
 
-def _same_samples(left: Part, right: Part) -> bool:
+def _same_samples(left: SeedSamples, right: SeedSamples) -> bool:
     if left.shift.shape != right.shift.shape:
         return False
     return bool(np.allclose(left.shift, right.shift, rtol=0.0, atol=_SAME_SHIFT))

@@ -12,8 +12,17 @@ import numpy as np
 from prevalens.model.compare import Leaderboard, Place
 from prevalens.model.trust import COUNTED, ESTIMATE, TRAINING, Error, TrustReport
 from prevalens.reports.charts import diagonal, error_against_shift
-from prevalens.reports.grid import Entry, Grid, Group, Heading, Line, count, number, percent
-from prevalens.reports.page import Figure, Markup, Part, Section, page
+from prevalens.reports.grid import (
+    Grid,
+    GridCell,
+    GridGroup,
+    GridLine,
+    Heading,
+    count,
+    number,
+    percent,
+)
+from prevalens.reports.page import Figure, Markup, Section, SectionPart, page
 from prevalens.reports.svg import Scale, document, element, label, nice_ticks
 from prevalens.reports.theme import colour, series
 
@@ -255,42 +264,44 @@ def error_grid(
     lines = tuple(_line(row, errors, names) for row, errors in rows.items())
     heads = (*(Heading(name) for name in names), Heading("9 in 10 below"), Heading("samples"))
     note = "In percentage points. Nine in ten samples: for this model."
-    return Grid(caption, stub, (heads,), (Group(lines),), (note,))
+    return Grid(caption, stub, (heads,), (GridGroup(lines),), (note,))
 
 
-def _line(row: str, errors: Mapping[str, Error], names: Sequence[str]) -> Line:
+def _line(row: str, errors: Mapping[str, Error], names: Sequence[str]) -> GridLine:
     means = [errors[name].mean for name in names]
-    entries = [Entry(number(100 * mean, 2), bold=mean == min(means)) for mean in means]
+    entries = [GridCell(number(100 * mean, 2), bold=mean == min(means)) for mean in means]
     own = errors[names[0]]
-    return Line(row, (*entries, Entry(number(100 * own.ninth, 2)), Entry(count(own.n_samples))))
+    return GridLine(
+        row, (*entries, GridCell(number(100 * own.ninth, 2)), GridCell(count(own.n_samples)))
+    )
 
 
 def _intervals(report: TrustReport) -> Section:
     lines = tuple(
-        Line(
+        GridLine(
             protocol_words(name),
-            (Entry(percent(share)), Entry(f"{100 * width:.1f}"), Entry(count(n))),
+            (GridCell(percent(share)), GridCell(f"{100 * width:.1f}"), GridCell(count(n))),
         )
         for name, (share, width, n) in report.coverage().items()
     )
     heads = tuple(map(Heading, ("hold the truth", "mean width, points", "intervals")))
     caption = f"Intervals that aim at {100 * (report.level or 0.9):g} %"
     return Section(
-        "Reliability of intervals", (Grid(caption, "samples", (heads,), (Group(lines),)),)
+        "Reliability of intervals", (Grid(caption, "samples", (heads,), (GridGroup(lines),)),)
     )
 
 
 def label_grid(report: TrustReport) -> Grid:
     """What is known of each label."""
     lines = tuple(
-        Line(
+        GridLine(
             one.label,
             (
-                Entry(count(one.positives)),
-                Entry(number(100 * one.error, 2)),
+                GridCell(count(one.positives)),
+                GridCell(number(100 * one.error, 2)),
                 *_moved_entries(one.moved, report.compared),
-                Entry(count(one.n_moved)),
-                Entry(percent(one.coverage)),
+                GridCell(count(one.n_moved)),
+                GridCell(percent(one.coverage)),
             ),
         )
         for one in report.by_label()
@@ -311,12 +322,12 @@ def label_grid(report: TrustReport) -> Grid:
         "Mean absolute error in points; moved: over samples in which the label is more than five "
         "points from its training prevalence."
     )
-    return Grid("Error by label", "label", (heads,), (Group(lines),), (note,))
+    return Grid("Error by label", "label", (heads,), (GridGroup(lines),), (note,))
 
 
-def _moved_entries(moved: Mapping[str, float], names: Sequence[str]) -> list[Entry]:
+def _moved_entries(moved: Mapping[str, float], names: Sequence[str]) -> list[GridCell]:
     values = [moved[name] for name in names]
-    return [Entry(number(100 * value, 2), bold=value == min(values)) for value in values]
+    return [GridCell(number(100 * value, 2), bold=value == min(values)) for value in values]
 
 
 def _labels(report: TrustReport) -> Section:
@@ -330,11 +341,11 @@ def _provenance(report: TrustReport) -> Section:
         "measured is error under shifts of the label mix. If labels come to look different (new "
         "products, new wording), errors are larger, and only newly labelled items can tell."
     )
-    lines = tuple(Line(name, (Entry(value),)) for name, value in report.provenance.items())
-    parts: list[Part] = [words, *report.notices]
+    lines = tuple(GridLine(name, (GridCell(value),)) for name, value in report.provenance.items())
+    parts: list[SectionPart] = [words, *report.notices]
     if lines:
         parts.append(
-            Grid("Provenance", "what", ((Heading("value", words=True),),), (Group(lines),))
+            Grid("Provenance", "what", ((Heading("value", words=True),),), (GridGroup(lines),))
         )
     return Section("How this was measured", tuple(parts))
 
@@ -391,25 +402,25 @@ def leaderboard_grid(found: Leaderboard) -> Grid:
         "Methods, the best first",
         "method",
         (tuple(map(Heading, heads)),),
-        (Group(lines),),
+        (GridGroup(lines),),
         tuple(notes),
     )
 
 
-def _place_line(found: Leaderboard, one: Place) -> Line:
+def _place_line(found: Leaderboard, one: Place) -> GridLine:
     best = {name: min(p.by_protocol[name] for p in found.places()) for name in found.protocols}
     behind = "" if one.rank == 1 else f"{'≈ ' if one.tied else ''}{number(100 * one.behind, 2)}"
     entries = (
-        Entry(number(100 * one.error, 2), bold=one.rank == 1),
-        Entry(number(100 * one.spread, 2)),
+        GridCell(number(100 * one.error, 2), bold=one.rank == 1),
+        GridCell(number(100 * one.spread, 2)),
         *(
-            Entry(number(100 * value, 2), bold=value == best[name])
+            GridCell(number(100 * value, 2), bold=value == best[name])
             for name, value in one.by_protocol.items()
         ),
-        Entry(behind),
-        Entry(f"{one.seconds:.1f}"),
+        GridCell(behind),
+        GridCell(f"{one.seconds:.1f}"),
     )
-    return Line(one.method, entries)
+    return GridLine(one.method, entries)
 
 
 def _chart(found: Leaderboard) -> str:
@@ -441,7 +452,7 @@ def _row(one: Place, x: Scale, y: float) -> str:
     )
 
 
-def _measured(found: Leaderboard) -> tuple[Part, ...]:
+def _measured(found: Leaderboard) -> tuple[SectionPart, ...]:
     n_folds = found.errors.shape[1]
     words = (
         f"{count(found.n_items)} labelled items with {found.n_labels} labels were cut into "
@@ -450,6 +461,6 @@ def _measured(found: Leaderboard) -> tuple[Part, ...]:
         "the truth. All methods see the same folds and samples. The preparation of the items, "
         "which sees no labels, was fitted once on all items."
     )
-    lines = tuple(Line(name, (Entry(value),)) for name, value in found.provenance.items())
+    lines = tuple(GridLine(name, (GridCell(value),)) for name, value in found.provenance.items())
     heads = ((Heading("value", words=True),),)
-    return (words, Grid("Provenance", "what", heads, (Group(lines),))) if lines else (words,)
+    return (words, Grid("Provenance", "what", heads, (GridGroup(lines),))) if lines else (words,)

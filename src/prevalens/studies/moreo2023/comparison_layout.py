@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from prevalens.reports.grid import (
     MISSING,
-    Entry,
     Grid,
-    Group,
+    GridCell,
+    GridGroup,
+    GridLine,
     Heading,
-    Line,
     count,
     dataset_title,
     digits_of,
@@ -53,10 +53,10 @@ def comparison_grid(comparison: Comparison, *, within: float = 0.15) -> Grid:
     groups = []
     for dataset in comparison.datasets:
         lines = tuple(
-            Line(shift, _beside(comparison.row(dataset, shift), comparison, within))
+            GridLine(shift, _beside(comparison.row(dataset, shift), comparison, within))
             for shift in comparison.regimes
         )
-        groups.append(Group(lines, dataset_title(dataset)))
+        groups.append(GridGroup(lines, dataset_title(dataset)))
     return Grid(
         caption=f"{measure_title(comparison.metric)}: ours beside the printed values.",
         stub="shift",
@@ -69,31 +69,31 @@ def comparison_grid(comparison: Comparison, *, within: float = 0.15) -> Grid:
     )
 
 
-def _beside(row: Sequence[Compared], comparison: Comparison, within: float) -> tuple[Entry, ...]:
+def _beside(row: Sequence[Compared], comparison: Comparison, within: float) -> tuple[GridCell, ...]:
     found = {cell.method: cell for cell in row}
     digits = digits_of(comparison.metric)
     known = digits_of(comparison.metric, comparison.digits)
-    entries: list[Entry] = []
+    entries: list[GridCell] = []
     for method in comparison.methods:
         cell = found.get(method)
         for source in range(len(comparison.sources)):
             entries += _ours(cell, source, digits, within)
-        entries.append(Entry(MISSING) if cell is None else _value(cell.printed, known))
+        entries.append(GridCell(MISSING) if cell is None else _value(cell.printed, known))
     return tuple(entries)
 
 
-def _ours(cell: Compared | None, source: int, digits: int, within: float) -> list[Entry]:
+def _ours(cell: Compared | None, source: int, digits: int, within: float) -> list[GridCell]:
     if cell is None:
-        return [Entry(MISSING), Entry(MISSING, aside=True)]
+        return [GridCell(MISSING), GridCell(MISSING, aside=True)]
     flag = cell.agrees(source, within) is False
-    ratio = Entry(number(cell.ratio(source), 2), aside=True, flag=flag)
+    ratio = GridCell(number(cell.ratio(source), 2), aside=True, flag=flag)
     return [_value(cell.ours[source], digits), ratio]
 
 
-def _value(cell: TableCell | None, digits: int) -> Entry:
+def _value(cell: TableCell | None, digits: int) -> GridCell:
     if cell is None:
-        return Entry(MISSING)
-    return Entry(number(cell.value, digits), bold=cell.best, mark=cell.mark)
+        return GridCell(MISSING)
+    return GridCell(number(cell.value, digits), bold=cell.best, mark=cell.mark)
 
 
 def _comparison_notes(comparison: Comparison, within: float) -> list[str]:
@@ -141,7 +141,7 @@ def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRE
             ),
         ),
         groups=tuple(
-            Group(tuple(_agreement_lines(comparison, source, thresholds)), source)
+            GridGroup(tuple(_agreement_lines(comparison, source, thresholds)), source)
             for source in comparison.sources
         ),
         notes=tuple(
@@ -155,13 +155,13 @@ def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRE
 
 def _agreement_lines(
     comparison: Comparison, source: str, thresholds: Sequence[float]
-) -> list[Line]:
-    def line(name: str, method: str | None = None, dataset: str | None = None) -> Line:
+) -> list[GridLine]:
+    def line(name: str, method: str | None = None, dataset: str | None = None) -> GridLine:
         found = [
             agreement(comparison, source, within=within, method=method, dataset=dataset)
             for within in thresholds
         ]
-        return Line(name, (Entry(count(found[0].n_cells)), *map(_share, found)))
+        return GridLine(name, (GridCell(count(found[0].n_cells)), *map(_share, found)))
 
     methods = [line(method, method=method) for method in comparison.methods]
     counted = dict.fromkeys(cell.dataset for cell in comparison.cells if cell.counted)
@@ -169,10 +169,10 @@ def _agreement_lines(
     return [line("all cells"), *methods, *datasets]
 
 
-def _share(found: Agreement) -> Entry:
+def _share(found: Agreement) -> GridCell:
     if not found.n_cells:
-        return Entry(MISSING)
-    return Entry(f"{percent(found.share)} ({found.n_agreeing})")
+        return GridCell(MISSING)
+    return GridCell(f"{percent(found.share)} ({found.n_agreeing})")
 
 
 def outside_grid(
@@ -200,8 +200,8 @@ def outside_grid(
         if cell.counted and cell.agrees(place, within) is False:
             entries = _outside_entries(cell, place, comparison)
             if reasons is not None:
-                entries.append(Entry(reasons.get((cell.dataset, cell.method), "")))
-            lines.append(Line(f"{dataset_title(cell.dataset)}, {cell.shift}", tuple(entries)))
+                entries.append(GridCell(reasons.get((cell.dataset, cell.method), "")))
+            lines.append(GridLine(f"{dataset_title(cell.dataset)}, {cell.shift}", tuple(entries)))
     heads = [Heading("method", words=True)]
     heads += map(Heading, ("ours", "our seeds", "paper", "ratio"))
     if reasons is not None:
@@ -210,12 +210,12 @@ def outside_grid(
         caption=f"Cells farther than {_percent(within)} from the printed value, {source}.",
         stub="dataset, shift",
         headings=(tuple(heads),),
-        groups=(Group(tuple(lines)),),
+        groups=(GridGroup(tuple(lines)),),
         notes=() if lines else ("There are none.",),
     )
 
 
-def _outside_entries(cell: Compared, source: int, comparison: Comparison) -> list[Entry]:
+def _outside_entries(cell: Compared, source: int, comparison: Comparison) -> list[GridCell]:
     digits = digits_of(comparison.metric)
     known = digits_of(comparison.metric, comparison.digits)
     ours = cell.ours[source]
@@ -224,11 +224,11 @@ def _outside_entries(cell: Compared, source: int, comparison: Comparison) -> lis
     low, high = number(min(values), digits), number(max(values), digits)
     seeds = f"{len(values)}: {low if low == high else f'{low} to {high}'}"
     return [
-        Entry(cell.method),
-        Entry(number(ours.value, digits)),
-        Entry(seeds),
-        Entry(number(cell.printed.value, known)),
-        Entry(number(cell.ratio(source), 2)),
+        GridCell(cell.method),
+        GridCell(number(ours.value, digits)),
+        GridCell(seeds),
+        GridCell(number(cell.printed.value, known)),
+        GridCell(number(cell.ratio(source), 2)),
     ]
 
 
@@ -246,7 +246,7 @@ def orders_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     heads = [*map(Heading, methods), Heading("best first", words=True)]
     heads += map(Heading, ("same order", "datasets"))
     groups = [
-        Group(tuple(_order_lines(orders(comparison), methods)), title)
+        GridGroup(tuple(_order_lines(orders(comparison), methods)), title)
         for title, comparison in comparisons.items()
     ]
     return Grid(
@@ -261,10 +261,10 @@ def orders_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     )
 
 
-def _order_lines(found: Sequence[Order], methods: Sequence[str]) -> list[Line]:
+def _order_lines(found: Sequence[Order], methods: Sequence[str]) -> list[GridLine]:
     papers = {order.shift: order for order in found if order.source == "printed"}
     return [
-        Line(
+        GridLine(
             f"{order.shift}, {'paper' if order.source == 'printed' else order.source}",
             (*_rank_entries(order, methods), *_order_entries(order, papers[order.shift])),
         )
@@ -272,21 +272,21 @@ def _order_lines(found: Sequence[Order], methods: Sequence[str]) -> list[Line]:
     ]
 
 
-def _rank_entries(order: Order, methods: Sequence[str]) -> list[Entry]:
+def _rank_entries(order: Order, methods: Sequence[str]) -> list[GridCell]:
     best = min(order.ranks.values())
     span = max(order.ranks.values()) - best
     return [
-        Entry(MISSING)
+        GridCell(MISSING)
         if rank is None
-        else Entry(number(rank, 2), rank == best, shade=(rank - best) / span if span else None)
+        else GridCell(number(rank, 2), rank == best, shade=(rank - best) / span if span else None)
         for rank in map(order.ranks.get, methods)
     ]
 
 
-def _order_entries(order: Order, paper: Order) -> list[Entry]:
+def _order_entries(order: Order, paper: Order) -> list[GridCell]:
     same = MISSING if order is paper else "yes" if order.agrees_with(paper) else "no"
     return [
-        Entry(", ".join(order.order)),
-        Entry(same),
-        Entry(count(order.n_datasets)),
+        GridCell(", ".join(order.order)),
+        GridCell(same),
+        GridCell(count(order.n_datasets)),
     ]

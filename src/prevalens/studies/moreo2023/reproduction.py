@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from prevalens.reports.grid import MISSING, dataset_title, number
-from prevalens.reports.page import Part, Section
+from prevalens.reports.page import Section, SectionPart
 from prevalens.studies.moreo2023.comparison import Comparison, Order, agreement, compare
 from prevalens.studies.moreo2023.comparison_layout import orders_grid, outside_grid
 from prevalens.studies.moreo2023.printed import PRINTED_TABLES, printed
@@ -275,7 +275,7 @@ def _order_section(groups: Mapping[str, Comparison]) -> Section:
     papers = next(([paper for _, paper in found] for found in pairs.values() if found), [])
     if papers:
         sentences.insert(0, f"As the paper prints them, {_standing(papers)}.")
-    parts: list[Part] = [*sentences, orders_grid(groups), wins_grid(groups)]
+    parts: list[SectionPart] = [*sentences, orders_grid(groups), wins_grid(groups)]
     return Section("The order of the four groups", tuple(parts))
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from prevalens.reports.grid import (
     MISSING,
-    Entry,
     Grid,
-    Group,
+    GridCell,
+    GridGroup,
+    GridLine,
     Heading,
-    Line,
     count,
     dataset_title,
     digits_of,
@@ -58,10 +58,10 @@ def _side_by_side(title: str, comparison: Comparison, methods: Sequence[str]) ->
     groups = []
     for dataset in comparison.datasets:
         lines = [
-            Line(shift, _beside(comparison, comparison.row(dataset, shift), methods))
+            GridLine(shift, _beside(comparison, comparison.row(dataset, shift), methods))
             for shift in comparison.regimes
         ]
-        groups.append(Group(tuple(lines), dataset_title(dataset)))
+        groups.append(GridGroup(tuple(lines), dataset_title(dataset)))
     heads = (_PAPER, *sources)
     return Grid(
         caption=f"{title}: {', '.join(methods)}.",
@@ -76,7 +76,7 @@ def _side_by_side(title: str, comparison: Comparison, methods: Sequence[str]) ->
 
 def _beside(
     comparison: Comparison, row: Sequence[Compared], methods: Sequence[str]
-) -> tuple[Entry, ...]:
+) -> tuple[GridCell, ...]:
     found = {cell.method: cell for cell in row}
     digits = digits_of(comparison.metric)
     known = digits_of(comparison.metric, comparison.digits)
@@ -91,10 +91,10 @@ def _beside(
     return tuple(entries)
 
 
-def _value(cell: TableCell | None, digits: int, *, flag: bool = False) -> Entry:
+def _value(cell: TableCell | None, digits: int, *, flag: bool = False) -> GridCell:
     if cell is None:
-        return Entry(MISSING)
-    return Entry(number(cell.value, digits), cell.best, cell.mark, flag=flag)
+        return GridCell(MISSING)
+    return GridCell(number(cell.value, digits), cell.best, cell.mark, flag=flag)
 
 
 def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
@@ -119,9 +119,9 @@ def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
                 tuple(Heading(name) for _ in chunk for name in names),
             ),
             groups=tuple(
-                Group(
+                GridGroup(
                     tuple(
-                        Line(shift, tuple(_own(tables, chunk, names, dataset, shift)))
+                        GridLine(shift, tuple(_own(tables, chunk, names, dataset, shift)))
                         for shift in first.regimes
                     ),
                     dataset_title(dataset),
@@ -139,7 +139,7 @@ def _own(
     names: Sequence[str],
     dataset: str,
     shift: str,
-) -> list[Entry]:
+) -> list[GridCell]:
     digits = digits_of(next(iter(tables.values())).metric)
     return [
         _value(tables[name].cell(dataset, shift, method), digits)
@@ -161,15 +161,15 @@ def agreements_grid(comparisons: Mapping[str, Comparison]) -> Grid:
         for source in comparison.sources[::-1]:
             found = [agreement(comparison, source, within=within) for within in (0.15, 0.25)]
             if found[0].n_cells:
-                shares = [Entry(f"{one.n_agreeing} ({percent(one.share)})") for one in found]
+                shares = [GridCell(f"{one.n_agreeing} ({percent(one.share)})") for one in found]
                 datasets = len({cell.dataset for cell in comparison.cells if cell.counted})
-                figures = (Entry(count(datasets)), Entry(count(found[0].n_cells)))
-                lines.append(Line(f"{title}, {source}", (*figures, *shares)))
+                figures = (GridCell(count(datasets)), GridCell(count(found[0].n_cells)))
+                lines.append(GridLine(f"{title}, {source}", (*figures, *shares)))
     return Grid(
         caption="Cells that are near the printed ones.",
         stub="table",
         headings=(tuple(map(Heading, ("datasets", "cells", "within 15 %", "within 25 %"))),),
-        groups=(Group(tuple(lines)),),
+        groups=(GridGroup(tuple(lines)),),
         notes=(
             "On Genbase, which is printed with one digit that is not zero, a difference of .0005 "
             "counts as near. The corrected Tmc2007_500 does not count: the paper has other data.",
@@ -187,7 +187,7 @@ def wins_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     """
     methods = next(iter(comparisons.values())).methods
     groups = [
-        Group(tuple(_win_lines(comparison, methods)), title)
+        GridGroup(tuple(_win_lines(comparison, methods)), title)
         for title, comparison in comparisons.items()
     ]
     return Grid(
@@ -199,7 +199,7 @@ def wins_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     )
 
 
-def _win_lines(comparison: Comparison, methods: Sequence[str]) -> list[Line]:
+def _win_lines(comparison: Comparison, methods: Sequence[str]) -> list[GridLine]:
     lines = []
     sources = (_PAPER, *comparison.sources[::-1])
     for shift in comparison.regimes:
@@ -207,8 +207,8 @@ def _win_lines(comparison: Comparison, methods: Sequence[str]) -> list[Line]:
         whole = [r for r in rows if r and all(c.counted and None not in c.ours for c in r)]
         for source in sources if whole else ():
             wins = _wins(comparison, whole, source)
-            figures = tuple(Entry(count(wins[method])) for method in methods)
-            lines.append(Line(f"{shift}, {source}", (*figures, Entry(count(len(whole))))))
+            figures = tuple(GridCell(count(wins[method])) for method in methods)
+            lines.append(GridLine(f"{shift}, {source}", (*figures, GridCell(count(len(whole))))))
     return lines
 
 
@@ -255,15 +255,15 @@ def runs_grid(runs: Mapping[str, Sequence[Run]]) -> Grid:
     for dataset in datasets:
         own = [{run.dataset: run for run in found}.get(dataset) for found in runs.values()]
         known = [run for run in own if run is not None]
-        entries = [Entry(MISSING if run is None else _seeds(run)) for run in own]
+        entries = [GridCell(MISSING if run is None else _seeds(run)) for run in own]
         lines.append(
-            Line(dataset_title(dataset), (*entries, Entry(_joined(known, "data_sha")[:12])))
+            GridLine(dataset_title(dataset), (*entries, GridCell(_joined(known, "data_sha")[:12])))
         )
     return Grid(
         caption="Seeds with which each table was run, by dataset.",
         stub="dataset",
         headings=((*map(Heading, runs), Heading("data SHA-256")),),
-        groups=(Group(tuple(lines)),),
+        groups=(GridGroup(tuple(lines)),),
         notes=(f"Made with prevalens {_versions(runs)}.",),
     )
 
