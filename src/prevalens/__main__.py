@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
@@ -80,25 +82,42 @@ def cli(modules: Sequence[str]) -> None:
             load_parts(module)
 
 
+def _refuse(sentence: str) -> NoReturn:
+    # Standard error may be the full device.
+    with contextlib.suppress(OSError):
+        click.echo(f"prevalens: {sentence}", err=True)
+    sys.exit(REFUSED)
+
+
+def _discard_output() -> None:
+    """Drop what is still to be printed: at exit Python would try once more, and fail aloud."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line; a refusal is one sentence on standard error and exit code 2."""
     # Asked to stop, it cleans up as it does after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = cli(prog_name="prevalens", standalone_mode=False)
+        # What is still in the buffer may fail to be written, too.
+        sys.stdout.flush()
     except PrevalensError as error:
-        click.echo(f"prevalens: {error}", err=True)
-        sys.exit(REFUSED)
+        _refuse(str(error))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # Whoever read the output has seen enough; nothing can be said to him any more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         sys.exit(0)
+    except OSError as error:
+        _discard_output()
+        # Files that are read or written by name have sentences of their own, so this was printed.
+        where = "The output" if error.filename is None else str(error.filename)
+        _refuse(f"{where} cannot be written: {error.strerror or error}.")
     except MemoryError:
-        click.echo("prevalens: there is not enough memory for this.", err=True)
-        sys.exit(REFUSED)
+        _refuse("there is not enough memory for this.")
     except (click.Abort, KeyboardInterrupt):
         click.echo("prevalens: interrupted.", err=True)
         sys.exit(130)

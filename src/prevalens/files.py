@@ -25,8 +25,14 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
     If the body fails or is interrupted, nothing is left behind, and what was there stays.
     """
     path = Path(path)
+    # A device or a pipe is written to; a new file must not take its place.
+    special = path.exists() and not path.is_file()
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
     try:
+        if special:
+            with path.open("wb") as file:
+                yield file
+            return
         with temporary.open("xb") as file:
             yield file
             file.flush()

@@ -18,6 +18,7 @@ EVERYTHING = {"ä": 1}
 @click.command()
 @result_options("Write a page.")
 def command(results: Results) -> None:
+    results.check()
     click.echo("working")
     results.hand_over(lambda: "<p>", lambda: [{"label": "a", "error": 0.5}], EVERYTHING)
 

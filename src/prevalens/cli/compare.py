@@ -48,6 +48,7 @@ def command(train: tuple[str, ...], methods: str, results: Results, **settings: 
     Cross-validation: every method is trained on all folds but one, and estimates samples of that
     one whose label mix has moved. The first of the table is closest to the truth on this data.
     """
+    results.check(*train)
     with said_warnings(), shown_steps() as progress:
         found = compare_files(train, methods, progress=progress, **settings)
     results.hand_over(lambda: leaderboard_page(found), found.to_rows, found.to_dict())

@@ -16,10 +16,11 @@ from tqdm import tqdm
 
 from prevalens.catalogue import parse
 from prevalens.cli.console import plain_table, shown_steps
+from prevalens.cli.outputs import PAGE, check_outputs, force_option
 from prevalens.datasets import synthetic
 from prevalens.datasets.tickets import SEPARATOR, tickets, write_tickets
+from prevalens.errors import InputError
 from prevalens.evaluation import Evaluation, evaluate_samples
-from prevalens.files import check_writable
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.protocols import MLAPP, Natural
 from prevalens.reports.batches import write_page
@@ -127,8 +128,16 @@ In Python:
 @click.option("--items", default=2000, show_default=True, help="With --table: training items.")
 @click.option("--labels", default=12, show_default=True, help="With --table: labels.")
 @click.option("--quick", is_flag=True, help="With --table: fewer samples, rougher figures.")
+@force_option
 def command(
-    seed: int, report: Path, files: Path | None, table: bool, items: int, labels: int, quick: bool
+    seed: int,
+    report: Path,
+    files: Path | None,
+    table: bool,
+    items: int,
+    labels: int,
+    quick: bool,
+    force: bool,
 ) -> None:
     """Tell a story on built-in support tickets.
 
@@ -138,17 +147,18 @@ def command(
     """
     start = time.perf_counter()
     if files is not None:
+        _check_folder(files, force=force)
         _write_files(files, seed)
         return
     if table:
         print_table(seed=seed, items=items, labels=labels, quick=quick)
     else:
+        check_outputs([(PAGE, report)], force=force)
         _tell(seed, report)
     click.echo(f"Done in {time.perf_counter() - start:.1f} s.\n\n{NEXT}")
 
 
 def _tell(seed: int, report: Path) -> None:
-    check_writable(report)
     with shown_steps() as progress:
         story = tell(seed=seed, progress=progress)
     write_page(report, story.html())
@@ -207,6 +217,15 @@ def _inside(story: Story) -> float | None:
     if low is None or high is None:
         return None
     return float(((story.true >= low) & (story.true <= high)).mean())
+
+
+def _check_folder(folder: Path, *, force: bool) -> None:
+    """Refuse a folder with files that an earlier run of this command did not write."""
+    if folder.is_dir() and any(folder.iterdir()) and not (force or (folder / "truth.csv").exists()):
+        raise InputError(
+            f"The folder {folder} holds other files, which the tickets may overwrite; name a new "
+            "folder, or write into it with --force."
+        )
 
 
 def _write_files(folder: Path, seed: int) -> None:

@@ -50,6 +50,7 @@ def command(model: Path, labelled: tuple[str, ...], results: Results, **settings
     so that the label mix moves; their estimates are compared with the truth, with counting the
     classifier's answers, and with keeping the training prevalence.
     """
+    results.check(model, *labelled)
     with said_warnings(), shown_steps() as progress:
         found = evaluate_files(model, labelled, progress=progress, **settings)
     answer = verdict(found)

@@ -11,7 +11,7 @@ import click
 
 from prevalens.cli.console import Duration, said_warnings, say_note, ticking_steps
 from prevalens.cli.options import item_options, json_option, labelled_options
-from prevalens.files import check_writable
+from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.model.fit import fit_files
 from prevalens.model.model import Model
 
@@ -39,15 +39,18 @@ __all__ = ["command"]
 )
 @click.option("--time-budget", type=Duration(), help="For the choice of a method, such as 10m.")
 @click.option("--min-positives", type=int, help="Leave out labels with fewer positive items.")
+@force_option
 @json_option
-def command(train: tuple[str, ...], output: Path, as_json: bool, **settings: Any) -> None:
+def command(
+    train: tuple[str, ...], output: Path, force: bool, as_json: bool, **settings: Any
+) -> None:
     """Learn from the labelled items in TRAIN and write a model.
 
     TRAIN is one or several files (CSV, TSV, JSON lines, JSON, Parquet or Excel, also .gz), a
     pattern, a folder, or - for standard input. Labels are columns of 0 and 1 (--labels) or one
     column of tags (--tags). Without --text and --features, every other column is a feature.
     """
-    check_writable(output)
+    check_outputs([(MODEL, output)], train, force=force)
     start = time.perf_counter()
     with said_warnings(), ticking_steps() as progress:
         model = fit_files(train, progress=progress, **settings)

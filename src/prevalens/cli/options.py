@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 
 import click
 
+from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.errors import InputError
-from prevalens.files import check_writable, writing
+from prevalens.files import writing
 from prevalens.model.result import safe_cell
 from prevalens.reports.batches import write_page
 from prevalens.tables.opening import Reading
@@ -125,16 +126,18 @@ class Results:
         Where a page goes, and a file of .csv or .json.
     as_json : bool
         Whether JSON is printed in the place of what people read.
+    force : bool
+        Whether existing files of another kind may be replaced.
     """
 
     html: Path | None
     output: Path | None
     as_json: bool
+    force: bool = False
 
-    def check(self) -> None:
-        """Refuse places that cannot be written to, before the work is done."""
-        for path in filter(None, (self.html, self.output)):
-            check_writable(path)
+    def check(self, *inputs: str | Path) -> None:
+        """Refuse places that must not be written to, before the work is done."""
+        check_outputs([(PAGE, self.html), (TABLE, self.output)], inputs, force=self.force)
 
     def hand_over(
         self,
@@ -156,18 +159,19 @@ def result_options(page: str) -> Decorator:
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
-        def checks(*, html: Path | None, output: Path | None, as_json: bool, **others: Any) -> Any:
-            results = Results(html, output, as_json)
-            results.check()
-            return command(results=results, **others)
+        def gathers(
+            *, html: Path | None, output: Path | None, as_json: bool, force: bool, **others: Any
+        ) -> Any:
+            return command(results=Results(html, output, as_json, force), **others)
 
-        return options(checks)
+        return options(gathers)
 
     options = together(
         click.option("--html", type=click.Path(path_type=Path), help=page),
         click.option(
             "-o", "--output", type=click.Path(path_type=Path), help="Write .csv or .json."
         ),
+        force_option,
         json_option,
     )
     return decorate

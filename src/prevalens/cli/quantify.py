@@ -15,7 +15,7 @@ from rich.text import Text
 
 from prevalens.cli.console import plain_table, said_warnings, say_note, ticking_steps
 from prevalens.cli.options import json_option, reading_options
-from prevalens.files import check_writable
+from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files
 from prevalens.model.result import BatchResult, check_ending
@@ -51,6 +51,7 @@ _MOST_NOTES = 8
     "-o", "--output", type=click.Path(path_type=Path), help="Write .csv, .tsv, .parquet or .json."
 )
 @click.option("--html", type=click.Path(path_type=Path), help="Write a report to look at.")
+@force_option
 @reading_options
 @json_option
 def command(
@@ -59,6 +60,7 @@ def command(
     interval: float,
     output: Path | None,
     html: Path | None,
+    force: bool,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -70,8 +72,7 @@ def command(
     """
     if output is not None:
         check_ending(output)
-    for path in filter(None, (output, html)):
-        check_writable(path)
+    check_outputs([(TABLE, output), (PAGE, html)], (model, *batch), force=force)
     loaded = Model.load(model)
     with said_warnings(), ticking_steps() as progress:
         result = quantify_files(

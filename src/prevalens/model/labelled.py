@@ -88,6 +88,8 @@ def read_labelled(
         With `tags`: the only labels there are.
     reading : Reading, optional
     """
+    if not sep:
+        raise InputError("The separator of tags is empty; name one or more characters, as ','.")
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
     label_names = _label_names(tables[0], labels, tags)
     columns = _item_columns(tables[0], text, features, [*label_names, *leave_out])
