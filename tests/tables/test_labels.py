@@ -39,3 +39,9 @@ def test_tags() -> None:
         tag_matrix(chunk, sets, ["x", "y"])
     with pytest.raises(FormatError, match=r"row 1: the tags 'tags' are \{'a': 1\}"):
         tag_sets(as_table({"tags": [{"a": 1}]}, name="t.csv").read(), "tags", ",")
+
+
+def test_an_empty_separator_is_refused() -> None:
+    chunk = as_table({"tags": ["x;y"]}).read()
+    with pytest.raises(InputError, match=r"separator of the tags is empty; .*--sep ';'"):
+        tag_sets(chunk, "tags", "")

@@ -30,14 +30,14 @@ def test_cut_compressed_data(tmp_path: Path) -> None:
 
 def test_failures_of_the_system_are_sentences(tmp_path: Path) -> None:
     class Locked(Stored):
-        def _raw(self) -> io.BytesIO:
+        def _open(self) -> io.BytesIO:
             raise PermissionError(13, "Permission denied")
 
     with pytest.raises(InputError, match="cannot be read: you have no permission"):
         Locked(tmp_path / "x").content()
 
     class Broken(Stored):
-        def _raw(self) -> io.BytesIO:
+        def _open(self) -> io.BytesIO:
             raise OSError(5, "Input/output error")
 
     with pytest.raises(InputError, match="cannot be read: Input/output error"):

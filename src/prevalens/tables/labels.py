@@ -46,6 +46,11 @@ def labels_of_columns(chunk: Chunk, names: Sequence[str]) -> LabelMatrix:
 
 def tag_sets(chunk: Chunk, column: str, sep: str) -> list[set[str]]:
     """The tags of each row: a text divided by `sep`, or a list."""
+    if not sep:
+        raise InputError(
+            "The separator of the tags is empty; name the character between them, for example "
+            "--sep ';' (sep=';')."
+        )
     return [_tags(chunk, row, column, cell, sep) for row, cell in enumerate(chunk[column])]
 
 

@@ -71,10 +71,17 @@ def open_table(
     ['printer on fire']
     """
     source = _source(path, name)
-    start = source.start()
-    if not start:
-        raise damaged(source.name, "the file is empty.")
-    kind = _check_format(format) if format else _guess(source, start)
+    with source.held():
+        start = source.start()
+        if not start:
+            raise damaged(source.name, "the file is empty.")
+        kind = _check_format(format) if format else _guess(source, start)
+        return _table(source, kind, delimiter, encoding, sheet)
+
+
+def _table(
+    source: Bytes, kind: str, delimiter: str | None, encoding: str | None, sheet: str | None
+) -> Table:
     if kind in ("csv", "tsv"):
         return CsvTable(source, delimiter or ("\t" if kind == "tsv" else None), encoding)
     if kind == "jsonl":

@@ -47,10 +47,26 @@ class Bytes(ABC):
     name: str
     suffix: str
     size: int | None
+    _held: IO[bytes] | None = None
 
     @abstractmethod
+    def _open(self) -> IO[bytes]:
+        """Open the bytes as they are stored, at the start."""
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Open the file once for everything that is read from it in the body."""
+        with _sentences(self.name), self._open() as self._held:
+            try:
+                yield
+            finally:
+                self._held = None
+
     def _raw(self) -> IO[bytes]:
-        """The bytes as they are stored, from the start."""
+        if self._held is None:
+            return self._open()
+        self._held.seek(0)
+        return cast("IO[bytes]", _Kept(self._held))
 
     @contextmanager
     def opened(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
@@ -59,24 +75,11 @@ class Bytes(ABC):
         Every failure of the file system or of the decompressor, here or in the body, becomes one
         sentence.
         """
-        try:
-            with self._raw() as raw:
-                start = raw.read(6)
-                raw.seek(0)
-                opener = next((one for magic, one in _OPENERS if start.startswith(magic)), None)
-                yield (raw if opener is None else cast("IO[bytes]", opener(raw, "rb"))), raw
-        except FileNotFoundError:
-            raise InputError(f"There is no file {self.name}.") from None
-        except IsADirectoryError:
-            raise InputError(f"{self.name} is a folder, not a file.") from None
-        except PermissionError:
-            raise InputError(f"{self.name} cannot be read: you have no permission.") from None
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            # The system numbers its errors, the decompressors do not.
-            if getattr(error, "errno", None) is None:
-                what = f"the compressed data is damaged or cut off ({error})."
-                raise damaged(self.name, what) from None
-            raise InputError(f"{self.name} cannot be read: {error.strerror}.") from None  # type: ignore[union-attr]
+        with _sentences(self.name), self._raw() as raw:
+            start = raw.read(6)
+            raw.seek(0)
+            opener = next((opener for magic, opener in _OPENERS if start.startswith(magic)), None)
+            yield (raw if opener is None else cast("IO[bytes]", opener(raw, "rb"))), raw
 
     def start(self, count: int = 4096) -> bytes:
         """The first bytes, decompressed."""
@@ -87,6 +90,25 @@ class Bytes(ABC):
         """Everything, decompressed."""
         with self.opened() as (stream, _):
             return stream.read()
+
+
+@contextmanager
+def _sentences(name: str) -> Iterator[None]:
+    """Turn every failure of the file system or of a decompressor into one sentence."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"There is no file {name}.") from None
+    except IsADirectoryError:
+        raise InputError(f"{name} is a folder, not a file.") from None
+    except PermissionError:
+        raise InputError(f"{name} cannot be read: you have no permission.") from None
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        # The system numbers its errors, the decompressors do not.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise InputError(f"{name} cannot be read: {error.strerror}.") from None
+        what = f"the compressed data is damaged or cut off ({error})."
+        raise damaged(name, what) from None
 
 
 class Stored(Bytes):
@@ -101,7 +123,7 @@ class Stored(Bytes):
         except OSError:
             self.size = None
 
-    def _raw(self) -> IO[bytes]:
+    def _open(self) -> IO[bytes]:
         return self.path.open("rb")
 
 
@@ -114,7 +136,7 @@ class Given(Bytes):
         self.suffix = file_ending(Path(name))
         self.size = file.seek(0, io.SEEK_END)
 
-    def _raw(self) -> IO[bytes]:
+    def _open(self) -> IO[bytes]:
         self.file.seek(0)
         return cast("IO[bytes]", _Kept(self.file))
 
@@ -166,8 +188,9 @@ def file_ending(path: Path) -> str:
 @contextmanager
 def text_of(source: Bytes, encoding: str | None) -> Iterator[tuple[io.TextIOWrapper, IO[bytes]]]:
     """The stream as text: in the encoding asked for, or by its first bytes, or in UTF-8."""
-    chosen = encoding or _encoding(source.start(4))
     with source.opened() as (stream, raw):
+        chosen = encoding or _encoding(stream.read(4))
+        stream.seek(0)
         try:
             wrapped = io.TextIOWrapper(cast("Any", stream), encoding=chosen, newline="")
         except LookupError:

@@ -105,3 +105,20 @@ def test_parts(tmp_path: Path) -> None:
     np.testing.assert_array_equal(parts.test.Y, Y[3:])
     with pytest.raises(FormatError, match="there are 4 rows, 4 are for training"):
         matlab_parts(path, n_train=4)
+
+
+def test_parts_of_a_file_whose_test_labels_are_rolled(tmp_path: Path) -> None:
+    rolled = Y.copy()
+    rolled[2:] = np.roll(rolled[2:], -1, axis=1)
+    parts = matlab_parts(write(tmp_path, data=X, target=rolled), n_train=2, test_roll=1)
+    np.testing.assert_array_equal(parts.train.Y, Y[:2])
+    np.testing.assert_array_equal(parts.test.Y, Y[2:])
+
+
+def test_parts_of_the_first_rows(tmp_path: Path) -> None:
+    path = write(tmp_path, data=X, target=Y)
+    parts = matlab_parts(path, n_train=1, n_items=3)
+    np.testing.assert_array_equal(parts.train.Y, Y[:1])
+    np.testing.assert_array_equal(parts.test.X, X[1:3])
+    with pytest.raises(FormatError, match="3 are for training"):
+        matlab_parts(path, n_train=3, n_items=3)

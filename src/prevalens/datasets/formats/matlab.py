@@ -62,12 +62,27 @@ def read_matlab(path: str | Path, *, data: str = "data", target: str = "target")
         return Collection(X, np.where(Y == -1, 0, Y))
 
 
-def matlab_parts(data: Path, *, n_train: int) -> Parts:
-    """Training and test items of a MATLAB file whose first `n_train` rows are for training."""
+def matlab_parts(
+    data: Path, *, n_train: int, n_items: int | None = None, test_roll: int = 0
+) -> Parts:
+    """Training and test items of a MATLAB file whose first `n_train` rows are for training.
+
+    Parameters
+    ----------
+    data : Path
+    n_train : int
+    n_items : int, optional
+        Only the first `n_items` rows are used; all rows if omitted.
+    test_roll : int
+        Positions by which the label columns of the test rows are moved to the right, cyclically,
+        for files in which they stand in other places than those of the training rows.
+    """
     whole = read_matlab(data)
-    if whole.n_items <= n_train:
+    if min(whole.n_items, n_items or whole.n_items) <= n_train:
         raise malformed(data, None, f"there are {whole.n_items} rows, {n_train} are for training.")
-    return Parts(whole.take(slice(None, n_train)), whole.take(slice(n_train, None)))
+    test = whole.take(slice(n_train, n_items))
+    rolled = Collection(test.X, np.roll(test.Y, test_roll, axis=1), test.labels)
+    return Parts(whole.take(slice(None, n_train)), rolled)
 
 
 def _variables(path: Path, *wanted: str) -> list[Any]:
