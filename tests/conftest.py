@@ -1,4 +1,4 @@
-"""Fixtures every room shares."""
+"""Fixtures that several rooms share."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from prevalens.records import Result
-from prevalens.reports.table import ResultTable
 from prevalens.studies.moreo2023.printed import printed
 
 # Runs are repeatable and do not fail because the machine is slow today.
@@ -107,7 +105,7 @@ def paper_like() -> Callable[..., list[Result]]:
         seeds: tuple[int, ...] = (0,),
         methods: tuple[str, ...] | None = None,
     ) -> list[Result]:
-        reference: ResultTable = printed(table)
+        reference = printed(table)
         shift = np.repeat([0.05, 0.15, 0.25], 40) + np.tile(np.linspace(-0.04, 0.04, 40), 3)
         # Noise of mean zero in each regime.
         noise = 1 + 0.2 * np.tile([1.0, -1.0], 60)
@@ -135,12 +133,6 @@ def paper_like() -> Callable[..., list[Result]]:
         return found
 
     return make
-
-
-@pytest.fixture
-def read_xml() -> Callable[[str], ElementTree.Element]:
-    """Parse markup as XML, which forgives nothing."""
-    return ElementTree.fromstring
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ COMMANDS = {
     "inspect": ("prevalens.cli.inspect", "Show what a model file holds."),
     "methods": ("prevalens.cli.methods", "List the parts of methods and what they do."),
     "paper": (
-        "prevalens.studies.moreo2023.command",
+        "prevalens.cli.paper",
         "Run the paper's experiments and compare with its tables.",
     ),
     "quantify": (

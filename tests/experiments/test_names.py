@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from prevalens.experiments.specs import GRIDS, parse
+from prevalens.catalogue import Entry
+from prevalens.experiments.specs import GRIDS, parse, tuned
 from prevalens.selection.grid_search import GridSearch
-from prevalens.studies.moreo2023.variants import RejoinedSearch, SeenItems, TwiceSLD
 from prevalens.validation import InputError
 
 
@@ -22,17 +22,15 @@ def test_a_search_inside_a_method() -> None:
 
 def test_a_whole_method_stands_alone() -> None:
     assert isinstance(parse("tuned(lr+pcc)"), GridSearch)
-    assert isinstance(parse("twice(tuned(lr+sld))"), TwiceSLD)
-    assert isinstance(parse("rejoined(stack(lr,lr,cv=in-order)+pcc)"), RejoinedSearch)
-    assert isinstance(parse("seen(tuned(stack(lr,lr)+pcc,grid=stack-grid))"), SeenItems)
-
-
-def test_parts_of_the_variants() -> None:
     inner = parse("tuned(lr+pcc,choose=binary-app,min_positives=5,order=2)")
     assert (inner.choose, inner.min_positives, inner.order) == ("binary-app", 5, 2)
-    stacked = parse("rejoined(stack(lr,lr,cv=in-order)+pcc)").quantifier.classifier
-    assert stacked.cv.n_folds == 5
-    assert parse("lr+rq(pcc,svr,protocol=coarse-app)").aggregator.protocol.size == 100
+
+
+def test_a_plan_s_own_part() -> None:
+    parts = {"alone": Entry("alone", "quantifier", tuned)}
+    assert isinstance(parse("alone(lr+pcc)", parts), GridSearch)
+    with pytest.raises(InputError, match="no aggregator called 'alone'"):
+        parse("alone(lr+pcc)")
 
 
 @pytest.mark.parametrize(

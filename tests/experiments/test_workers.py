@@ -111,7 +111,7 @@ def test_a_cell_computed_here_has_one_thread_too(
 ) -> None:
     seen = []
 
-    def look(cells: Any, cache: Any) -> Any:
+    def look(cells: Any, cache: Any, parts: Any) -> Any:
         seen.extend(one["num_threads"] for one in threadpool_info())
         yield from ()
 

@@ -8,7 +8,7 @@ import pytest
 from prevalens.records import Result
 from prevalens.reports.grid import MISSING, Grid
 from prevalens.reports.page import Section, grids_of, page
-from prevalens.reports.sections import report_sections, tables_of
+from prevalens.reports.sections import by_variant, report_sections, tables_of
 from prevalens.validation import InputError
 
 PaperLike = Callable[..., list[Result]]
@@ -32,49 +32,6 @@ def test_a_report_without_the_paper(paper_like: PaperLike) -> None:
     assert any("Wilcoxon" in one for one in words)
 
 
-def test_a_report_beside_the_paper(paper_like: PaperLike) -> None:
-    results = paper_like(factor=1.2) + paper_like(variant="as printed", methods=("BC+BA",))
-    sections = report_sections(
-        results, paper_tables=["pcc_general"], reasons={("scene", "BC+BA"): "why"}
-    )
-    assert [one.title for one in sections][:2] == ["Results, AE", "Beside the paper, AE"]
-    assert captions(sections)[:2] == [
-        "Absolute error (AE) by dataset and shift, ml-app, as described.",
-        "Absolute error (AE) by dataset and shift, ml-app, as printed.",
-    ]
-    assert captions(sections)[2:7] == [
-        "Absolute error (AE): ours beside the printed values.",
-        "Share of our cells that agree with the printed ones.",
-        "Cells farther than 15 % from the printed value, as described.",
-        "Cells farther than 15 % from the printed value, as printed.",
-        "Mean rank of the methods by shift, ours beside the paper's.",
-    ]
-    assert "why" in page("", sections)
-
-
-def test_a_table_of_another_measure_is_not_compared_with(paper_like: PaperLike) -> None:
-    sections = report_sections(paper_like(), paper_tables=["mlqreg_mrae"])
-    assert not any(one.title.startswith("Beside the paper") for one in sections)
-
-
-def test_every_measure_beside_its_own_table(paper_like: PaperLike) -> None:
-    both = [
-        Result(**{**vars(one), "errors": {**one.errors, **other.errors}})
-        for one, other in zip(paper_like("mlqreg"), paper_like("mlqreg_mrae"), strict=True)
-    ]
-    sections = report_sections(both, metrics=["ae", "rae"], paper_tables=["mlqreg", "mlqreg_mrae"])
-    assert [one.title for one in sections] == [
-        "Results, AE",
-        "Beside the paper, AE",
-        "Error against shift, AE",
-        "Results, RAE",
-        "Beside the paper, RAE",
-        "Error against shift, RAE",
-        "Where the figures come from",
-    ]
-    assert "Relative absolute error (RAE): ours beside the printed values." in captions(sections)
-
-
 def test_many_methods_are_shown_below_each_other(paper_like: PaperLike) -> None:
     wide, long = (grids_of(report_sections(paper_like(name)))[0] for name in ("mlq", "mlc"))
     assert (wide.stub, wide.n_columns) == ("dataset", 18)
@@ -83,9 +40,9 @@ def test_many_methods_are_shown_below_each_other(paper_like: PaperLike) -> None:
 
 def test_the_same_results_give_the_same_bytes(paper_like: PaperLike) -> None:
     results = paper_like(seeds=(0, 1)) + paper_like(variant="as printed", methods=("BC+BA",))
-    first = page("Title", report_sections(results, paper_tables=["pcc_general"]))
+    first = page("Title", report_sections(results))
     random.Random(1).shuffle(results)
-    assert page("Title", report_sections(results, paper_tables=["pcc_general"])) == first
+    assert page("Title", report_sections(results)) == first
 
 
 def test_provenance(paper_like: PaperLike) -> None:
@@ -127,3 +84,26 @@ def test_one_protocol_at_a_time(make_result: Callable[..., Result]) -> None:
 def test_at_least_one_measure(make_result: Callable[..., Result]) -> None:
     with pytest.raises(InputError, match="metrics is empty"):
         report_sections([make_result()], metrics=[])
+
+
+def test_variants_become_tables_of_their_own(make_result: Callable[..., Result]) -> None:
+    given = [
+        make_result("BC+BA", variant="as printed"),
+        make_result("BC+BA"),
+        make_result("MLC+BA"),
+        make_result("BC+BA", variant="another"),
+    ]
+    found = by_variant(given)
+    assert list(found) == ["as described", "another", "as printed"]
+    for own in found.values():
+        assert sorted(one.method for one in own) == ["BC+BA", "MLC+BA"]
+        assert {one.variant for one in own} == {""}
+
+
+def test_a_variant_that_is_not_finished_is_not_filled(make_result: Callable[..., Result]) -> None:
+    given = [
+        make_result("BC+BA"),
+        make_result("BC+BA", dataset="yeast"),
+        make_result("BC+BA", variant="as printed"),
+    ]
+    assert [one.dataset for one in by_variant(given)["as printed"]] == ["scene"]

@@ -34,6 +34,7 @@ from prevalens.metrics import SHIFT_NAMES
 from prevalens.records import Record, to_rows
 from prevalens.reports.leaderboard import leaderboard, write_records
 from prevalens.reports.sections import protocol_sections
+from prevalens.studies.moreo2023.printed import printed
 
 __all__ = ["command"]
 
@@ -121,7 +122,8 @@ def _write(found: list[Record], records: Path | None, board: Path | None, plan: 
         write_records(found, records)
     if board is not None:
         source = plan.name if records is None else f"{records.parent.name}/{records.name}"
-        text = leaderboard(found, command=f"prevalens bench {plan.name}", source=source)
+        reference = printed("pcc_general")
+        text = leaderboard(found, reference, command=f"prevalens bench {plan.name}", source=source)
         write_text(board, text)
 
 

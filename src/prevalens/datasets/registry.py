@@ -13,10 +13,13 @@ from urllib.parse import urljoin
 
 from prevalens.validation import InputError
 
-__all__ = ["ALIASES", "Entry", "Figures", "File", "Layout", "Shape", "lookup", "names"]
+__all__ = ["ALIASES", "TWINS", "Entry", "Figures", "File", "Layout", "Shape", "lookup", "names"]
 
 #: Other names of datasets.
 ALIASES = {"rcv1subset_top944": "rcv1subset1_top944"}
+#: Corrected releases, and the older release of the same data: the older Tmc2007_500 repeats all its
+#: test items in the training part.
+TWINS = {"tmc2007_500": "tmc2007_500_paper"}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from prevalens.datasets.registry import lookup
 from prevalens.experiments.cells import Cell, Source
-from prevalens.experiments.specs import MethodSpec, ProtocolSpec, Table, suggestion
+from prevalens.experiments.specs import MethodSpec, Parts, ProtocolSpec, Table, suggestion
 from prevalens.metrics import MEASURES
 from prevalens.validation import FormatError, InputError
 
@@ -103,6 +103,9 @@ class Plan:
         The first one is shown at the end of a run.
     overrides : dict
         By dataset, what is different there; see the head of this file.
+    parts : mapping of str to Entry
+        Parts that its methods may name beside those of the catalogue. They are not written to the
+        plan's file; workers import the modules that define them.
 
     Examples
     --------
@@ -119,10 +122,16 @@ class Plan:
     seeds: tuple[int, ...] = (0,)
     metrics: tuple[str, ...] = ("ae", "rae")
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    parts: Parts = field(default_factory=dict)
 
     @classmethod
     def from_dict(
-        cls, content: Mapping[str, Any], *, where: str = "The plan", folder: str | Path = "."
+        cls,
+        content: Mapping[str, Any],
+        *,
+        where: str = "The plan",
+        folder: str | Path = ".",
+        parts: Parts | None = None,
     ) -> Plan:
         """Read a plan from plain values.
 
@@ -134,16 +143,20 @@ class Plan:
             What to call the plan in an error.
         folder : str or Path
             Where relative paths start.
+        parts : mapping of str to Entry, optional
+            Parts that the methods may name beside those of the catalogue.
         """
+        parts = dict(parts or {})
         table = Table(content, where)
         plan = cls(
             name=_read_name(table),
             sources=_read_sources(table, Path(folder)),
-            methods=tuple(map(MethodSpec.read, table.tables("methods"))),
+            methods=tuple(MethodSpec.read(one, parts) for one in table.tables("methods")),
             protocols=tuple(map(ProtocolSpec.read, table.tables("protocols", [_DEFAULT_PROTOCOL]))),
             seeds=table.wholes("seeds", (0,)),
             metrics=_read_metrics(table),
             overrides=table.take("overrides", {}),
+            parts=parts,
         )
         table.close()
         _check_distinct(table, "methods", [one.name for one in plan.methods])
@@ -190,7 +203,7 @@ class Plan:
         changes = self.overrides.get(dataset, {}).get("methods", {})
         changed = [(one, Table(_change_of(one, changes), "The plan")) for one in self.methods]
         return [
-            _changed(one, change) if change.values else one
+            _changed(one, change, self.parts) if change.values else one
             for one, change in changed
             if not change.take("skip", False)
         ]
@@ -213,10 +226,10 @@ def _change_of(method: MethodSpec, changes: Mapping[str, Any]) -> Mapping[str, A
     return _merged(changes.get(method.label, {}), changes.get(method.name, {}))
 
 
-def _changed(method: MethodSpec, change: Table) -> MethodSpec:
+def _changed(method: MethodSpec, change: Table, parts: Parts) -> MethodSpec:
     """The method with what an override says of it."""
     merged = _merged(method.to_table(), change.options(("expression", "grid", "selection")))
-    return MethodSpec.read(Table(merged, change.where, change.key))
+    return MethodSpec.read(Table(merged, change.where, change.key), parts)
 
 
 def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -272,7 +285,7 @@ def _check_overrides(plan: Plan, table: Table) -> None:
         _check_known(overrides, dataset, [one.name for one in plan.sources])
         changes = overrides.table(dataset)
         _check_protocols(changes.table("protocols"), plan.protocols)
-        _check_methods(changes.table("methods"), plan.methods)
+        _check_methods(changes.table("methods"), plan)
         changes.close()
 
 
@@ -288,17 +301,17 @@ def _check_protocols(changes: Table, protocols: tuple[ProtocolSpec, ...]) -> Non
         ProtocolSpec.read(Table(merged, change.where, change.key))
 
 
-def _check_methods(changes: Table, methods: tuple[MethodSpec, ...]) -> None:
+def _check_methods(changes: Table, plan: Plan) -> None:
     for label in changes.values:
-        _check_known(changes, label, _names(methods))
+        _check_known(changes, label, _names(plan.methods))
         change = changes.table(label)
         if not isinstance(change.take("skip", False), bool):
             change.fail("skip", f"must be true or false; got {change.values['skip']!r}.")
         for part in ("grid", "selection"):
             change.table(part)
-        for method in methods:
+        for method in plan.methods:
             if label in (method.label, method.name):
-                _changed(method, change)
+                _changed(method, change, plan.parts)
         change.close()
 
 

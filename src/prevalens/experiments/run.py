@@ -24,7 +24,7 @@ from prevalens.datasets import Dataset
 from prevalens.evaluation import Evaluation, evaluate_samples
 from prevalens.experiments.cache import Remembered, ScoreCache
 from prevalens.experiments.cells import Cell, open_dataset
-from prevalens.experiments.specs import MethodSpec, ProtocolSpec, Table, parse, read_value
+from prevalens.experiments.specs import MethodSpec, Parts, ProtocolSpec, Table, parse, read_value
 from prevalens.expression import expression_of, to_text
 from prevalens.metrics import SHIFT_NAMES, shift_bins
 from prevalens.quantifier import Quantifier
@@ -150,7 +150,9 @@ def _peak_memory() -> float:
 _SEEDS = ("random_state", "seed")
 
 
-def build(method: MethodSpec, seed: int, cache: ScoreCache | None = None) -> Any:
+def build(
+    method: MethodSpec, seed: int, cache: ScoreCache | None = None, parts: Parts | None = None
+) -> Any:
     """The quantifier that a method's specification stands for, ready to be fitted.
 
     Parameters
@@ -160,8 +162,10 @@ def build(method: MethodSpec, seed: int, cache: ScoreCache | None = None) -> Any
         Every seed inside that has its default value becomes this one.
     cache : ScoreCache, optional
         Where the classifier's scores are kept.
+    parts : mapping of str to Entry, optional
+        Parts that the method may name beside those of the catalogue.
     """
-    quantifier = parse(method.expression)
+    quantifier = parse(method.expression, parts)
     for inner in _quantifiers(quantifier):
         if inner.scheme is None:
             inner.set_params(scheme=CrossFit())
@@ -309,7 +313,7 @@ class Failure:
     trace: str
 
 
-def run_cell(cell: Cell, cache: ScoreCache | None = None) -> CellResult:
+def run_cell(cell: Cell, cache: ScoreCache | None = None, parts: Parts | None = None) -> CellResult:
     """Compute a cell; a function of its arguments and of the data alone.
 
     Parameters
@@ -317,16 +321,18 @@ def run_cell(cell: Cell, cache: ScoreCache | None = None) -> CellResult:
     cell : Cell
     cache : ScoreCache, optional
         Scores to be used again; they change the time and nothing else.
+    parts : mapping of str to Entry, optional
+        Parts that the method may name beside those of the catalogue.
     """
-    return _evaluate(cell, _fit(cell, cache), cache)
+    return _evaluate(cell, _fit(cell, cache, parts), cache)
 
 
 def run_cells(
-    cells: Sequence[Cell], cache: ScoreCache | None = None
+    cells: Sequence[Cell], cache: ScoreCache | None = None, parts: Parts | None = None
 ) -> Iterator[CellResult | Failure]:
     """Compute cells that share a fitted quantifier; one that fails does not stop the others."""
     try:
-        fitted = _fit(cells[0], cache)
+        fitted = _fit(cells[0], cache, parts)
     except Exception as error:
         yield from [_failure(cell, error) for cell in cells]
         return
@@ -350,11 +356,11 @@ class _Fitted:
     meter: Meter
 
 
-def _fit(cell: Cell, cache: ScoreCache | None) -> _Fitted:
+def _fit(cell: Cell, cache: ScoreCache | None, parts: Parts | None) -> _Fitted:
     dataset = open_dataset(cell.source)
     train = dataset.train
     with metered(cache) as meter:
-        quantifier = build(cell.method, cell.seed, cache)
+        quantifier = build(cell.method, cell.seed, cache, parts)
         quantifier.fit(train.X, train.Y, labels=train.labels)
     return _Fitted(dataset, quantifier, meter)
 

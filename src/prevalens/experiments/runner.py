@@ -264,7 +264,7 @@ def run_plan(
     durations = _durations(store, done)
     scores = store.folder / "scores" if remember else None
     failed = []
-    results = compute(_groups(pending.values()), n_jobs, scores)
+    results = compute(_groups(pending.values()), n_jobs, scores, plan.parts)
     with (
         closing(results),
         Progress(list(pending.values()), durations, n_jobs=n_jobs, enabled=progress) as shown,

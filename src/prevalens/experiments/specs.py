@@ -8,7 +8,7 @@ import inspect
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from prevalens import catalogue
 from prevalens.catalogue import Entry, parse_value
@@ -26,18 +26,19 @@ from prevalens.protocols import (
     TwoLabels,
 )
 from prevalens.selection.grid_search import GridSearch
-from prevalens.studies.moreo2023.variants import VARIANTS, CoarseAPP, InOrder, RejoinedSearch
 from prevalens.validation import InputError, check_choice
 
 __all__ = [
     "GRIDS",
     "PROTOCOLS",
     "MethodSpec",
+    "Parts",
     "ProtocolSpec",
     "Table",
     "canonical",
     "checksum",
     "method_tree",
+    "named_grid",
     "names_in",
     "parse",
     "read_value",
@@ -268,7 +269,7 @@ def tuned(
     """
     return GridSearch(
         quantifier,
-        _grid(grid),
+        named_grid(grid),
         choose=choose,
         min_positives=min_positives,
         order=order,
@@ -277,46 +278,32 @@ def tuned(
     )
 
 
-def rejoined(
-    quantifier: Any, grid: str = "stack-grid", *, order: int = 2, seed: int = 0
-) -> RejoinedSearch:
-    """Search over a named grid, all labels together; the winner is fitted on the parts in turn.
-
-    Parameters
-    ----------
-    quantifier : Quantifier
-    grid : str
-        One of `GRIDS`.
-    order, seed : int
-        As in `GridSearch`.
-    """
-    return RejoinedSearch(
-        quantifier, _grid(grid), choose="together", order=order, seed=seed, progress=False
-    )
-
-
-def _grid(name: str) -> dict[str, list[Any]]:
+def named_grid(name: str) -> dict[str, list[Any]]:
+    """One of `GRIDS` by its name."""
     return GRIDS[check_choice(name, "grid", tuple(GRIDS))]
 
 
-MORE = {
-    "tuned": Entry("tuned", "quantifier", tuned),
-    "rejoined": Entry("rejoined", "quantifier", rejoined),
-    **{code: Entry(code, "quantifier", made) for code, made in VARIANTS.items()},
-    InOrder.code: Entry(InOrder.code, "folds", InOrder),
-    CoarseAPP.name: Entry(CoarseAPP.name, "protocol", CoarseAPP),
-}
+#: Parts that a plan knows beside those of the catalogue, by their short names.
+Parts: TypeAlias = Mapping[str, Entry]
+_TUNED = {"tuned": Entry("tuned", "quantifier", tuned)}
 
 
-def parse(text: str) -> Any:
-    """The quantifier that a name stands for, tuned inside where it says so.
+def parse(text: str, parts: Parts | None = None) -> Any:
+    """Build the quantifier that a name stands for, with grid searches inside where it says so.
+
+    Parameters
+    ----------
+    text : str
+        A method in the grammar of the catalogue; ``tuned(...)`` stands for a grid search.
+    parts : mapping of str to Entry, optional
+        Further parts, as a plan may bring them.
 
     Examples
     --------
     >>> parse("rq(tuned(lr+pcc,grid=lr-grid),svr)").aggregator.base.choose
     'auto'
     """
-    return catalogue.parse(text, more=MORE)
+    return catalogue.parse(text, more={**_TUNED, **(parts or {})})
 
 
 PROTOCOLS: dict[str, type[Protocol]] = {
@@ -427,8 +414,8 @@ class MethodSpec:
         return f"{self.label} [{self.variant}]" if self.variant else self.label
 
     @classmethod
-    def read(cls, table: Table) -> MethodSpec:
-        """Read it from a table of a plan."""
+    def read(cls, table: Table, parts: Parts | None = None) -> MethodSpec:
+        """Read it from a table of a plan that knows some parts of its own."""
         expression = table.text("expression")
         found = cls(
             label=table.text("label", expression),
@@ -440,7 +427,7 @@ class MethodSpec:
         table.close()
         if found.selection and not found.grid:
             table.fail("selection", "is given, but there is no grid to select from.")
-        _check_parameters(found, table)
+        _check_parameters(found, table, parts)
         return found
 
     def to_table(self) -> dict[str, Any]:
@@ -477,10 +464,10 @@ def _read_selection(table: Table) -> dict[str, Any]:
     return given
 
 
-def _check_parameters(method: MethodSpec, table: Table) -> None:
+def _check_parameters(method: MethodSpec, table: Table, parts: Parts | None) -> None:
     """The expression is one, and what the grid names are parameters of it."""
     try:
-        known = parse(method.expression).get_params(deep=True)
+        known = parse(method.expression, parts).get_params(deep=True)
     except InputError as error:
         sentence = f"is {method.expression!r}, which is no method: {_first_line(error)}"
         table.fail("expression", sentence)

@@ -25,6 +25,7 @@ from prevalens.catalogue import load_parts, own_modules
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.run import CellResult, Failure, run_cells
+from prevalens.experiments.specs import Parts
 
 __all__ = ["compute", "serve"]
 
@@ -38,13 +39,17 @@ _LIMITS = (
     "NUMBA_NUM_THREADS",
     "LOKY_MAX_CPU_COUNT",
 )
-#: What a worker is told: modules with parts of one's own, where scores are kept, the cells.
-_Group: TypeAlias = tuple[tuple[str, ...], Path | None, list[Cell]]
+#: What a worker is told: modules with parts of one's own, where scores are kept, the plan's parts
+#: (pickled by name, so that the worker imports their modules), the cells.
+_Group: TypeAlias = tuple[tuple[str, ...], Path | None, Parts | None, list[Cell]]
 _COMMAND = "from prevalens.experiments.workers import serve; serve()"
 
 
 def compute(
-    groups: Sequence[Sequence[Cell]], n_jobs: int, cache_folder: Path | None
+    groups: Sequence[Sequence[Cell]],
+    n_jobs: int,
+    cache_folder: Path | None,
+    parts: Parts | None = None,
 ) -> Generator[CellResult | Failure, None, None]:
     """Compute groups of cells, in this process or in several; results come as they are ready.
 
@@ -56,14 +61,16 @@ def compute(
         1 computes here; more start that many processes.
     cache_folder : Path or None
         Where scores are kept.
+    parts : mapping of str to Entry, optional
+        Parts that the methods may name beside those of the catalogue.
     """
     if n_jobs == 1:
         cache = _cache(cache_folder)
         with threadpool_limits(limits=1):
             for group in groups:
-                yield from run_cells(group, cache)
+                yield from run_cells(group, cache, parts)
     else:
-        yield from _Crew(groups, min(n_jobs, len(groups)), cache_folder).results()
+        yield from _Crew(groups, min(n_jobs, len(groups)), cache_folder, parts).results()
 
 
 def _cache(folder: Path | None) -> ScoreCache | None:
@@ -74,8 +81,13 @@ class _Crew:
     """Threads that each look after one worker and hand it one group after the other."""
 
     def __init__(
-        self, groups: Sequence[Sequence[Cell]], n_jobs: int, cache_folder: Path | None
+        self,
+        groups: Sequence[Sequence[Cell]],
+        n_jobs: int,
+        cache_folder: Path | None,
+        parts: Parts | None = None,
     ) -> None:
+        self._parts = parts
         self._cache_folder = cache_folder
         self._schedule = _Schedule(groups)
         self._found: queue.SimpleQueue[CellResult | Failure | BaseException | None]
@@ -125,7 +137,7 @@ class _Crew:
         """Have all cells of a group computed; if the worker dies over one, the next goes on."""
         left = list(group)
         while left and not self._schedule.closed:
-            worker = self._workers.setdefault(number, _Worker(self._cache_folder))
+            worker = self._workers.setdefault(number, _Worker(self._cache_folder, self._parts))
             try:
                 for found in worker.run(left):
                     self._found.put(found)
@@ -168,7 +180,8 @@ class _Schedule:
 class _Worker:
     """A process that computes cells; started with the first of them."""
 
-    def __init__(self, cache_folder: Path | None) -> None:
+    def __init__(self, cache_folder: Path | None, parts: Parts | None) -> None:
+        self._parts = parts
         self._cache_folder = cache_folder
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -177,7 +190,7 @@ class _Worker:
         if self._process is None:
             self._process = _start()
         to, answers = _pipes(self._process)
-        _send(to, (own_modules(), self._cache_folder, list(cells)))
+        _send(to, (own_modules(), self._cache_folder, self._parts, list(cells)))
         for _ in range(len(cells)):
             yield pickle.load(answers)
 
@@ -225,10 +238,10 @@ def serve() -> None:
     groups: queue.SimpleQueue[_Group] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(groups,), daemon=True).start()
     while True:
-        modules, folder, cells = groups.get()
+        modules, folder, parts, cells = groups.get()
         for module in modules:
             load_parts(module)
-        for found in run_cells(cells, _cache(folder)):
+        for found in run_cells(cells, _cache(folder), parts):
             _send(answers, found)
 
 

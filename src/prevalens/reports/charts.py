@@ -12,7 +12,13 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from prevalens.records import Result
-from prevalens.reports.summarise import column_of, of_one_protocol, ordered_columns
+from prevalens.reports.summarise import (
+    MethodOrder,
+    column_of,
+    groups_first,
+    of_one_protocol,
+    ordered_columns,
+)
 from prevalens.reports.svg import (
     Binned,
     Frame,
@@ -186,12 +192,16 @@ Curves: TypeAlias = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]
 
 
 def curves_of(
-    results: Iterable[Result], *, metric: str = "ae", protocol: str | None = None
+    results: Iterable[Result],
+    *,
+    metric: str = "ae",
+    protocol: str | None = None,
+    order: MethodOrder = groups_first,
 ) -> dict[str, tuple[Floats, Floats]]:
     """Shifts and errors of the methods in results of one dataset, all seeds together."""
     chosen = of_one_protocol(results, metric, protocol)
     found = {}
-    for column in ordered_columns(chosen):
+    for column in ordered_columns(chosen, order):
         own = [result for result in chosen if column_of(result) == column]
         found[column] = (
             np.concatenate([result.shift for result in own]),

@@ -12,15 +12,15 @@ import numpy as np
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.records import Record, to_rows
 from prevalens.reports.grid import MISSING, dataset_title, number
-from prevalens.studies.moreo2023.printed import printed
+from prevalens.reports.table import ResultTable
 from prevalens.validation import FormatError
 
 __all__ = ["leaderboard", "read_records", "write_records"]
 
 _COLUMNS = tuple(Record.__dataclass_fields__)
 _INTS = ("seed", "n_samples")
-#: What ratios are taken to: the paper's best group with its base quantifier PCC.
-REFERENCE = ("pcc_general", "MLC+MLA")
+#: The column of the reference table that ratios are taken to: the paper's best group.
+REFERENCE = "MLC+MLA"
 _STEERED = "ml-app"
 _UNMOVED = "natural"
 _COUNTING = "lr+pcc"
@@ -75,7 +75,8 @@ def _record(row: dict[str, str], path: Path, line: int) -> Record:
 class _Figures:
     """Means by dataset, method, protocol, regime and measure, over seeds."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[Record], reference: ResultTable) -> None:
+        self._reference = reference
         self.datasets = list(dict.fromkeys(r.dataset for r in records))
         self.methods = list(dict.fromkeys(r.method for r in records))
         self.protocols = list(dict.fromkeys(r.protocol for r in records))
@@ -90,6 +91,14 @@ class _Figures:
     ) -> float:
         return self._means.get((dataset, method, protocol, shift, metric), math.nan)
 
+    def reference(self, dataset: str, shift: str) -> float:
+        cell = self._reference.cell(dataset, shift, REFERENCE)
+        return math.nan if cell is None else cell.value
+
+    def ratio(self, dataset: str, method: str, shift: str) -> float:
+        """The AE under ML-APP divided by that of the reference."""
+        return self.get(dataset, method, _STEERED, shift) / self.reference(dataset, shift)
+
     def complete(self, protocol: str) -> list[str]:
         """Datasets on which every method was measured."""
         return [
@@ -100,17 +109,23 @@ class _Figures:
 
 
 def leaderboard(
-    records: Sequence[Record], *, command: str = "prevalens bench", source: str = "records"
+    records: Sequence[Record],
+    reference: ResultTable,
+    *,
+    command: str = "prevalens bench",
+    source: str = "records",
 ) -> str:
     """Tables that compare methods, as Markdown.
 
     Parameters
     ----------
     records : list of Record
+    reference : ResultTable
+        The paper's table of the four groups with PCC, whose MLC+MLA ratios are taken to.
     command, source : str
         How and from what the page is made, for its first line.
     """
-    figures = _Figures(records)
+    figures = _Figures(records, reference)
     parts = [_INTRODUCTION.format(command=command, source=source)]
     if _STEERED in figures.protocols:
         parts += [_against_print(figures), _by_dataset(figures)]
@@ -142,27 +157,14 @@ def _columns(rows: Sequence[Sequence[float]], digits: int) -> list[list[str]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _reference(dataset: str, shift: str) -> float:
-    name, method = REFERENCE
-    table = printed(name)
-    column = table.columns.index(method)
-    for row in table.rows:
-        if row.dataset == dataset and row.shift == shift and row.kind == "data":
-            cell = row.cells[column]
-            return math.nan if cell is None else cell.value
-    return math.nan
-
-
-def _ratio(figures: _Figures, dataset: str, method: str, shift: str) -> float:
-    return figures.get(dataset, method, _STEERED, shift) / _reference(dataset, shift)
-
-
 def _against_print(figures: _Figures) -> str:
-    datasets = [d for d in figures.complete(_STEERED) if not math.isnan(_reference(d, "low"))]
+    datasets = [
+        d for d in figures.complete(_STEERED) if not math.isnan(figures.reference(d, "low"))
+    ]
     head = ["method", *(f"AE ratio, {shift} shift" for shift in SHIFT_NAMES)]
     rows = [
         [
-            _geometric([_ratio(figures, dataset, method, shift) for dataset in datasets])
+            _geometric([figures.ratio(dataset, method, shift) for dataset in datasets])
             for shift in SHIFT_NAMES
         ]
         for method in figures.methods
@@ -187,7 +189,7 @@ def _by_dataset(figures: _Figures) -> str:
     head += [f"`{method}` low / mid / high (ratio)" for method in shown]
     rows = []
     for dataset in figures.datasets:
-        reference = [_reference(dataset, shift) for shift in SHIFT_NAMES]
+        reference = [figures.reference(dataset, shift) for shift in SHIFT_NAMES]
         row = [dataset_title(dataset), " / ".join(number(value) for value in reference)]
         for method in shown:
             values = [figures.get(dataset, method, _STEERED, shift) for shift in SHIFT_NAMES]
@@ -203,9 +205,9 @@ def _all_ratios(figures: _Figures, method: str) -> str:
     """Over every dataset the method was measured on, whatever the others were."""
     means = []
     for shift in SHIFT_NAMES:
-        ratios = [_ratio(figures, dataset, method, shift) for dataset in figures.datasets]
+        ratios = [figures.ratio(dataset, method, shift) for dataset in figures.datasets]
         means.append(_geometric([ratio for ratio in ratios if not math.isnan(ratio)]))
-    measured = sum(not math.isnan(_ratio(figures, d, method, "low")) for d in figures.datasets)
+    measured = sum(not math.isnan(figures.ratio(d, method, "low")) for d in figures.datasets)
     return f"{' / '.join(f'**{number(mean, 2)}**' for mean in means)} ({measured} datasets)"
 
 

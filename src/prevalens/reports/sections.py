@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,9 @@ from prevalens.reports.layout import (
 )
 from prevalens.reports.page import Figure, Gallery, Section, SectionPart
 from prevalens.reports.summarise import (
+    MethodOrder,
     column_of,
+    groups_first,
     of_one_protocol,
     ordered_columns,
     ordered_datasets,
@@ -54,18 +57,11 @@ from prevalens.reports.summarise import (
     twins_among,
 )
 from prevalens.reports.table import ResultTable
-from prevalens.studies.moreo2023.comparison import Comparison, by_variant, compare
-from prevalens.studies.moreo2023.comparison_layout import (
-    agreement_grid,
-    comparison_grid,
-    orders_grid,
-    outside_grid,
-)
-from prevalens.studies.moreo2023.printed import PAPER, PRINTED_TABLES, printed
 from prevalens.validation import InputError
 
 __all__ = [
-    "comparison_section",
+    "PLAIN",
+    "by_variant",
     "correlation_section",
     "curves_section",
     "estimates_section",
@@ -82,7 +78,9 @@ __all__ = [
 _MOST_BANDS = 4
 
 
-def curves_section(results: Sequence[Result], *, metric: str = "ae") -> Section:
+def curves_section(
+    results: Sequence[Result], *, metric: str = "ae", order: MethodOrder = groups_first
+) -> Section:
     """How errors grow with shift, a chart per dataset.
 
     Parameters
@@ -90,10 +88,13 @@ def curves_section(results: Sequence[Result], *, metric: str = "ae") -> Section:
     results : sequence of Result
         Of one protocol.
     metric : str
+    order : callable
+        Sort key of a method's name, for the order of the lines.
     """
     figures = []
     for dataset in ordered_datasets(results):
-        curves = curves_of([r for r in results if r.dataset == dataset], metric=metric)
+        own = [result for result in results if result.dataset == dataset]
+        curves = curves_of(own, metric=metric, order=order)
         svg = error_against_shift(
             curves,
             title=dataset_title(dataset),
@@ -208,18 +209,64 @@ def estimates_section(estimates: Estimates, shift: npt.ArrayLike, *, name: str =
 _WIDEST = 18
 
 
+#: What results without a variant are called beside others.
+PLAIN = "as described"
+
+
+def by_variant(results: Iterable[Result], *, plain: str = PLAIN) -> dict[str, list[Result]]:
+    """Results by the way they were run, each complete enough for a table of its own.
+
+    Parameters
+    ----------
+    results : iterable of Result
+    plain : str
+        What to call those without a variant.
+
+    Returns
+    -------
+    dict of list of Result
+        By variant, the plain one first. A method that was never run in a variant is there as it
+        was run plainly: the variant does not concern it. The results' own variants are emptied.
+    """
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        variant = result.variant or plain
+        found.setdefault(variant, []).append(replace(result, variant=""))
+    ordinary = found.get(plain, [])
+    names = sorted(found, key=lambda name: (name != plain, name))
+    for name in names:
+        methods = {result.method for result in found[name]}
+        found[name] += [result for result in ordinary if result.method not in methods]
+    return {name: found[name] for name in names}
+
+
 def tables_of(
-    results: Iterable[Result], *, metric: str = "ae", protocol: str | None = None
+    results: Iterable[Result],
+    *,
+    metric: str = "ae",
+    protocol: str | None = None,
+    order: MethodOrder = groups_first,
 ) -> dict[str, ResultTable]:
     """One table for each way the results were run.
 
-    The corrected Tmc2007_500 does not count in averages where the release that the paper used is
-    there too, as it is the same data.
+    A corrected release of a dataset does not count in averages where the older release is there
+    too, as both hold the same data.
+
+    Parameters
+    ----------
+    results : iterable of Result
+    metric : str
+    protocol : str, optional
+        Needed if the results are under several.
+    order : callable
+        Sort key of a method's name, for the columns.
     """
     tables = {}
     for variant, found in by_variant(results).items():
         left_out = twins_among(result.dataset for result in found)
-        tables[variant] = summarise(found, metric=metric, protocol=protocol, left_out=left_out)
+        tables[variant] = summarise(
+            found, metric=metric, protocol=protocol, left_out=left_out, order=order
+        )
     return tables
 
 
@@ -228,8 +275,6 @@ def report_sections(
     *,
     metrics: Sequence[str] = ("ae",),
     protocol: str | None = None,
-    paper_tables: Sequence[str] = (),
-    reasons: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Section]:
     """All sections of a report on the results of one table.
 
@@ -240,10 +285,6 @@ def report_sections(
     metrics : sequence of str
     protocol : str, optional
         Needed if the results are under several.
-    paper_tables : sequence of str
-        The printed tables to put them beside, of `PRINTED_TABLES`, each for its measure.
-    reasons : mapping of (dataset, method) to str, optional
-        What to write beside cells that differ from the printed ones.
 
     Examples
     --------
@@ -260,11 +301,6 @@ def report_sections(
         chosen = of_one_protocol(found, metric, protocol)
         tables = tables_of(chosen, metric=metric)
         sections.append(results_section(tables))
-        sections += [
-            comparison_section(compare(tables, printed(name)), name, reasons=reasons)
-            for name in paper_tables
-            if printed(name).metric == metric
-        ]
         sections.append(curves_section(chosen, metric=metric))
     return [*sections, provenance_section(chosen, tables)]
 
@@ -339,32 +375,12 @@ def _fitting(table: ResultTable, caption: str) -> Grid:
     return wide_grid(table, caption) if side_by_side else long_grid(table, caption)
 
 
-def comparison_section(
-    comparison: Comparison,
-    table: str,
+def provenance_section(
+    results: Sequence[Result],
+    tables: Mapping[str, ResultTable],
     *,
-    within: float = 0.15,
-    reasons: Mapping[tuple[str, str], str] | None = None,
+    order: MethodOrder = groups_first,
 ) -> Section:
-    """Ours beside the paper's: cell by cell, how many agree, which do not, and the order."""
-    source = f"The printed values are those of {PAPER}: {PRINTED_TABLES[table]}."
-    outside = [
-        outside_grid(comparison, name, within=within, reasons=reasons)
-        for name in comparison.sources
-    ]
-    return Section(
-        f"Beside the paper, {measure_short(comparison.metric)}",
-        (
-            source,
-            comparison_grid(comparison, within=within),
-            agreement_grid(comparison),
-            *outside,
-            orders_grid({"": comparison}),
-        ),
-    )
-
-
-def provenance_section(results: Sequence[Result], tables: Mapping[str, ResultTable]) -> Section:
     """Where the figures come from: samples, seeds, methods, versions, data and time."""
     first = next(iter(tables.values()))
     spreads = [
@@ -374,14 +390,14 @@ def provenance_section(results: Sequence[Result], tables: Mapping[str, ResultTab
     ]
     return Section(
         "Where the figures come from",
-        (samples_grid(first), *spreads, _methods_grid(results), _runs_grid(results)),
+        (samples_grid(first), *spreads, _methods_grid(results, order), _runs_grid(results)),
     )
 
 
-def _methods_grid(results: Sequence[Result]) -> Grid:
+def _methods_grid(results: Sequence[Result], order: MethodOrder) -> Grid:
     lines = [
         GridLine(name, (GridCell(_joined(r.expression for r in results if column_of(r) == name)),))
-        for name in ordered_columns(results)
+        for name in ordered_columns(results, order)
     ]
     return Grid(
         caption="The methods in the words of the catalogue.",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from prevalens.datasets.registry import names
+from prevalens.datasets.registry import TWINS, names
 from prevalens.metrics import SHIFT_NAMES, shift_bins
 from prevalens.records import Result
 from prevalens.reports.grid import dataset_title
@@ -24,13 +24,14 @@ from prevalens.reports.table import (
     pair,
     ranks,
 )
-from prevalens.studies.moreo2023.printed import TWINS, method_place
 from prevalens.validation import InputError, check_choice
 
 __all__ = [
     "REGIMES",
+    "MethodOrder",
     "column_of",
     "completed",
+    "groups_first",
     "in_order",
     "of_one_protocol",
     "ordered_columns",
@@ -126,11 +127,22 @@ def _known(names_: Sequence[str]) -> str:
     return f"there are {', '.join(names_)}"
 
 
-def ordered_columns(results: Iterable[Result]) -> tuple[str, ...]:
-    """Columns of a table: the paper's methods in its order, then the others by name."""
-    columns = {
-        column_of(result): (method_place(result.method), result.variant) for result in results
-    }
+#: Sort key of a method by its name.
+MethodOrder: TypeAlias = Callable[[str], Any]
+#: The groups of methods: labels seen alone or together by the classifier, then by the aggregator.
+_GROUPS = ("BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA")
+
+
+def groups_first(method: str) -> tuple[int, str]:
+    """Sort key that puts the four groups first, in their order, then the others by name."""
+    return _GROUPS.index(method) if method in _GROUPS else len(_GROUPS), method
+
+
+def ordered_columns(
+    results: Iterable[Result], order: MethodOrder = groups_first
+) -> tuple[str, ...]:
+    """Columns of a table, in the order of their methods; variants of a method by name."""
+    columns = {column_of(result): (order(result.method), result.variant) for result in results}
     return tuple(sorted(columns, key=columns.__getitem__))
 
 
@@ -174,6 +186,7 @@ def summarise(
     datasets: Sequence[str] | None = None,
     regimes: Sequence[str] = SHIFT_NAMES,
     left_out: Collection[str] = (),
+    order: MethodOrder = groups_first,
 ) -> ResultTable:
     """Mean errors by dataset and shift regime, with marks, averages and ranks.
 
@@ -186,11 +199,13 @@ def summarise(
     protocol : str, optional
         Which protocol's results; needed if there are several.
     methods, datasets : sequence of str, optional
-        Which columns and rows, in this order; all of them if left out, first those of the paper.
+        Which columns and rows, in this order; all of them if left out.
     regimes : sequence of {"low", "mid", "high", "all"}
         By default the three equal-width intervals of each dataset's shifts.
     left_out : collection of str
         Datasets that are shown but do not count in averages and ranks.
+    order : callable
+        Sort key of a method's name, for the columns if `methods` is left out.
 
     Returns
     -------
@@ -215,7 +230,7 @@ def summarise(
     chosen = of_one_protocol(results, metric, protocol)
     for regime in regimes:
         check_choice(regime, "regimes", REGIMES)
-    columns = in_order(ordered_columns(chosen), methods, "method")
+    columns = in_order(ordered_columns(chosen, order), methods, "method")
     names = in_order(ordered_datasets(chosen), datasets, "dataset")
     parts = _cut(chosen, metric, regimes)
     rows = [

@@ -8,7 +8,7 @@ import pytest
 from prevalens.records import Result
 from prevalens.reports.summarise import summarise
 from prevalens.reports.table import TableCell
-from prevalens.studies.moreo2023.comparison import ALLOWANCES, Compared, by_variant, compare
+from prevalens.studies.moreo2023.comparison import ALLOWANCES, Compared, compare
 from prevalens.studies.moreo2023.printed import printed
 from prevalens.validation import InputError
 
@@ -92,26 +92,3 @@ def test_nothing_in_common_is_refused(make_result: Make) -> None:
 def test_measures_must_agree(paper_like: PaperLike) -> None:
     with pytest.raises(InputError, match="is of ae but the printed one of rae"):
         compare({"ours": summarise(paper_like())}, printed("mlqreg_mrae"))
-
-
-def test_variants_become_tables_of_their_own(make_result: Make) -> None:
-    given = [
-        make_result("BC+BA", variant="as printed"),
-        make_result("BC+BA"),
-        make_result("MLC+BA"),
-        make_result("BC+BA", variant="another"),
-    ]
-    found = by_variant(given)
-    assert list(found) == ["as described", "another", "as printed"]
-    for own in found.values():
-        assert sorted(one.method for one in own) == ["BC+BA", "MLC+BA"]
-        assert {one.variant for one in own} == {""}
-
-
-def test_a_variant_that_is_not_finished_is_not_filled(make_result: Make) -> None:
-    given = [
-        make_result("BC+BA"),
-        make_result("BC+BA", dataset="yeast"),
-        make_result("BC+BA", variant="as printed"),
-    ]
-    assert [one.dataset for one in by_variant(given)["as printed"]] == ["scene"]

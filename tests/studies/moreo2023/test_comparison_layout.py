@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
 
 from prevalens.records import Result
 from prevalens.reports.grid import MISSING, Grid
+from prevalens.reports.page import Section, grids_of, page
 from prevalens.reports.summarise import summarise
 from prevalens.studies.moreo2023.comparison import Comparison, compare
 from prevalens.studies.moreo2023.comparison_layout import (
@@ -13,6 +15,7 @@ from prevalens.studies.moreo2023.comparison_layout import (
     comparison_grid,
     orders_grid,
     outside_grid,
+    paper_sections,
 )
 from prevalens.studies.moreo2023.printed import printed
 from prevalens.validation import InputError
@@ -128,3 +131,61 @@ def test_orders_stand_beside_the_paper_s(comparison: Comparison) -> None:
 def test_no_comparison_has_no_order() -> None:
     with pytest.raises(InputError, match="no comparison to take an order from"):
         orders_grid({})
+
+
+def captions(sections: list[Section]) -> list[str]:
+    return [grid.caption for grid in grids_of(sections)]
+
+
+def test_a_report_beside_the_paper(paper_like: PaperLike) -> None:
+    results = paper_like(factor=1.2) + paper_like(variant="as printed", methods=("BC+BA",))
+    sections = paper_sections(results, tables=["pcc_general"], reasons={("scene", "BC+BA"): "why"})
+    assert [one.title for one in sections][:2] == ["Results, AE", "Beside the paper, AE"]
+    assert captions(sections)[:2] == [
+        "Absolute error (AE) by dataset and shift, ml-app, as described.",
+        "Absolute error (AE) by dataset and shift, ml-app, as printed.",
+    ]
+    assert captions(sections)[2:7] == [
+        "Absolute error (AE): ours beside the printed values.",
+        "Share of our cells that agree with the printed ones.",
+        "Cells farther than 15 % from the printed value, as described.",
+        "Cells farther than 15 % from the printed value, as printed.",
+        "Mean rank of the methods by shift, ours beside the paper's.",
+    ]
+    assert "why" in page("", sections)
+
+
+def test_a_table_of_another_measure_is_not_compared_with(paper_like: PaperLike) -> None:
+    sections = paper_sections(paper_like(), tables=["mlqreg_mrae"])
+    assert not any(one.title.startswith("Beside the paper") for one in sections)
+
+
+def test_every_measure_beside_its_own_table(paper_like: PaperLike) -> None:
+    both = [
+        Result(**{**vars(one), "errors": {**one.errors, **other.errors}})
+        for one, other in zip(paper_like("mlqreg"), paper_like("mlqreg_mrae"), strict=True)
+    ]
+    sections = paper_sections(both, metrics=["ae", "rae"], tables=["mlqreg", "mlqreg_mrae"])
+    assert [one.title for one in sections] == [
+        "Results, AE",
+        "Beside the paper, AE",
+        "Error against shift, AE",
+        "Results, RAE",
+        "Beside the paper, RAE",
+        "Error against shift, RAE",
+        "Where the figures come from",
+    ]
+    assert "Relative absolute error (RAE): ours beside the printed values." in captions(sections)
+
+
+def test_the_same_results_give_the_same_bytes_beside_the_paper(paper_like: PaperLike) -> None:
+    results = paper_like(seeds=(0, 1)) + paper_like(variant="as printed", methods=("BC+BA",))
+    first = page("Title", paper_sections(results, tables=["pcc_general"]))
+    random.Random(1).shuffle(results)
+    assert page("Title", paper_sections(results, tables=["pcc_general"])) == first
+
+
+def test_methods_stand_in_the_order_of_the_print(paper_like: PaperLike) -> None:
+    (table, *_) = grids_of(paper_sections(paper_like("mlqreg")[::-1]))
+    shown = [heading.text for heading in table.headings[-1]]
+    assert shown[: len(printed("mlqreg").columns)] == list(printed("mlqreg").columns)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from prevalens.experiments import Plan, Store, run_plan
 from prevalens.experiments.run import build
 from prevalens.experiments.specs import parse
 from prevalens.records import Result
 from prevalens.studies.moreo2023.plan import DESCRIBED, PRINTED, TABLES, paper_plan, table_results
+from prevalens.studies.moreo2023.variants import PARTS
 from prevalens.validation import InputError
 
 PLAN = paper_plan(datasets=["emotions"])
@@ -18,7 +22,7 @@ PLAN = paper_plan(datasets=["emotions"])
 
 @pytest.mark.parametrize("method", PLAN.methods, ids=lambda method: method.name)
 def test_every_method_can_be_built(method: object) -> None:
-    assert hasattr(build(method, 0), "fit")
+    assert hasattr(build(method, 0, parts=PARTS), "fit")
 
 
 def test_names_are_unique_and_both_ways_are_there() -> None:
@@ -49,7 +53,7 @@ def test_only_the_print_adjusts_by_rates_that_cannot_be_told_apart() -> None:
     adjusted = [m for m in PLAN.methods if m.label.startswith(("acc ", "pacc "))]
     assert len(adjusted) == 16
     for method in adjusted:
-        inside = build(method, 0).get_params(deep=True)
+        inside = build(method, 0, parts=PARTS).get_params(deep=True)
         guards = {value for name, value in inside.items() if name.endswith("__guard")}
         assert guards == ({None} if method.variant == PRINTED else {4.0})
 
@@ -67,7 +71,7 @@ def test_solvers_stop_earlier_on_delicious_and_nowhere_else() -> None:
         assert ("stack(lr,lr(tol=0.0001)" in expression) == ("stack(" in usual[name])
         group = name.partition(" [")[0]
         assert ("tol=0.001)" in expression) == group.endswith("+MLA"), name
-        parse(expression)
+        parse(expression, PARTS)
 
 
 def test_delicious_has_its_coarser_grid() -> None:
@@ -105,3 +109,23 @@ def test_results_find_their_table_and_its_names() -> None:
     assert names["mlq"] == [], "columns that are borrowed from PCC do not make a table"
     ridge = Result("emotions", "ml-app", "Ridge-RQ", "x", 0, np.zeros(1), {}, DESCRIBED)
     assert [r.method for r in table_results([*results, ridge], "mlq")] == ["SVR-RQ", "Ridge-RQ"]
+
+
+def test_keys_of_stored_results_are_still_known() -> None:
+    keys = [cell.key("ab" * 32) for cell in paper_plan().cells()]
+    assert keys[0] == "c19dd48e100767373413259fefc4bf7d"
+    assert hashlib.sha256("".join(keys).encode()).hexdigest()[:16] == "0b3fc4608d8ec19e"
+
+
+def test_other_processes_know_the_parts_of_the_plan(tmp_path: Path) -> None:
+    methods = [
+        {"expression": "twice(tuned(lr+sld,grid=lr-small))"},
+        {"expression": "stack(lr,lr,cv=in-order)+pcc"},
+    ]
+    content = {"name": "small", "datasets": ["synthetic"], "methods": methods}
+    content["protocols"] = [{"name": "ml-app", "size": 50, "grid": 3}]
+    plan = Plan.from_dict(content, parts=PARTS)
+    alone, several = Store(tmp_path / "alone"), Store(tmp_path / "several")
+    assert run_plan(plan, alone, progress=False).failed == ()
+    assert run_plan(plan, several, n_jobs=2, progress=False).failed == ()
+    assert several.records() == alone.records()

@@ -9,9 +9,10 @@ from prevalens import Quantifier, Samples
 from prevalens.aggregators import PCC, SLD
 from prevalens.classifiers import PerLabel, Stacked
 from prevalens.datasets import synthetic
+from prevalens.experiments.specs import parse
 from prevalens.protocols import MLAPP, Natural
 from prevalens.splits import stratified_holdout
-from prevalens.studies.moreo2023.variants import InOrder, RejoinedSearch, SeenItems, TwiceSLD
+from prevalens.studies.moreo2023.variants import PARTS, InOrder, RejoinedSearch, SeenItems, TwiceSLD
 
 DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, seed=3)
 X, Y = DATA.train.X, DATA.train.Y
@@ -78,3 +79,13 @@ def test_rejoined_fits_the_winner_on_the_parts_in_turn() -> None:
     np.testing.assert_allclose(found.quantify(DATA.test.X), expected, atol=1e-6)
     unmoved = quantifier.fit(X, Y).quantify(DATA.test.X)
     assert np.abs(np.asarray(unmoved) - np.asarray(expected)).max() > 1e-5
+
+
+def test_plans_call_the_variants_by_name() -> None:
+    assert isinstance(parse("twice(tuned(lr+sld))", PARTS), TwiceSLD)
+    assert isinstance(parse("seen(tuned(stack(lr,lr)+pcc,grid=stack-grid))", PARTS), SeenItems)
+    search = parse("rejoined(stack(lr,lr,cv=in-order)+pcc)", PARTS)
+    assert isinstance(search, RejoinedSearch)
+    assert search.quantifier.classifier.cv.n_folds == 5
+    corrected = parse("lr+rq(pcc,svr,protocol=coarse-app)", PARTS)
+    assert corrected.aggregator.protocol.size == 100

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 
-from prevalens.records import Result
 from prevalens.reports.table import ResultTable, TableCell, ranks
 from prevalens.studies.moreo2023.printed import match_method, printed_dataset
 from prevalens.validation import InputError, check_choice
@@ -21,7 +20,6 @@ __all__ = [
     "Comparison",
     "Order",
     "agreement",
-    "by_variant",
     "compare",
     "orders",
 ]
@@ -29,36 +27,6 @@ __all__ = [
 #: Differences that count as agreement whatever the ratio. The paper prints Genbase with one digit
 #: that is not zero, so that a ratio says little.
 ALLOWANCES: Mapping[str, float] = {"genbase": 0.0005}
-
-#: What results without a variant are called beside others.
-DESCRIBED = "as described"
-
-
-def by_variant(results: Iterable[Result], *, plain: str = DESCRIBED) -> dict[str, list[Result]]:
-    """Results by the way they were run, each complete enough for a table of its own.
-
-    Parameters
-    ----------
-    results : iterable of Result
-    plain : str
-        What to call those without a variant.
-
-    Returns
-    -------
-    dict of list of Result
-        By variant, the plain one first. A method that was never run in a variant is there as it
-        was run plainly: the variant does not concern it. The results' own variants are emptied.
-    """
-    found: dict[str, list[Result]] = {}
-    for result in results:
-        variant = result.variant or plain
-        found.setdefault(variant, []).append(replace(result, variant=""))
-    ordinary = found.get(plain, [])
-    names = sorted(found, key=lambda name: (name != plain, name))
-    for name in names:
-        methods = {result.method for result in found[name]}
-        found[name] += [result for result in ordinary if result.method not in methods]
-    return {name: found[name] for name in names}
 
 
 @dataclass(frozen=True)

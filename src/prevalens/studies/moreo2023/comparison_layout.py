@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from prevalens.records import Result
 from prevalens.reports.grid import (
     MISSING,
     Grid,
@@ -17,7 +18,15 @@ from prevalens.reports.grid import (
     number,
     percent,
 )
-from prevalens.reports.layout import measure_title
+from prevalens.reports.layout import measure_short, measure_title
+from prevalens.reports.page import Section
+from prevalens.reports.sections import (
+    curves_section,
+    provenance_section,
+    results_section,
+    tables_of,
+)
+from prevalens.reports.summarise import of_one_protocol
 from prevalens.reports.table import TableCell
 from prevalens.studies.moreo2023.comparison import (
     ALLOWANCES,
@@ -26,11 +35,21 @@ from prevalens.studies.moreo2023.comparison import (
     Comparison,
     Order,
     agreement,
+    compare,
     orders,
 )
+from prevalens.studies.moreo2023.printed import PAPER, PRINTED_TABLES, method_place, printed
 from prevalens.validation import InputError
 
-__all__ = ["THRESHOLDS", "agreement_grid", "comparison_grid", "orders_grid", "outside_grid"]
+__all__ = [
+    "THRESHOLDS",
+    "agreement_grid",
+    "comparison_grid",
+    "comparison_section",
+    "orders_grid",
+    "outside_grid",
+    "paper_sections",
+]
 
 #: Shares of the printed value that agreement is counted within.
 THRESHOLDS = (0.05, 0.10, 0.15, 0.25, 0.50)
@@ -290,3 +309,62 @@ def _order_entries(order: Order, paper: Order) -> list[GridCell]:
         GridCell(same),
         GridCell(count(order.n_datasets)),
     ]
+
+
+def paper_sections(
+    results: Iterable[Result],
+    *,
+    metrics: Sequence[str] = ("ae",),
+    tables: Sequence[str] = (),
+    reasons: Mapping[tuple[str, str], str] | None = None,
+) -> list[Section]:
+    """All sections of a report on results beside the paper's tables.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        At most one for each dataset, method, variant and seed, of one protocol.
+    metrics : sequence of str
+    tables : sequence of str
+        The printed tables to put them beside, of `PRINTED_TABLES`, each for its measure.
+    reasons : mapping of (dataset, method) to str, optional
+        What to write beside cells that differ from the printed ones.
+    """
+    found = list(results)
+    sections: list[Section] = []
+    for metric in metrics:
+        chosen = of_one_protocol(found, metric)
+        ours = tables_of(chosen, metric=metric, order=method_place)
+        sections.append(results_section(ours))
+        sections += [
+            comparison_section(compare(ours, printed(name)), name, reasons=reasons)
+            for name in tables
+            if printed(name).metric == metric
+        ]
+        sections.append(curves_section(chosen, metric=metric, order=method_place))
+    return [*sections, provenance_section(chosen, ours, order=method_place)]
+
+
+def comparison_section(
+    comparison: Comparison,
+    table: str,
+    *,
+    within: float = 0.15,
+    reasons: Mapping[tuple[str, str], str] | None = None,
+) -> Section:
+    """Ours beside the paper's: cell by cell, how many agree, which do not, and the order."""
+    source = f"The printed values are those of {PAPER}: {PRINTED_TABLES[table]}."
+    outside = [
+        outside_grid(comparison, name, within=within, reasons=reasons)
+        for name in comparison.sources
+    ]
+    return Section(
+        f"Beside the paper, {measure_short(comparison.metric)}",
+        (
+            source,
+            comparison_grid(comparison, within=within),
+            agreement_grid(comparison),
+            *outside,
+            orders_grid({"": comparison}),
+        ),
+    )

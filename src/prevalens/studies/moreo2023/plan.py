@@ -16,6 +16,7 @@ from typing import Any
 
 from prevalens.experiments.plan import Plan
 from prevalens.records import Result
+from prevalens.studies.moreo2023.variants import PARTS
 from prevalens.validation import InputError
 
 __all__ = ["AT_HAND", "TABLES", "paper_plan", "table_results"]
@@ -97,7 +98,7 @@ def paper_plan(
         content["overrides"] = {
             "delicious": {"protocols": {"ml-app": {"grid": 21}}, "methods": coarse}
         }
-    return Plan.from_dict(content)
+    return Plan.from_dict(content, parts=PARTS)
 
 
 def table_results(results: Iterable[Result], table: str) -> list[Result]:

@@ -11,15 +11,15 @@ import re
 from functools import cache
 from importlib import resources
 
+from prevalens.datasets.registry import TWINS
 from prevalens.reports.table import Kind, Mark, ResultTable, TableCell, TableRow
 from prevalens.validation import InputError, check_choice
 
 __all__ = [
     "PAPER",
     "PRINTED_TABLES",
-    "TWINS",
     "match_method",
-    "method_order",
+    "method_place",
     "printed",
     "printed_dataset",
 ]
@@ -42,10 +42,6 @@ PRINTED_TABLES = {
     "mlqreg": "regressors of multi-label aggregation by regression",
     "mlqreg_mrae": "regressors of multi-label aggregation by regression",
 }
-
-#: Datasets whose printed figures were measured on other data, and which data that was.
-#: The release of Tmc2007_500 that the paper used repeats all its test items in the training part.
-TWINS = {"tmc2007_500": "tmc2007_500_paper"}
 
 _METRICS = {"mlqreg_mrae": "rae"}
 _DIGITS = {"mlc": 3, "mlqreg_mrae": 3}

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from prevalens.files import writing
 from prevalens.records import Result
-from prevalens.reports.sections import tables_of
+from prevalens.reports.sections import PLAIN, tables_of
 from prevalens.reports.summarise import (
     REGIMES,
     completed,
@@ -24,7 +24,6 @@ from prevalens.reports.summarise import (
     with_best,
 )
 from prevalens.reports.table import ResultTable, TableCell, TableRow
-from prevalens.studies.moreo2023.comparison import DESCRIBED
 from prevalens.studies.moreo2023.printed import method_place
 from prevalens.validation import FormatError, InputError
 
@@ -114,7 +113,7 @@ def digest(
         known[result.method] = all_expressions(known.get(result.method, ""), result.expression)
     return TableDigest(
         name=name,
-        tables={metric: tables_of(found, metric=metric) for metric in metrics},
+        tables={metric: tables_of(found, metric=metric, order=method_place) for metric in metrics},
         methods={variant: dict(sorted(methods[variant].items())) for variant in sorted(methods)},
         runs=tuple(
             _run([result for result in found if result.dataset == dataset])
@@ -339,7 +338,7 @@ class _Side:
         if own and column not in _run_in(self.methods, way):
             return None
         here = way in self.tables
-        table = self.tables.get(way if here else DESCRIBED)
+        table = self.tables.get(way if here else PLAIN)
         cell = None if table is None else table.cell(row.dataset, row.shift, column)
         return None if cell is None else _Found(cell, self if here else None)
 
@@ -487,7 +486,7 @@ def _check_data(old: TableDigest, new: TableDigest) -> None:
 def _run_in(methods: _Methods, way: str) -> Mapping[str, str]:
     """The methods that were run in a way; results without a variant are as described."""
     named: Mapping[str, str] = methods.get(way, {})
-    return {**methods.get("", {}), **named} if way == DESCRIBED else named
+    return {**methods.get("", {}), **named} if way == PLAIN else named
 
 
 def _joined_methods(old: _Methods, new: _Methods) -> dict[str, dict[str, str]]:
@@ -502,4 +501,4 @@ def _joined_methods(old: _Methods, new: _Methods) -> dict[str, dict[str, str]]:
 
 
 def _plain_first(way: str) -> tuple[bool, str]:
-    return way != DESCRIBED, way
+    return way != PLAIN, way

@@ -1,6 +1,6 @@
 """How the paper's code draws folds and training samples where its text says something else.
 
-Parts of the variants of the paper's plan, used by nothing else.
+`PARTS` are the entries that the study's plans know beside those of the catalogue.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from sklearn.model_selection import KFold
 
 from prevalens.aggregators import SLD
 from prevalens.aggregators.regressors import BatchedLinearSVR
+from prevalens.catalogue import Entry
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
+from prevalens.experiments.specs import named_grid
 from prevalens.metrics import ae
 from prevalens.protocols import MLAPP, Protocol
 from prevalens.protocols.drawing import distinct
@@ -27,7 +29,7 @@ from prevalens.splits import stratified_holdout
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, take_items
 
-__all__ = ["VARIANTS", "CoarseAPP", "InOrder", "RejoinedSearch", "SeenItems", "TwiceSLD"]
+__all__ = ["PARTS", "CoarseAPP", "InOrder", "RejoinedSearch", "SeenItems", "TwiceSLD"]
 
 
 class InOrder(BaseEstimator):  # type: ignore[misc]
@@ -283,5 +285,29 @@ class RejoinedSearch(GridSearch):
         return quantifier.fit(take_items(X, rows), Y[rows], labels=labels)
 
 
-#: Variants by name, each built around a quantifier.
-VARIANTS: dict[str, type[_Variant]] = {made.code: made for made in (TwiceSLD, SeenItems)}
+def rejoined(
+    quantifier: Any, grid: str = "stack-grid", *, order: int = 2, seed: int = 0
+) -> RejoinedSearch:
+    """Search over a named grid, all labels together; the winner is fitted on the parts in turn.
+
+    Parameters
+    ----------
+    quantifier : Quantifier
+    grid : str
+        A name of `prevalens.experiments.specs.GRIDS`.
+    order, seed : int
+        As in `GridSearch`.
+    """
+    return RejoinedSearch(
+        quantifier, named_grid(grid), choose="together", order=order, seed=seed, progress=False
+    )
+
+
+#: The study's own parts by the names that its plans call them.
+PARTS: dict[str, Entry] = {
+    "rejoined": Entry("rejoined", "quantifier", rejoined),
+    TwiceSLD.code: Entry(TwiceSLD.code, "quantifier", TwiceSLD),
+    SeenItems.code: Entry(SeenItems.code, "quantifier", SeenItems),
+    InOrder.code: Entry(InOrder.code, "folds", InOrder),
+    CoarseAPP.name: Entry(CoarseAPP.name, "protocol", CoarseAPP),
+}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from prevalens.studies.moreo2023.command import command
+from prevalens.cli.paper import command
 from prevalens.validation import FormatError, InputError
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 WORDS = ["--tables", "pcc_general", "--datasets", "emotions", "--fast"]
 
 

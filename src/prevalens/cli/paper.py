@@ -24,11 +24,11 @@ from prevalens.files import check_writable
 from prevalens.records import Result
 from prevalens.reports.page import Section, markdown_page
 from prevalens.reports.render import to_markdown
-from prevalens.reports.sections import report_sections, tables_of
+from prevalens.reports.sections import tables_of
 from prevalens.studies.moreo2023.comparison import compare
-from prevalens.studies.moreo2023.comparison_layout import agreement_grid
+from prevalens.studies.moreo2023.comparison_layout import agreement_grid, paper_sections
 from prevalens.studies.moreo2023.plan import AT_HAND, TABLES, paper_plan, table_results
-from prevalens.studies.moreo2023.printed import printed
+from prevalens.studies.moreo2023.printed import method_place, printed
 from prevalens.studies.moreo2023.reproduction import TITLE as REPRODUCTION_TITLE
 from prevalens.studies.moreo2023.reproduction import reproduction_sections
 from prevalens.studies.moreo2023.table_summary import TableDigest, digest, read_digests, save_digest
@@ -157,7 +157,7 @@ def _summarise(table: str, results: Sequence[Result]) -> None:
     if not results:
         click.echo(f"{table}: nothing has been run yet.")
         return
-    comparison = compare(tables_of(results), printed(table))
+    comparison = compare(tables_of(results, order=method_place), printed(table))
     click.echo(f"\n{table}\n{to_markdown(agreement_grid(comparison))}")
 
 
@@ -165,7 +165,7 @@ def _sections(table: str, results: Sequence[Result]) -> list[Section]:
     chosen = table_results(results, table)
     if not chosen:
         return []
-    sections = report_sections(chosen, metrics=("ae", "rae"), paper_tables=[table])
+    sections = paper_sections(chosen, metrics=("ae", "rae"), tables=[table])
     return [Section(f"{table}: {section.title}", section.parts) for section in sections]
 
 
