@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from prevalens.reports.grid import (
+    MARK_MEANINGS,
     MARK_SIGNS,
-    MARK_WORDS,
     Grid,
     GridCell,
     GridGroup,
@@ -25,11 +25,11 @@ def test_columns_lines_and_notes() -> None:
     assert list(grid.lines()) == [first, second]
     assert grid.all_notes() == [
         "A note.",
-        f"† {MARK_WORDS['dagger']}.",
-        f"‡ {MARK_WORDS['ddagger']}.",
+        f"† {MARK_MEANINGS['dagger']}.",
+        f"‡ {MARK_MEANINGS['ddagger']}.",
     ]
 
 
 def test_every_mark_has_a_sign_and_words() -> None:
-    assert set(MARK_SIGNS) == set(MARK_WORDS) | {""}
+    assert set(MARK_SIGNS) == set(MARK_MEANINGS) | {""}
     assert len(set(MARK_SIGNS.values())) == len(MARK_SIGNS)

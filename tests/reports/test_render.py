@@ -71,16 +71,13 @@ def test_the_best_is_bold_and_marks_are_explained(parse: Callable[[Grid], Any]) 
     assert any("†" in item.text for item in root.findall(".//li"))
 
 
-def test_flags_asides_and_words(parse: Callable[[Grid], Any]) -> None:
+def test_flags_asides_and_columns_of_text(parse: Callable[[Grid], Any]) -> None:
     cell = parse(small(flag=True, aside=True)).find(".//td")
     assert cell.find("i").text == "x"
     assert cell.attrib["class"] == "aside"
-    grid = Grid(
-        "c", "s", ((Heading("w", words=True),),), (GridGroup((GridLine("l", (GridCell("t"),)),)),)
-    )
-    root = parse(grid)
-    assert root.find(".//td").attrib["class"] == "words"
-    assert root.findall(".//th")[1].attrib["class"] == "words"
+    root = parse(Grid.from_rows("c", "s", [Heading("w", left=True)], [("l", "t")]))
+    assert root.find(".//td").attrib["class"] == "left"
+    assert root.findall(".//th")[1].attrib["class"] == "left"
 
 
 @pytest.mark.parametrize(("shade", "name"), [(0.0, "shade-0"), (0.5, "shade-4"), (1.0, "shade-8")])
@@ -94,7 +91,7 @@ def test_colours_are_explained_where_there_are_any() -> None:
 
 
 def test_the_style_sheet_has_every_shade_but_the_middle_one() -> None:
-    css = resources.files("prevalens.reports").joinpath("page.css").read_text("utf-8")
+    css = resources.files("prevalens.reports").joinpath("templates", "page.css").read_text("utf-8")
     for number in range(N_SHADES):
         assert (f".shade-{number}{{" in css) == (number != N_SHADES // 2)
 

@@ -46,7 +46,7 @@ def test_captions_notes_and_flags() -> None:
     grid = Grid(
         "A *caption*",
         "name",
-        ((Heading("w", words=True), Heading("r")),),
+        ((Heading("w", left=True), Heading("r")),),
         (GridGroup((GridLine("x|y", (GridCell("", bold=True), GridCell("1.2", flag=True))),)),),
         ("A note.",),
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 from scipy.special import ndtri
 from scipy.stats import false_discovery_control, t
 
@@ -27,7 +28,7 @@ from prevalens.reports.batch_charts import (
     top_of,
 )
 from prevalens.reports.grid import Grid, GridCell, GridGroup, GridLine, Heading, count, number
-from prevalens.reports.page import Figure, Gallery, Markup, Section, SectionPart, page
+from prevalens.reports.page import Figure, Gallery, Section, SectionPart, page
 from prevalens.reports.render import to_html
 from prevalens.types import Floats
 
@@ -436,7 +437,7 @@ def batch_page(report: BatchReport) -> str:
         report.title,
         batch_sections(report),
         lead=Markup(_summary(report) + _data(report)),
-        asset="batch_report",
+        assets=["batch_report"],
     )
 
 
@@ -702,5 +703,5 @@ def _provenance(report: BatchReport) -> Section:
     )
     if not lines:
         return Section("How the numbers were made", (words,))
-    grid = Grid("Provenance", "what", ((Heading("value", words=True),),), (GridGroup(lines),))
+    grid = Grid("Provenance", "what", ((Heading("value", left=True),),), (GridGroup(lines),))
     return Section("How the numbers were made", (words, grid))

@@ -1,17 +1,18 @@
-"""Figures as they stand in tables: fixed digits, no zero before the point."""
+"""Grid: a table ready to be written down, and the numbers in it as text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from prevalens.datasets.registry import lookup, names
 from prevalens.reports.table import Mark
 
 __all__ = [
+    "MARK_MEANINGS",
     "MARK_SIGNS",
-    "MARK_WORDS",
     "MISSING",
     "Grid",
     "GridCell",
@@ -21,18 +22,19 @@ __all__ = [
     "count",
     "dataset_title",
     "digits_of",
+    "grid_group",
     "number",
     "percent",
 ]
 
-#: What stands where there is no value.
+#: Shown where there is no value.
 MISSING = "–"  # noqa: RUF001
 
 _DIGITS = {"ae": 4, "se": 4}
 
 
 def digits_of(metric: str, known: int | None = None) -> int:
-    """Digits after the point to write of a measure, of which no more than `known` are known."""
+    """Digits after the point shown for a measure, at most as many as are `known`."""
     usual = _DIGITS.get(metric, 3)
     return usual if known is None else min(usual, known)
 
@@ -73,15 +75,15 @@ def percent(share: float) -> str:
 
 
 def dataset_title(name: str) -> str:
-    """What a dataset is called in the paper, or its name if it is not one of the registry."""
+    """The title of a dataset of the registry; any other dataset keeps its name."""
     return lookup(name).title if name in names() else name
 
 
-#: How the marks are written.
+#: Sign of each mark.
 MARK_SIGNS: Mapping[Mark, str] = {"": "", "dagger": "†", "ddagger": "‡", "untested": "?"}
 
-#: What the marks say.
-MARK_WORDS: Mapping[Mark, str] = {
+#: Meaning of each mark.
+MARK_MEANINGS: Mapping[Mark, str] = {
     "dagger": "hardly different from the best: .001 < p < .05",
     "ddagger": "not significantly different from the best: p ≥ .05",
     "untested": "not tested against the best: measured on other samples, or in another run",
@@ -100,7 +102,7 @@ class GridCell:
     shade : float or None
         From 0, the best of its row, to 1, the worst; None for no colour.
     aside : bool
-        Beside the point: shown smaller where that is possible.
+        Of less importance: shown smaller where that is possible.
     flag : bool
         Out of bounds: shown in italics.
     """
@@ -122,13 +124,13 @@ class Heading:
     text : str
     span : int
         How many columns it is the head of.
-    words : bool
-        Whether the column holds words rather than figures: aligned left.
+    left : bool
+        Align the column left, because it holds text rather than numbers.
     """
 
     text: str
     span: int = 1
-    words: bool = False
+    left: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,18 +171,75 @@ class Grid:
     groups: tuple[GridGroup, ...]
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def from_rows(
+        cls,
+        caption: str,
+        stub: str,
+        headings: Iterable[str | Heading],
+        rows: Iterable[Sequence[str | GridCell]],
+        notes: Iterable[str] = (),
+    ) -> Grid:
+        """A grid with one level of headings and one group of rows.
+
+        Parameters
+        ----------
+        caption, stub : str
+        headings : iterable of str or Heading
+        rows : iterable of sequence of str or GridCell
+            The name of the row, then its cells; a str stands for a cell without emphasis.
+        notes : iterable of str
+
+        Examples
+        --------
+        >>> Grid.from_rows("Sizes", "batch", ["items"], [("May", "90")]).n_columns
+        1
+        """
+        heads = tuple(Heading(head) if isinstance(head, str) else head for head in headings)
+        return cls(caption, stub, (heads,), (grid_group(rows),), tuple(notes))
+
     @property
     def n_columns(self) -> int:
         """Number of columns without the first."""
         return sum(heading.span for heading in self.headings[-1])
 
+    @property
+    def column_headings(self) -> list[tuple[str, ...]]:
+        """The headings above each column that are not empty, the upper one first."""
+        levels = [[h.text for h in level for _ in range(h.span)] for level in self.headings]
+        return [tuple(filter(None, texts)) for texts in zip(*levels, strict=True)]
+
+    @property
+    def column_classes(self) -> list[str]:
+        """CSS classes of each column: ``start`` below the left end of an upper heading, ``left``."""
+        starts = {0, *accumulate(h.span for h in self.headings[0])} if self.headings[1:] else set()
+        return [
+            " ".join(["start"] * (column in starts) + ["left"] * heading.left)
+            for column, heading in enumerate(self.headings[-1])
+        ]
+
+    @property
+    def is_shaded(self) -> bool:
+        """Whether any cell has a colour."""
+        return any(cell.shade is not None for line in self.lines() for cell in line.entries)
+
     def lines(self) -> Iterator[GridLine]:
         """All rows, whatever group they are in."""
-        for group in self.groups:
-            yield from group.lines
+        return (line for group in self.groups for line in group.lines)
 
     def all_notes(self) -> list[str]:
-        """The notes, and what the marks mean that occur."""
-        present = {entry.mark for line in self.lines() for entry in line.entries}
-        marks = [mark for mark in MARK_WORDS if mark in present]
-        return [*self.notes, *(f"{MARK_SIGNS[mark]} {MARK_WORDS[mark]}." for mark in marks)]
+        """The notes, and the meanings of the marks that occur."""
+        present = {cell.mark for line in self.lines() for cell in line.entries}
+        marks = [mark for mark in MARK_MEANINGS if mark in present]
+        return [*self.notes, *(f"{MARK_SIGNS[mark]} {MARK_MEANINGS[mark]}." for mark in marks)]
+
+
+def grid_group(rows: Iterable[Sequence[str | GridCell]], title: str = "") -> GridGroup:
+    """Rows of texts and cells, each with its name first, as a group."""
+    lines = [
+        GridLine(
+            str(name), tuple(GridCell(cell) if isinstance(cell, str) else cell for cell in cells)
+        )
+        for name, *cells in rows
+    ]
+    return GridGroup(tuple(lines), title)

@@ -7,20 +7,19 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from html import escape
-from importlib import resources
+from itertools import chain, count
 from typing import TypeAlias
+
+from markupsafe import Markup
 
 from prevalens._version import __version__
 from prevalens.reports.grid import Grid
-from prevalens.reports.render import escape_markdown, to_html, to_markdown
+from prevalens.reports.render import asset, escape_markdown, render, to_html, to_markdown
 from prevalens.reports.theme import DARK, LIGHT, declarations, standalone
 
 __all__ = [
     "Figure",
     "Gallery",
-    "Markup",
     "Section",
     "SectionPart",
     "figure_files",
@@ -28,6 +27,15 @@ __all__ = [
     "markdown_page",
     "page",
 ]
+
+_LIGHT, _DARK = declarations(LIGHT), declarations(DARK)
+_THEMES = (
+    f":root{{{_LIGHT}}}"
+    f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{_DARK}}}}}"
+    f":root[data-theme=dark]{{{_DARK}}}"
+    # Paper is white, whatever the screen.
+    f"@media print{{:root:root:root{{{_LIGHT}}}}}"
+)
 
 
 @dataclass(frozen=True)
@@ -56,17 +64,7 @@ class Gallery:
     caption: str = ""
 
 
-@dataclass(frozen=True)
-class Markup:
-    """HTML that is put into the page as it is, and left out of other documents.
-
-    Whoever makes it escapes what comes from outside.
-    """
-
-    html: str
-
-
-#: What a section is made of: a paragraph, a table, charts, or HTML.
+#: A section is made of paragraphs, tables, charts, and HTML, which other documents leave out.
 SectionPart: TypeAlias = str | Grid | Figure | Gallery | Markup
 
 
@@ -86,7 +84,11 @@ class Section:
 
 
 def page(
-    title: str, sections: Sequence[Section], *, lead: str | Markup = "", asset: str = ""
+    title: str,
+    sections: Sequence[Section],
+    *,
+    lead: str | Markup = "",
+    assets: Sequence[str] = (),
 ) -> str:
     """One self-contained HTML file.
 
@@ -96,8 +98,8 @@ def page(
     sections : sequence of Section
     lead : str or Markup
         A paragraph, or HTML, below the title.
-    asset : str
-        Name of a style sheet and a script of this package to add, without ending.
+    assets : sequence of str
+        Style sheets with scripts of this package to add, by their names without ending.
 
     Returns
     -------
@@ -110,104 +112,52 @@ def page(
     >>> page("Errors", [Section("PCC", ("All is well.",))])[:15]
     '<!DOCTYPE html>'
     """
-    style, script = _style(), _asset("page.js")
-    if asset:
-        style, script = f"{style}\n{_asset(asset + '.css')}", f"{script}\n{_asset(asset + '.js')}"
-    names = _anchors([section.title for section in sections])
-    body = "".join(map(_section, sections, names))
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}"/>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
-        f'<meta name="color-scheme" content="light dark"/>\n<title>{escape(title)}</title>\n'
-        f"<style>{style}</style>\n</head>\n<body>\n"
-        f"<header><h1>{escape(title)}</h1>"
-        '<button id="theme" type="button" hidden="hidden">Dark</button></header>\n'
-        f"<main>\n{_part(lead) if lead else ''}{_contents(sections, names)}{body}</main>\n"
-        f"<footer>Made with prevalens {escape(__version__)}.</footer>\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
+    style, script = (
+        "\n".join(asset(f"{name}.{ending}") for name in ("page", *assets))
+        for ending in ("css", "js")
     )
-
-
-@cache
-def _asset(name: str) -> str:
-    return resources.files("prevalens.reports").joinpath(name).read_text("utf-8").strip()
-
-
-@cache
-def _style() -> str:
-    light, dark = declarations(LIGHT), declarations(DARK)
-    return (
-        f":root{{{light}}}"
-        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{dark}}}}}"
-        f":root[data-theme=dark]{{{dark}}}"
-        # Paper is white, whatever the screen.
-        f"@media print{{:root:root:root{{{light}}}}}\n{_asset('page.css')}"
-    )
-
-
-def _policy(style: str, script: str) -> str:
-    """Allow this style sheet and this script by their checksums, and nothing else."""
-    return (
-        f"default-src 'none'; style-src '{_checksum(style)}'; script-src '{_checksum(script)}'; "
-        "base-uri 'none'; form-action 'none'"
+    style = f"{_THEMES}\n{style}"
+    return str(
+        render(
+            "page.html",
+            title=title,
+            lead=_html(lead) if lead else "",
+            sections=_anchored(sections),
+            html=_html,
+            style=style,
+            style_checksum=_checksum(style),
+            script=script,
+            script_checksum=_checksum(script),
+            version=__version__,
+        )
     )
 
 
 def _checksum(text: str) -> str:
+    """What a content security policy allows a style sheet or script by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _anchors(titles: Sequence[str]) -> list[str]:
-    """A distinct name for each section, made of its title."""
-    found: list[str] = []
-    for title in titles:
-        base = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
-        name, number = base, 2
-        while name in found:
-            name, number = f"{base}-{number}", number + 1
-        found.append(name)
-    return found
+def _anchored(sections: Sequence[Section]) -> dict[str, Section]:
+    """The sections by distinct names made of their titles."""
+    named: dict[str, Section] = {}
+    for section in sections:
+        base = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"
+        numbered = (f"{base}-{number}" for number in count(2))
+        named[next(name for name in chain([base], numbered) if name not in named)] = section
+    return named
 
 
-def _contents(sections: Sequence[Section], names: Sequence[str]) -> str:
-    if len(sections) < 2:
-        return ""
-    links = "".join(
-        f'<li><a href="#{name}">{escape(section.title)}</a></li>'
-        for section, name in zip(sections, names, strict=True)
-    )
-    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n'
-
-
-def _section(section: Section, name: str) -> str:
-    parts = "\n".join(map(_part, section.parts))
-    return f'<section id="{name}">\n<h2>{escape(section.title)}</h2>\n{parts}\n</section>\n'
-
-
-def _part(part: SectionPart) -> str:
-    if isinstance(part, Grid):
-        return to_html(part)
-    if isinstance(part, Figure):
-        return _figure(part)
-    if isinstance(part, Gallery):
-        charts = "".join(map(_figure, part.figures))
-        return f'<figure class="gallery">{charts}{_caption(part.caption)}</figure>'
-    if isinstance(part, Markup):
-        return part.html
-    return _paragraph(part)
-
-
-def _paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>\n"
-
-
-def _figure(figure: Figure) -> str:
-    return f"<figure>{figure.svg}{_caption(figure.caption)}</figure>"
-
-
-def _caption(text: str) -> str:
-    return f"<figcaption>{escape(text)}</figcaption>" if text else ""
+def _html(part: SectionPart) -> Markup:
+    match part:
+        case Grid():
+            return to_html(part)
+        case Figure() | Gallery():
+            return render("figure.html", part=part)
+        case Markup():
+            return part
+        case _:
+            return Markup("<p>{}</p>").format(part)
 
 
 def markdown_page(
@@ -226,28 +176,27 @@ def markdown_page(
         charts out. Charts without a name are left out in any case. `figure_files` makes them.
         A section of which nothing is left is left out too.
     """
-    blocks = [f"# {escape_markdown(title)}", *([escape_markdown(lead)] if lead else [])]
+    blocks = [f"# {escape_markdown(title)}", escape_markdown(lead)]
     for section in sections:
         own = [block for part in section.parts for block in _blocks(part, figures)]
         if own or not section.parts:
             blocks += [f"## {escape_markdown(section.title)}", *own]
-    return "\n\n".join(block.strip("\n") for block in blocks) + "\n"
+    return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
 
 
 def _blocks(part: SectionPart, folder: str) -> Iterator[str]:
-    if isinstance(part, Grid):
-        yield to_markdown(part)
-    elif isinstance(part, Gallery):
-        if folder:
+    match part:
+        case Grid():
+            yield to_markdown(part)
+        case Figure() if folder and part.name:
+            yield f"![{escape_markdown(part.caption or part.name)}]({folder}/{part.name}.svg)"
+        case Gallery() if folder:
             yield from (link for figure in part.figures for link in _blocks(figure, folder))
             yield escape_markdown(part.caption)
-    elif isinstance(part, Figure):
-        if folder and part.name:
-            yield f"![{escape_markdown(part.caption or part.name)}]({folder}/{part.name}.svg)"
-    elif isinstance(part, Markup):
-        return
-    else:
-        yield escape_markdown(part)
+        case Figure() | Gallery() | Markup():
+            return
+        case _:
+            yield escape_markdown(part)
 
 
 def grids_of(sections: Sequence[Section]) -> list[Grid]:
@@ -267,4 +216,6 @@ def figure_files(sections: Sequence[Section], *, theme: str = "auto") -> dict[st
     parts = [part for section in sections for part in section.parts]
     figures = [part for part in parts if isinstance(part, Figure)]
     figures += [figure for part in parts if isinstance(part, Gallery) for figure in part.figures]
-    return {f"{one.name}.svg": standalone(one.svg, theme) for one in figures if one.name}
+    return {
+        f"{figure.name}.svg": standalone(figure.svg, theme) for figure in figures if figure.name
+    }

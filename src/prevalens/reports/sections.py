@@ -402,7 +402,7 @@ def _methods_grid(results: Sequence[Result], order: MethodOrder) -> Grid:
     return Grid(
         caption="The methods in the words of the catalogue.",
         stub="method",
-        headings=((Heading("expression", words=True),),),
+        headings=((Heading("expression", left=True),),),
         groups=(GridGroup(tuple(lines)),),
     )
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Literal
 
 import numpy as np
+from markupsafe import Markup
 
 from prevalens.model.compare import Leaderboard, Place
 from prevalens.model.trust import COUNTED, ESTIMATE, TRAINING, Error, TrustReport
@@ -22,7 +23,7 @@ from prevalens.reports.grid import (
     number,
     percent,
 )
-from prevalens.reports.page import Figure, Markup, Section, SectionPart, page
+from prevalens.reports.page import Figure, Section, SectionPart, page
 from prevalens.reports.svg import Scale, document, element, label, nice_ticks
 from prevalens.reports.theme import colour, series
 
@@ -211,7 +212,7 @@ def trust_page(report: TrustReport) -> str:
         for one in found.reasons
     )
     lead = f'<p><b>{escape(found.headline)}</b></p><ul class="notices">{reasons}</ul>'
-    return page(report.title, trust_sections(report), lead=Markup(lead), asset="batch_report")
+    return page(report.title, trust_sections(report), lead=Markup(lead), assets=["batch_report"])
 
 
 def trust_sections(report: TrustReport) -> list[Section]:
@@ -345,7 +346,7 @@ def _provenance(report: TrustReport) -> Section:
     parts: list[SectionPart] = [words, *report.notices]
     if lines:
         parts.append(
-            Grid("Provenance", "what", ((Heading("value", words=True),),), (GridGroup(lines),))
+            Grid("Provenance", "what", ((Heading("value", left=True),),), (GridGroup(lines),))
         )
     return Section("How this was measured", tuple(parts))
 
@@ -365,7 +366,7 @@ def leaderboard_page(found: Leaderboard) -> str:
         Section("Leaderboard", (figure, leaderboard_grid(found))),
         Section("How this was measured", _measured(found)),
     ]
-    return page(found.title, sections, lead=leaderboard_sentence(found), asset="batch_report")
+    return page(found.title, sections, lead=leaderboard_sentence(found), assets=["batch_report"])
 
 
 def leaderboard_sentence(found: Leaderboard) -> str:
@@ -462,5 +463,5 @@ def _measured(found: Leaderboard) -> tuple[SectionPart, ...]:
         "which sees no labels, was fitted once on all items."
     )
     lines = tuple(GridLine(name, (GridCell(value),)) for name, value in found.provenance.items())
-    heads = ((Heading("value", words=True),),)
+    heads = ((Heading("value", left=True),),)
     return (words, Grid("Provenance", "what", heads, (GridGroup(lines),))) if lines else (words,)

@@ -221,10 +221,10 @@ def outside_grid(
             if reasons is not None:
                 entries.append(GridCell(reasons.get((cell.dataset, cell.method), "")))
             lines.append(GridLine(f"{dataset_title(cell.dataset)}, {cell.shift}", tuple(entries)))
-    heads = [Heading("method", words=True)]
+    heads = [Heading("method", left=True)]
     heads += map(Heading, ("ours", "our seeds", "paper", "ratio"))
     if reasons is not None:
-        heads.append(Heading("remark", words=True))
+        heads.append(Heading("remark", left=True))
     return Grid(
         caption=f"Cells farther than {_percent(within)} from the printed value, {source}.",
         stub="dataset, shift",
@@ -262,7 +262,7 @@ def orders_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     if not comparisons:
         raise InputError("There is no comparison to take an order from.")
     methods = next(iter(comparisons.values())).methods
-    heads = [*map(Heading, methods), Heading("best first", words=True)]
+    heads = [*map(Heading, methods), Heading("best first", left=True)]
     heads += map(Heading, ("same order", "datasets"))
     groups = [
         GridGroup(tuple(_order_lines(orders(comparison), methods)), title)
