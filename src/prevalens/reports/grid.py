@@ -211,7 +211,7 @@ class Grid:
 
     @property
     def column_classes(self) -> list[str]:
-        """CSS classes of each column: ``start`` below the left end of an upper heading, ``left``."""
+        """CSS classes of each column: ``start`` where an upper heading starts, and ``left``."""
         starts = {0, *accumulate(h.span for h in self.headings[0])} if self.headings[1:] else set()
         return [
             " ".join(["start"] * (column in starts) + ["left"] * heading.left)

@@ -166,4 +166,4 @@ def to_markdown(grid: Grid) -> str:
     grid : Grid
         Two levels of headings become one, as Markdown has no spans.
     """
-    return _ENVIRONMENT.get_template("table.md").render(grid=grid) + "\n"
+    return _ENVIRONMENT.get_template("table.md").render(grid=grid)
