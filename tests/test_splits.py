@@ -222,3 +222,39 @@ class TestSplitter:
             list(IterativeStratification().split(np.zeros((5, 1))))
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             list(IterativeStratification().split(np.zeros((5, 1)), np.eye(6)))
+
+
+class TestGroups:
+    @ORDERS
+    @given(seed=st.integers(0, 99), n_groups=st.integers(3, 40))
+    def test_share_a_fold_and_are_cut_evenly(self, order: int, seed: int, n_groups: int) -> None:
+        rng = np.random.default_rng(seed)
+        groups = np.concatenate([np.arange(n_groups), rng.integers(0, n_groups, 30)])
+        folds = stratified_folds(labels(seed, len(groups)), 3, order=order, groups=groups)
+        fold_of_group = np.array([np.unique(folds[groups == group]) for group in range(n_groups)])
+        assert fold_of_group.shape == (n_groups, 1)
+        assert np.ptp(np.bincount(fold_of_group[:, 0], minlength=3)) <= 1
+
+    def test_of_one_item_each_change_nothing(self) -> None:
+        Y = labels(0)
+        alone = stratified_folds(Y, 4, groups=np.arange(len(Y)))
+        np.testing.assert_array_equal(alone, stratified_folds(Y, 4))
+
+    def test_are_held_out_whole(self) -> None:
+        groups = np.repeat(list("abcdefghij"), 6)
+        rest, held_out = stratified_holdout(labels(0), 0.3, groups=groups)
+        assert len(set(groups[held_out])) == 3
+        assert not set(groups[rest]) & set(groups[held_out])
+
+    def test_reach_the_splitter_of_scikit_learn(self) -> None:
+        Y, groups = labels(0), np.arange(60) // 4
+        for rest, held_out in IterativeStratification(3).split(Y, Y, groups):
+            assert not set(groups[rest]) & set(groups[held_out])
+
+    def test_that_are_too_few_or_too_short_are_named(self) -> None:
+        with pytest.raises(InputError, match="2 groups cannot be cut into 5 folds"):
+            stratified_folds(labels(0), 5, groups=np.arange(60) % 2)
+        with pytest.raises(InputError, match="A single group cannot be split"):
+            stratified_holdout(labels(0), 0.4, groups=np.zeros(60))
+        with pytest.raises(InputError, match="groups has 59 rows but Y has 60"):
+            stratified_folds(labels(0), 5, groups=np.zeros(59))

@@ -22,6 +22,7 @@ from prevalens.validation import (
     check_fraction,
     check_int,
     check_rng,
+    check_same_length,
 )
 
 __all__ = ["IterativeStratification", "stratified_folds", "stratified_holdout"]
@@ -37,7 +38,7 @@ _MAX_TRIES = 2000
 
 
 def stratified_folds(
-    Y: Any, n_folds: int = 5, *, order: int = 1, seed: object = 0
+    Y: Any, n_folds: int = 5, *, order: int = 1, seed: object = 0, groups: Any = None
 ) -> npt.NDArray[np.int64]:
     """Cut items into folds of equal size that share every label's positives evenly.
 
@@ -49,6 +50,9 @@ def stratified_folds(
         1 balances labels, 2 balances pairs of labels as well: better for methods that model how
         labels occur together, at the cost of slightly less even single labels.
     seed : int, numpy Generator or None
+    groups : array, shape (n_items,), optional
+        Items with the same value always share a fold: copies of one item, items of one patient.
+        Folds then hold equally many groups, and a group has every label that one of its items has.
 
     Returns
     -------
@@ -77,6 +81,11 @@ def stratified_folds(
     """
     Y = check_binary_matrix(Y)
     n_folds = check_int(n_folds, "n_folds", minimum=2)
+    if groups is not None:
+        Y, group_of = _merge_groups(Y, groups)
+        if n_folds > len(Y):
+            raise InputError(f"{len(Y)} groups cannot be cut into {n_folds} folds; ask for fewer.")
+        return stratified_folds(Y, n_folds, order=order, seed=seed)[group_of]
     if n_folds > len(Y):
         raise InputError(f"{len(Y)} items cannot be cut into {n_folds} folds; ask for fewer.")
     sizes = np.full(n_folds, len(Y) // n_folds)
@@ -85,7 +94,7 @@ def stratified_folds(
 
 
 def stratified_holdout(
-    Y: Any, fraction: float = 0.4, *, order: int = 1, seed: object = 0
+    Y: Any, fraction: float = 0.4, *, order: int = 1, seed: object = 0, groups: Any = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Hold out a fraction of the items with the same prevalences as the rest.
 
@@ -97,6 +106,8 @@ def stratified_holdout(
     order : {1, 2}
         As in `stratified_folds`.
     seed : int, numpy Generator or None
+    groups : array, shape (n_items,), optional
+        As in `stratified_folds`; `fraction` is then the share of the groups.
 
     Returns
     -------
@@ -112,11 +123,18 @@ def stratified_holdout(
     """
     Y = check_binary_matrix(Y)
     fraction = check_fraction(fraction, "fraction")
+    group_of = None
+    if groups is not None:
+        Y, group_of = _merge_groups(Y, groups)
     if len(Y) < 2:
-        raise InputError("A single item cannot be split; give at least two.")
+        raise InputError(
+            f"A single {'item' if groups is None else 'group'} cannot be split; give at least two."
+        )
     n_held_out = min(max(round(fraction * len(Y)), 1), len(Y) - 1)
     sizes = np.array([len(Y) - n_held_out, n_held_out])
     parts = _stratify(Y, sizes, sizes, order=order, rng=check_rng(seed))
+    if group_of is not None:
+        parts = parts[group_of]
     return np.flatnonzero(parts == 0), np.flatnonzero(parts == 1)
 
 
@@ -133,7 +151,7 @@ class IterativeStratification(BaseCrossValidator):  # type: ignore[misc]
 
     Notes
     -----
-    Items in the same group cannot be kept together: `groups` is ignored.
+    Items with the same value in ``split(X, Y, groups)`` share a fold.
 
     Examples
     --------
@@ -155,13 +173,27 @@ class IterativeStratification(BaseCrossValidator):  # type: ignore[misc]
         self,
         X: Any = None,  # noqa: ARG002 - scikit-learn's signature
         y: Any = None,
-        groups: Any = None,  # noqa: ARG002
+        groups: Any = None,
     ) -> Iterator[npt.NDArray[np.int64]]:
         if y is None:
             raise InputError("Stratification needs the labels: call split(X, Y).")
-        folds = stratified_folds(y, self.n_splits, order=self.order, seed=self.random_state)
+        folds = stratified_folds(
+            y, self.n_splits, order=self.order, seed=self.random_state, groups=groups
+        )
         for fold in range(self.n_splits):
             yield np.flatnonzero(folds == fold)
+
+
+def _merge_groups(Y: LabelMatrix, groups: Any) -> tuple[LabelMatrix, npt.NDArray[np.intp]]:
+    """The labels of each group, shape (n_groups, n_labels), and the group of each item."""
+    values = np.asarray(groups)
+    if values.ndim != 1:
+        raise InputError(f"groups must have one value per item; got shape {values.shape}.")
+    check_same_length(len(values), "groups", len(Y), "Y")
+    names, group_of = np.unique(values, return_inverse=True)
+    merged = np.zeros((len(names), Y.shape[1]), dtype=Y.dtype)
+    np.maximum.at(merged, group_of, Y)
+    return merged, group_of
 
 
 def _stratify(
