@@ -75,8 +75,8 @@ class _Counting:
         self._aggregator = aggregator
         self._prepared = Bootstrap().fit(aggregator, scores, Y, folds=folds)
 
-    def intervals(self, scores: Any, samples: Any, level: float) -> Any:
-        return self._prepared.intervals(self._aggregator, scores, samples, level)
+    def estimate(self, scores: Any, samples: Any, level: float) -> tuple[None, Any]:
+        return None, self._prepared.intervals(self._aggregator, scores, samples, level)
 
 
 def source(aggregator: Any, scores: Any, Y: Labels, folds: Any) -> Any:
@@ -99,7 +99,7 @@ def measured(made: Any, scores: Any, Y: Labels) -> Iterator[Found]:
     for protocol in protocols().values():
         samples = protocol.draw(Y, 7)
         truth = samples.mean(Y)
-        found = made.intervals(scores, samples, LEVEL)
+        found = made.estimate(scores, samples, LEVEL)[1]
         each = covers(found.lower, found.upper, truth).mean()
         together = covers(found.band_lower, found.band_upper, truth).all(axis=1).mean()
         yield Found(samples, truth, found, float(each), float(together))

@@ -28,7 +28,8 @@ class Stretched(Aggregator):
     code = "stretched"
     consumes = "posteriors"
     joint = False
-    learns = False  # no held-out scores are needed: `fit` notes the prevalences of Y alone
+    # No held-out scores are needed: `fit` notes the prevalences of Y alone.
+    needs_labelled_scores = False
 
     def __init__(self, factor: float = 1.5) -> None:
         self.factor = factor

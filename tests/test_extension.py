@@ -42,7 +42,7 @@ class Half(Aggregator):
     code = "half"
     consumes = "posteriors"
     joint = False
-    learns = False
+    needs_labelled_scores = False
 
     def _fit(self, scores: Any, Y: Any) -> None:
         pass

@@ -160,7 +160,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return self._learn_second(None, aggregator, Scores(X, "features"), Y, tell)
         tell("training the classifier")
         kind: Kind = aggregator.consumes
-        if aggregator.learns or self._calibration(aggregator) is not None:
+        if aggregator.needs_labelled_scores or self._calibration(aggregator) is not None:
             labelled = self.scheme_or_default().fit(classifier, X, Y, kind)
             seen = labelled.scores, Y[labelled.rows], tell, labelled.folds
             return self._learn_second(labelled.classifier, aggregator, *seen)
@@ -200,7 +200,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
     def _calibration(self, aggregator: Aggregator) -> Any:
         """What prepares intervals; None where the aggregator makes its own, or none are wanted."""
-        if hasattr(aggregator, "intervals"):
+        if aggregator.has_intervals:
             return None
         # Whoever leaves the choice of the method to us leaves that of the intervals, too.
         if self.is_automatic and self.uncertainty is None and aggregator.consumes == "posteriors":
@@ -341,13 +341,14 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if level is None:
             return {}
         level = check_fraction(level, "interval")
-        if hasattr(self.aggregator_, "intervals"):
-            found: Intervals = self.aggregator_.intervals(scores, samples, level)
+        found: Intervals | None = None
+        if self.aggregator_.has_intervals:
+            found = self.aggregator_.estimate(scores, samples, level)[1]
         elif getattr(self, "uncertainty_", None) is not None:
             found = self.uncertainty_.intervals(self.aggregator_, scores, samples, level)
         else:
             found = plain_intervals(self.aggregator_, scores, samples, level)
-        if found.p_value is not None:
+        if found is not None and found.p_value is not None:
             warn_of_misfit(found.p_value, names)
         return {name: value for name, value in vars(found).items() if value is not None}
 
@@ -367,13 +368,8 @@ def _adopt(aggregator: Aggregator, classifier: Any) -> Aggregator:
     """An aggregator that reads items; LPQ may take over the classifier, others need none."""
     if classifier is None:
         return aggregator
-    if not hasattr(aggregator, "adopt"):
-        raise InputError(
-            f"{type(aggregator).__name__} reads the items themselves and needs no classifier, but "
-            f"was given {type(classifier).__name__}. Use Quantifier(None, ...)."
-        )
     single = classifier.multiclass() if hasattr(classifier, "multiclass") else classifier
-    return aggregator.adopt(single)
+    return aggregator.with_classifier(single)
 
 
 def _check_halves(classifier: Any, aggregator: Aggregator) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.aggregators.counting import CC, PCC
+from prevalens.aggregators.counting import CC, PCC, TrainingPrevalence
+from prevalens.datasets import synthetic
+from prevalens.protocols import MLAPP, LabelsetWeights, LabelTilt, Natural, Protocol
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 
@@ -42,6 +45,38 @@ def test_pcc_is_the_loop_over_samples(seed: int) -> None:
 
 
 def test_counting_declares_that_it_learns_nothing() -> None:
-    assert not CC.learns
-    assert not PCC.learns
+    assert not CC.needs_labelled_scores
+    assert not PCC.needs_labelled_scores
     assert (CC.joint, PCC.joint) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        MLAPP(100, more_than=199, max_samples=200),
+        Natural(100, 200),
+        Natural(10, 200),
+        LabelTilt(100, 200),
+        LabelsetWeights(100, 200),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize(("n_items", "n_labels"), [(334, 161), (600, 8)])
+def test_intervals_of_the_training_prevalence_cover_under_drawn_shifts(
+    protocol: Protocol, n_items: int, n_labels: int
+) -> None:
+    data = synthetic(n_train=n_items, n_test=1000, n_labels=n_labels, seed=1)
+    naive = TrainingPrevalence().fit(Scores(data.train.X, "features"), data.train.Y)
+    samples = protocol.draw(data.test.Y, 3)
+    point, found = naive.estimate(Scores(data.test.X, "features"), samples, 0.9)
+    truth = samples.mean(data.test.Y)
+    np.testing.assert_array_equal(point, np.tile(data.train.Y.mean(axis=0), (len(samples), 1)))
+    assert np.mean((found.lower <= truth) & (truth <= found.upper)) > 0.8
+    assert np.mean(found.upper - found.lower) < 0.6
+
+
+def test_three_labelled_items_say_nothing_of_shifts() -> None:
+    items = Scores(np.zeros((3, 1)), "features")
+    naive = TrainingPrevalence().fit(items, [[1], [0], [0]])
+    _, found = naive.estimate(items, Samples.whole(3), 0.9)
+    assert (found.lower, found.upper) == (0, 1)

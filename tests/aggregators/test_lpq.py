@@ -47,7 +47,7 @@ class Answer(StateQuantifier):
     """Always answers the same shares."""
 
     consumes = "features"
-    learns = True
+    needs_labelled_scores = True
 
     def __init__(self, shares):
         self.shares = shares

@@ -237,8 +237,8 @@ def test_em_that_does_not_settle_warns() -> None:
 
 
 def test_only_calibration_learns_from_scores() -> None:
-    assert not SLD().learns
-    assert SLD("platt").learns
+    assert not SLD().needs_labelled_scores
+    assert SLD("platt").needs_labelled_scores
 
 
 @pytest.mark.parametrize(

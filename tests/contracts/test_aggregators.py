@@ -34,6 +34,7 @@ from prevalens.aggregators import (
 )
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.uncertainty import plain_intervals
 from prevalens.validation import InputError
 
 N_ITEMS, N_LABELS = 240, 4
@@ -302,7 +303,42 @@ def test_what_fit_learns_is_declared(case: Case) -> None:
     other = Scores(Y.astype(float), aggregator.consumes)
     usual = case.make().fit(scores, Y).aggregate(scores, samples)
     blind = case.make().fit(other, Y).aggregate(scores, samples)
-    assert np.allclose(usual, blind, rtol=0, atol=1e-12) == (not aggregator.learns)
+    assert np.allclose(usual, blind, rtol=0, atol=1e-12) == (not aggregator.needs_labelled_scores)
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_no_interval_claims_certainty(case: Case, constant: bool) -> None:
+    aggregator, scores = fitted(case)
+    if constant:
+        scores = Scores(np.zeros_like(scores.values), scores.kind)
+    samples = make_samples()
+    point, found = aggregator.estimate(scores, samples, 0.9)
+    assert (found is not None) == aggregator.has_intervals
+    if found is None:
+        found = plain_intervals(aggregator, scores, samples, 0.9, resamples=20)
+    np.testing.assert_array_equal(point, aggregator.aggregate(scores, samples))
+    assert np.all(found.upper - found.lower > 1e-9)
+    assert np.all(found.band_upper - found.band_lower > 1e-9)
+    assert np.all((found.lower <= point) & (point <= found.upper))
+    assert np.all((found.band_lower <= found.lower) & (found.upper <= found.band_upper))
+
+
+def test_without_a_level_there_are_no_intervals(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    point, found = aggregator.estimate(scores, make_samples())
+    assert found is None
+    np.testing.assert_array_equal(point, aggregator.aggregate(scores, make_samples()))
+
+
+def test_settings_fitted_together_equal_settings_fitted_alone(case: Case) -> None:
+    aggregator = case.make()
+    scores, Y = make_data(aggregator.consumes)
+    samples = make_samples()
+    parameters = aggregator.get_params(deep=False)
+    settings = [{}, dict(list(parameters.items())[:1])]
+    for setting, found in zip(settings, aggregator.fit_settings(settings, scores, Y), strict=True):
+        alone = case.make().set_params(**setting).fit(scores, Y)
+        assert_same(found.aggregate(scores, samples), alone.aggregate(scores, samples))
 
 
 def test_an_unfitted_aggregator_says_so(case: Case) -> None:

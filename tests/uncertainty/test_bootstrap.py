@@ -90,17 +90,15 @@ def test_rare_and_constant_labels() -> None:
 
 
 @pytest.mark.parametrize(("size", "items"), [(50, 1 / 50), (1_600, 1 / 400)])
-def test_bands_of_a_label_without_errors_leave_room_for_one_odd_item(
-    size: int, items: float
-) -> None:
+def test_a_label_without_errors_leaves_room_for_one_odd_item(size: int, items: float) -> None:
     Y = (np.random.default_rng(0).random((400, 2)) < 0.3).astype(np.int8)
     scores = Scores(Y.astype(float), kind="posteriors")
     pcc = PCC().fit(scores, Y)
     bag = Samples.from_indices([np.arange(size) % 400], n_items=400)
     found = Bootstrap(resamples=4).fit(pcc, scores, Y).intervals(pcc, scores, bag, 0.9)
     truth = bag.mean(Y)
-    np.testing.assert_allclose(found.lower, truth, atol=1e-4)
-    np.testing.assert_allclose(found.upper, truth, atol=1e-4)
+    np.testing.assert_allclose(truth - found.lower, 1 / size, atol=1e-4)
+    np.testing.assert_allclose(found.upper - truth, 1 / size, atol=1e-4)
     np.testing.assert_allclose(truth - found.band_lower, items, atol=1e-4)
     np.testing.assert_allclose(found.band_upper - truth, items, atol=1e-4)
 

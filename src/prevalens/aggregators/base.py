@@ -11,30 +11,44 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
-__all__ = ["Aggregator", "fit_aggregators", "label_chunks", "per_label"]
+__all__ = ["Aggregator", "label_chunks", "never_certain", "per_label"]
 
 
 class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     """Estimate the label prevalences of samples from the scores of their items.
 
-    A subclass declares `consumes` and `joint` (as class attributes, or as properties where
+    A subclass declares `code`, `consumes` and `joint` (as class attributes, or as properties where
     they follow from a part) and writes `_fit` and `_aggregate`, which may trust their input.
+    Everything else has a default:
+
+    ======================= ===================================================================
+    `needs_labelled_scores` False if `fit` reads nothing but the number of labels and `Y`
+    `has_intervals`         True if `estimate` returns intervals of the aggregator's own making
+    `estimate`              estimates and intervals from one pass; default: no intervals
+    `fit_settings`          fits with several settings; override it to share work between them
+    `_fit_grouped`          `_fit` for items in groups; override it if `_fit` divides the items
+    `with_classifier`       a copy that uses a single-label classifier; default: refused
+    ======================= ===================================================================
 
     Attributes
     ----------
+    code : str
+        Name in the grammar of methods.
     consumes : {"votes", "posteriors", "features"}
         The kind of scores it reads; checked where classifier and aggregator are joined.
     joint : bool
         False if each label's estimate depends on that label's scores alone (BA), True if
         labels inform each other (MLA).
-    learns : bool
+    needs_labelled_scores : bool
         False if `fit` uses nothing of the labelled scores (CC, PCC), so that no held-out
         scores need to be made for it.
+    has_intervals : bool
     n_labels_ : int
         Number of labels seen in `fit`.
     prevalence_ : array of float, shape (n_labels,)
@@ -43,15 +57,18 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
 
     consumes: Kind
     joint: bool
-    learns: bool = True
+    needs_labelled_scores: bool = True
+    has_intervals: bool = False
 
-    def fit(self, scores: Scores, Y: Any) -> Self:
+    def fit(self, scores: Scores, Y: Any, *, groups: Any = None) -> Self:
         """Learn from labelled scores that the classifier did not train on.
 
         Parameters
         ----------
         scores : Scores
         Y : 0/1 array, shape (n_items, n_labels)
+        groups : array, shape (n_items,), optional
+            Items with the same value stay together wherever the aggregator divides the items.
         """
         Y = check_binary_matrix(Y)
         check_same_length(scores.n_items, "scores", Y.shape[0], "Y")
@@ -59,7 +76,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         self._check_columns(scores, Y.shape[1])
         self.n_labels_ = Y.shape[1]
         self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
-        self._fit(scores, Y)
+        self._fit_grouped(scores, Y, None if groups is None else np.asarray(groups))
         return self
 
     def aggregate(self, scores: Scores, samples: Samples) -> Floats:
@@ -77,11 +94,54 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         array of float64, shape (n_samples, n_labels)
             Between 0 and 1.
         """
-        check_is_fitted(self, "n_labels_")
-        self._check_kind(scores)
-        self._check_columns(scores, self.n_labels_)
-        check_same_length(scores.n_items, "scores", samples.n_items, "the samples' pool")
+        self._check_input(scores, samples)
         return np.clip(self._aggregate(scores, samples), 0.0, 1.0)
+
+    def estimate(
+        self,
+        scores: Scores,
+        samples: Samples,
+        level: float | None = None,  # noqa: ARG002 - for aggregators that have intervals
+    ) -> tuple[Floats, Intervals | None]:
+        """Estimate prevalences and, if `has_intervals`, their intervals, from one computation.
+
+        Parameters
+        ----------
+        scores : Scores
+        samples : Samples
+        level : float, optional
+            Coverage of the intervals, such as 0.9; None asks for none.
+
+        Returns
+        -------
+        point : array of float64, shape (n_samples, n_labels)
+        intervals : Intervals or None
+            None without a level, or if the aggregator makes no intervals of its own.
+        """
+        return self.aggregate(scores, samples), None
+
+    def fit_settings(
+        self, settings: Sequence[Mapping[str, Any]], scores: Scores, Y: Any
+    ) -> Iterator[Self]:
+        """Fit one copy with each of several settings; yields them in that order."""
+        for setting in settings:
+            yield clone(self).set_params(**setting).fit(scores, Y)
+
+    def with_classifier(self, classifier: Any) -> Aggregator:
+        """A copy that trains this single-label classifier; only some that read items have one."""
+        raise InputError(
+            f"{type(self).__name__} reads the items themselves and needs no classifier, but "
+            f"was given {type(classifier).__name__}. Use Quantifier(None, ...)."
+        )
+
+    def _fit_grouped(
+        self,
+        scores: Scores,
+        Y: LabelMatrix,
+        groups: npt.NDArray[Any] | None,  # noqa: ARG002 - for those that divide the items
+    ) -> None:
+        """Learn; the input has been checked."""
+        self._fit(scores, Y)
 
     @abstractmethod
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
@@ -90,6 +150,12 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         """Estimate; the input has been checked, the output is clipped to [0, 1]."""
+
+    def _check_input(self, scores: Scores, samples: Samples) -> None:
+        check_is_fitted(self, "n_labels_")
+        self._check_kind(scores)
+        self._check_columns(scores, self.n_labels_)
+        check_same_length(scores.n_items, "scores", samples.n_items, "the samples' pool")
 
     def _check_kind(self, scores: Scores) -> None:
         if scores.kind != self.consumes:
@@ -110,6 +176,8 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 _BYTES_PER_CHUNK = 32 * 2**20
+#: Ends of an interval that are closer than this count as one.
+_SAME = 1e-9
 
 
 def per_label(value: Any, name: str, n_labels: int, *, open_ends: bool) -> Floats:
@@ -133,20 +201,16 @@ def label_chunks(labels: npt.NDArray[Any], n_items: int) -> Iterator[npt.NDArray
         yield labels[start : start + step]
 
 
-def fit_aggregators(
-    aggregator: Aggregator,
-    settings: Sequence[Mapping[str, Any]],
-    scores: Scores,
-    Y: LabelMatrix,
-) -> Iterator[Aggregator]:
-    """Fit one aggregator with each of several settings; yields them in that order.
+def never_certain(intervals: Intervals, point: Floats, samples: Samples) -> Intervals:
+    """Intervals of which none has width zero: each leaves room for one item more or less.
 
-    An aggregator with a method ``fit_settings(settings, scores, Y)`` of its own shares the work
-    (RQ fits its base once for all settings of its regressor); any other is cloned and fitted
-    once per setting.
+    A label that never erred so far may err in the next batch; only the ends that coincide are
+    moved, by one item of the sample.
     """
-    if hasattr(aggregator, "fit_settings"):
-        yield from aggregator.fit_settings(settings, scores, Y)
-        return
-    for setting in settings:
-        yield clone(aggregator).set_params(**setting).fit(scores, Y)
+    item = 1.0 / samples.sizes[:, np.newaxis]
+    flat = intervals.upper - intervals.lower < _SAME
+    lower = np.where(flat, np.maximum(point - item, 0.0), intervals.lower)
+    upper = np.where(flat, np.minimum(point + item, 1.0), intervals.upper)
+    band_lower = np.minimum(intervals.band_lower, lower)
+    band_upper = np.maximum(intervals.band_upper, upper)
+    return Intervals(lower, upper, band_lower, band_upper, intervals.p_value)

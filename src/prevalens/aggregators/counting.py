@@ -9,21 +9,29 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
+from scipy.stats import binom
 
-from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.base import Aggregator, never_certain
+from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Floats, LabelMatrix
-from prevalens.validation import check_choice
+from prevalens.validation import check_choice, check_rng
+from prevalens.validation_shifts import draw_shifts
 
 __all__ = ["CC", "PCC", "TrainingPrevalence", "binomial_median", "medians"]
+
+#: Items at most that the intervals of the training prevalence are calibrated on.
+_VALIDATED = 2000
+#: Samples per half of them, family of shift and size.
+_PER_FAMILY = 25
 
 
 class _Counting(Aggregator):
     """The mean of the scores; O(indices x labels), one sparse product for all samples."""
 
     joint = False
-    learns = False
+    needs_labelled_scores = False
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         """Counting has nothing to learn."""
@@ -129,10 +137,19 @@ class TrainingPrevalence(Aggregator):
 
     Its absolute error is the shift itself.
 
+    Attributes
+    ----------
+    errors_ : array of float32, shape (n_validation_samples, n_labels)
+        Prevalences of samples drawn from one half of the items under several families of shift,
+        minus the prevalences of the other half; empty with fewer than four items.
+    families_ : array of int, shape (n_validation_samples,)
+        The family of shift of each of these samples.
+
     Notes
     -----
     Right only if nothing moved. For rare labels and small samples it is harder to beat than it
-    looks.
+    looks. Its intervals are as wide as the shifts that were drawn: they cover in each family of
+    shift, not only in the mix of all.
 
     Examples
     --------
@@ -147,9 +164,72 @@ class TrainingPrevalence(Aggregator):
     code = "naive"
     consumes: Kind = "features"
     joint = False
+    has_intervals = True
 
-    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        """The prevalence is kept by the base class."""
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:  # noqa: ARG002
+        rng = check_rng(0)
+        rows = rng.permutation(len(Y))[:_VALIDATED]
+        errors, families = [np.empty((0, Y.shape[1]))], [np.empty(0, dtype=np.int64)]
+        if len(rows) >= 4:
+            halves = Y[rows[::2]], Y[rows[1::2]]
+            for pool, other in (halves, halves[::-1]):
+                samples, family = draw_shifts(pool, _PER_FAMILY, rng)
+                errors.append(samples.mean(pool) - other.mean(axis=0))
+                families.append(family)
+        self.n_items_ = len(Y)
+        self.errors_ = np.concatenate(errors).astype(np.float32)
+        self.families_ = np.concatenate(families)
 
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:  # noqa: ARG002
         return np.tile(self.prevalence_, (len(samples), 1))
+
+    def estimate(
+        self, scores: Scores, samples: Samples, level: float | None = None
+    ) -> tuple[Floats, Intervals | None]:
+        """The training prevalences, and intervals as wide as the labels moved in drawn shifts.
+
+        Parameters
+        ----------
+        scores : Scores
+        samples : Samples
+        level : float, optional
+            Such as 0.9; None asks for no intervals.
+        """
+        point = self.aggregate(scores, samples)
+        if level is None:
+            return point, None
+        ends = [np.zeros_like(point), np.ones_like(point)] * 2
+        if len(self.errors_):
+            tail, tail_of_all = (1 - level) / 2, (1 - level ** (1 / self.n_labels_)) / 2
+            ends = [*self._ends(samples, tail), *self._ends(samples, tail_of_all)]
+            reach = self._simultaneous_reach(level)
+            ends[2] = np.minimum(ends[2], np.clip(point - reach, 0, ends[0]))
+            ends[3] = np.maximum(ends[3], np.clip(point + reach, ends[1], 1))
+        return point, never_certain(Intervals(*ends), point, samples)
+
+    def _ends(self, samples: Samples, tail: float) -> tuple[Floats, Floats]:
+        """Ends of intervals that miss with probability `tail` on each side, shift by shift."""
+        moves = [
+            np.quantile(self.errors_[self.families_ == family], [tail, 1 - tail], axis=0)
+            for family in np.unique(self.families_)
+        ]
+        below, above = np.min(moves, axis=0)[0], np.max(moves, axis=0)[1]
+        # Few labelled items say little of rare labels, and small samples vary by chance alone.
+        sizes, n_items = samples.sizes[:, np.newaxis], self.n_items_
+        positives = self.prevalence_ * n_items
+        low, high = (
+            binom.ppf(q, sizes, betaincinv(positives + 0.5, n_items - positives + 0.5, q)) / sizes
+            for q in (tail, 1 - tail)
+        )
+        return (
+            np.clip(np.minimum(low, self.prevalence_ + below), 0, 1),
+            np.clip(np.maximum(high, self.prevalence_ + above), 0, 1),
+        )
+
+    def _simultaneous_reach(self, level: float) -> Floats:
+        """How far all labels of a sample stay at once, in each family of shift."""
+        deviation = np.maximum(self.errors_.std(axis=0), 1e-12)
+        largest = np.max(np.abs(self.errors_) / deviation, axis=1)
+        families = np.unique(self.families_)
+        multiple = max(np.quantile(largest[self.families_ == f], level) for f in families)
+        return np.asarray(multiple * deviation, dtype=np.float64)

@@ -105,7 +105,7 @@ class QuapyPerLabel(Aggregator):
         parts = () if self.classifier is None else (expression_of(self.classifier),)
         return Call(self.code, parts)
 
-    def adopt(self, classifier: Any) -> QuapyPerLabel:
+    def with_classifier(self, classifier: Any) -> QuapyPerLabel:
         """A copy whose quantifiers use this single-label classifier."""
         return QuapyPerLabel(self.quantifier, classifier, params=self.params)
 
@@ -216,7 +216,7 @@ class QuapyStates(StateQuantifier):
     """
 
     consumes: Kind = "features"
-    learns = True
+    needs_labelled_scores = True
 
     def __init__(self, adapter: QuapyPerLabel) -> None:
         self.adapter = adapter

@@ -106,7 +106,7 @@ class LPQ(Aggregator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def adopt(self, classifier: Any) -> LPQ:
+    def with_classifier(self, classifier: Any) -> LPQ:
         """A copy that uses this single-label classifier."""
         copy: LPQ = clone(self).set_params(classifier=classifier)
         return copy
@@ -136,8 +136,9 @@ class LPQ(Aggregator):
             return self.base
         base = as_aggregator(self.base)
         if isinstance(base, QuapyPerLabel):
-            adopts = self.classifier is not None and base.classifier is None
-            return QuapyStates(base.adopt(self.classifier) if adopts else base)
+            if self.classifier is not None and base.classifier is None:
+                base = base.with_classifier(self.classifier)
+            return QuapyStates(base)
         return multiclass(base)
 
     def _fit_cluster(
@@ -149,7 +150,7 @@ class LPQ(Aggregator):
             return _Inner(clone(inner).fit(X, state_of, n_states), None, n_states)
         template = StateLogistic() if self.classifier is None else self.classifier
         held_out = None
-        if inner.learns:
+        if inner.needs_labelled_scores:
             held_out = self._held_out(template, X, state_of, n_states, inner.consumes)
         quantifier = clone(inner).fit(held_out, state_of, n_states)
         return _Inner(quantifier, _train(template, X, state_of), n_states)

@@ -122,7 +122,7 @@ class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
     consumes : {"votes", "posteriors", "features"}
         What it reads: a classifier's votes (one 1 per row) or posteriors (rows sum to one), or the
         items themselves.
-    learns : bool
+    needs_labelled_scores : bool
         Whether `fit` looks at the scores, which must then be of items the classifier has not
         trained on.
     prior_ : array, shape (n_states,)
@@ -130,7 +130,7 @@ class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
     """
 
     consumes: Kind
-    learns: bool = False
+    needs_labelled_scores: bool = False
 
     def fit(self, values: Any, state_of: npt.NDArray[np.intp], n_states: int) -> Self:
         """Learn from labelled items.
@@ -138,7 +138,7 @@ class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         values : array, shape (n_items, n_states), or items
-            None if `learns` is False.
+            None if `needs_labelled_scores` is False.
         state_of : array of int, shape (n_items,)
             Every state from 0 to ``n_states - 1`` occurs.
         n_states : int
@@ -234,7 +234,7 @@ class MulticlassACC(StateQuantifier):
     """
 
     consumes: Kind = "votes"
-    learns = True
+    needs_labelled_scores = True
 
     def __init__(self, guard: float | None = 4.0) -> None:
         self.guard = guard
@@ -403,7 +403,7 @@ class OneVsRest(StateQuantifier):
         return self.aggregator.consumes
 
     @property
-    def learns(self) -> bool:  # type: ignore[override]
+    def needs_labelled_scores(self) -> bool:  # type: ignore[override]
         """Every aggregator is handed scores, whether it looks at them or not."""
         return True
 

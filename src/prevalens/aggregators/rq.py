@@ -204,7 +204,7 @@ class RQ(Aggregator):
             self._fit_exactly(base, scores, Y)
         else:
             self._fit_on_samples(base, scores, Y)
-        if base.learns and self._divider().refits:
+        if base.needs_labelled_scores and self._divider().refits:
             self.base_ = clone(base).fit(scores, Y)
 
     def _fit_on_samples(self, base: Aggregator, scores: Scores, Y: LabelMatrix) -> None:
@@ -239,7 +239,7 @@ class RQ(Aggregator):
             yield pool, Y[held], self._protocol(pool, len(parts))
 
     def _parts(self, base: Aggregator, Y: LabelMatrix) -> list[tuple[Any, Any]]:
-        if not base.learns:
+        if not base.needs_labelled_scores:
             return [(slice(None), slice(None))]
         return self._divider().divide(Y)
 

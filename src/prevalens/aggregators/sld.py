@@ -110,7 +110,7 @@ class SLD(Aggregator):
         self.max_iter = max_iter
 
     @property
-    def learns(self) -> bool:  # type: ignore[override]
+    def needs_labelled_scores(self) -> bool:  # type: ignore[override]
         """Only calibration looks at the labelled scores; the prior comes from Y alone."""
         return self.calibrate is not None
 

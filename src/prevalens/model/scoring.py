@@ -106,7 +106,7 @@ def interval_fields(
         return {}
     # A plain bootstrap knows the noise of the items only, which is less in a larger batch.
     plain = (
-        not hasattr(quantifier.aggregator_, "intervals")
+        not quantifier.aggregator_.has_intervals
         and getattr(quantifier, "uncertainty_", None) is None
     )
     parts: list[Fields] = []

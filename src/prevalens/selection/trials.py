@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.aggregators.base import Aggregator, fit_aggregators
+from prevalens.aggregators import Aggregator
 from prevalens.classifiers.settings import Settings, fit_settings, labelled_settings
 from prevalens.errors import PrevalensError
 from prevalens.metrics import per_label
@@ -149,7 +149,7 @@ def try_chunk(
             scored = _scored(classifier, aggregator, [first for first, _ in groups], task)
             for (settings, inside), (labelled, Y, pool) in zip(groups, scored, strict=True):
                 for inner, fitted in zip(
-                    inside, fit_aggregators(aggregator, inside, labelled, Y), strict=True
+                    inside, aggregator.fit_settings(inside, labelled, Y), strict=True
                 ):
                     loss, losses = _judge(fitted.aggregate(pool, task.samples), task)
                     seconds = time.perf_counter() - start
@@ -172,7 +172,7 @@ def _scored(
         yield Scores(task.X, "features"), task.Y, Scores(task.X_held, "features")
         return
     n_labels = task.Y.shape[1]
-    if not aggregator.learns:
+    if not aggregator.needs_labelled_scores:
         for fitted in fit_settings(classifier, settings, task.X, task.Y):
             pool = response(fitted, task.X_held, kind, n_labels)
             yield Scores(task.Y, kind), task.Y, pool

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 
-from prevalens.aggregators import Aggregator
+from prevalens.aggregators.base import Aggregator, never_certain
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -112,7 +112,9 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         times = check_int(self.resamples, "resamples", minimum=2)
         rng = check_rng(self.random_state)
         fitted = list(_replicas(aggregator, scores, Y, n_replicas, rng))
-        self.replicas_ = [replica for replica, _ in fitted] if aggregator.learns else []
+        self.replicas_ = (
+            [replica for replica, _ in fitted] if aggregator.needs_labelled_scores else []
+        )
         per_part = -(-_CALIBRATION_SAMPLES // (2 * len(fitted)))
         noises, samples, families = [], [], []
         for replica, unseen in fitted:
@@ -152,13 +154,14 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         # the batch, and for one in as many as were labelled.
         least = np.maximum(1.0 / samples.sizes, 1.0 / self.n_labelled_)[:, np.newaxis]
         misfit = self.misfit_
-        return Intervals(
+        found = Intervals(
             found.lower,
             found.upper,
             np.minimum(found.band_lower, np.maximum(noise.point - least, 0.0)),
             np.maximum(found.band_upper, np.minimum(noise.point + least, 1.0)),
             None if misfit is None else misfit.p_value(scores.values, samples),
         )
+        return never_certain(found, noise.point, samples)
 
 
 def _misfit(
@@ -186,7 +189,7 @@ def _replicas(
 ) -> Iterator[tuple[Aggregator, npt.NDArray[np.int64]]]:
     """Aggregators fitted on resampled rows, and the rows each has not seen."""
     everything = np.arange(len(Y))
-    if not aggregator.learns:
+    if not aggregator.needs_labelled_scores:
         yield clone(aggregator).fit(scores, Y), everything
         return
     for _ in range(n_replicas):
@@ -234,4 +237,4 @@ def plain_intervals(
         found.lower[rows], found.upper[rows] = np.minimum(lower, here), np.maximum(upper, here)
         found.band_lower[rows] = np.clip(np.minimum(here - reach, found.lower[rows]), 0.0, 1.0)
         found.band_upper[rows] = np.clip(np.maximum(here + reach, found.upper[rows]), 0.0, 1.0)
-    return found
+    return never_certain(found, point, samples)

@@ -72,7 +72,7 @@ def test_intervals_cover_about_as_often_as_they_say(scored, fitted, protocol):
     data, _, test = scored
     samples = protocol.draw(data.test.Y, 1)
     true = samples.mean(data.test.Y)
-    found = fitted.intervals(test, samples, 0.9)
+    found = fitted.estimate(test, samples, 0.9)[1]
     inside = (found.lower <= true) & (true <= found.upper)
     assert 0.82 < inside.mean() < 0.98
     together = ((found.band_lower <= true) & (true <= found.band_upper)).all(axis=1)
@@ -84,7 +84,7 @@ def test_intervals_hold_the_point_and_grow_with_the_level(scored, fitted):
     data, _, test = scored
     samples = MLAPP(more_than=100).draw(data.test.Y, 0)
     point = fitted.aggregate(test, samples)
-    half, most = fitted.intervals(test, samples, 0.5), fitted.intervals(test, samples, 0.95)
+    half, most = fitted.estimate(test, samples, 0.5)[1], fitted.estimate(test, samples, 0.95)[1]
     assert np.all((half.lower <= point) & (point <= half.upper))
     assert (most.upper - most.lower).mean() > 1.5 * (half.upper - half.lower).mean()
 
@@ -92,10 +92,10 @@ def test_intervals_hold_the_point_and_grow_with_the_level(scored, fitted):
 def test_p_value_is_small_only_for_what_labels_cannot_explain(scored, fitted):
     data, _, test = scored
     samples = MLAPP(more_than=300).draw(data.test.Y, 0)
-    assert np.median(fitted.intervals(test, samples, 0.9).p_value) > 0.2
+    assert np.median(fitted.estimate(test, samples, 0.9)[1].p_value) > 0.2
     # All labels' scores rise together although they exclude each other in training.
     strange = Scores(np.clip(test.values + 0.35, 0, 1))
-    assert np.median(fitted.intervals(strange, samples, 0.9).p_value) < 0.02
+    assert np.median(fitted.estimate(strange, samples, 0.9)[1].p_value) < 0.02
 
 
 def test_more_views_are_used(scored):
@@ -130,7 +130,7 @@ def test_few_items_are_answered_without_rehearsal():
     scores = Scores(rng.random((20, 3)))
     fitted = ScenarioMixture().fit(scores, Y)
     assert np.isnan(fitted.loss_)
-    found = fitted.intervals(scores, Samples.whole(20), 0.9)
+    found = fitted.estimate(scores, Samples.whole(20), 0.9)[1]
     assert found.p_value is None
     assert np.all(found.lower <= found.upper)
 
@@ -181,7 +181,7 @@ def test_without_rehearsal_bands_are_those_of_independent_gaussians():
     Y = (rng.random((30, 4)) < 0.5).astype(int)
     scores = Scores(0.2 + 0.6 * Y, kind="posteriors")
     mixture = ScenarioMixture().fit(scores, Y)
-    found = mixture.intervals(scores, Samples.from_indices([np.arange(20)], n_items=30), 0.9)
+    found = mixture.estimate(scores, Samples.from_indices([np.arange(20)], n_items=30), 0.9)[1]
     half, band = found.upper - found.lower, found.band_upper - found.band_lower
     inside = (found.band_lower > 0) & (found.band_upper < 1)
     assert inside.any()

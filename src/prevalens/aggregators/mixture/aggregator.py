@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators.base import Aggregator, never_certain
 from prevalens.aggregators.counting import medians
 from prevalens.aggregators.mixture.calibration import Bands, Multiples
 from prevalens.aggregators.mixture.posterior import Moments, Posterior
@@ -112,6 +112,7 @@ class ScenarioMixture(Aggregator):
     code = "mixture"
     consumes: Kind = "posteriors"
     joint = True
+    has_intervals = True
 
     def __init__(
         self,
@@ -250,15 +251,17 @@ class ScenarioMixture(Aggregator):
                 target[rows] = source
         return whole, sizes
 
-    def intervals(self, scores: Scores, samples: Samples, level: float) -> Intervals:
-        """Intervals per label, bands for all labels of a sample, and a goodness of fit.
+    def estimate(
+        self, scores: Scores, samples: Samples, level: float | None = None
+    ) -> tuple[Floats, Intervals | None]:
+        """Estimates, intervals per label, bands for all labels of a sample, a goodness of fit.
 
         Parameters
         ----------
         scores : Scores
         samples : Samples
-        level : float
-            Such as 0.9.
+        level : float, optional
+            Such as 0.9; None asks for no intervals.
 
         Notes
         -----
@@ -268,14 +271,19 @@ class ScenarioMixture(Aggregator):
         all labels of a sample would have been covered at once. The p-value is the
         share of rehearsed samples whose mean score lay at least as far from its best scenario.
         """
+        if level is None:
+            return self.aggregate(scores, samples), None
+        self._check_input(scores, samples)
         posterior, sizes = self._posterior(scores, samples, variance=True)
         known = posterior, sizes, self.moments_.prevalence, level
         half = self.multiples_.half_widths(*known)
         band = np.maximum(self.bands_.half_widths(*known), half)
-        point = self._point(posterior.mean, sizes)
+        point = np.clip(self._point(posterior.mean, sizes), 0.0, 1.0)
         lower, upper = _around(posterior.mean, half, point)
         band_lower, band_upper = _around(posterior.mean, band, point)
-        return Intervals(lower, upper, band_lower, band_upper, self._p_value(posterior.misfit))
+        p_value = self._p_value(posterior.misfit)
+        found = Intervals(lower, upper, band_lower, band_upper, p_value)
+        return point, never_certain(found, point, samples)
 
     def _p_value(self, misfit: Floats) -> Floats | None:
         if not len(self.misfits_):
