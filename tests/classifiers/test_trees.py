@@ -1,9 +1,16 @@
+import gc
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+import scipy.sparse as sp
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
+from skops.io import dumps
 
-from prevalens.classifiers.trees import Forest, Tree
+from prevalens.classifiers import trees
+from prevalens.classifiers.trees import ExtraTrees, Forest, Tree
+from prevalens.errors import FormatError
 
 PAIRS = [
     (
@@ -18,6 +25,8 @@ PAIRS = [
             7, criterion="entropy", max_features=1.0, class_weight="balanced", random_state=2
         ),
     ),
+    (Forest(9, min_samples_leaf=4), RandomForestClassifier(9, min_samples_leaf=4, random_state=0)),
+    (ExtraTrees(8), ExtraTreesClassifier(8, random_state=0)),
 ]
 
 
@@ -27,24 +36,103 @@ def data():
     return X, (X[:, :3] + rng.normal(size=(80, 3)) > 0).astype(np.int8)
 
 
+def texts_like(n_items=600, n_labels=28):
+    """Sparse counts and about one label per item."""
+    rng = np.random.default_rng(1)
+    X = sp.csr_matrix(rng.poisson(0.02, size=(n_items, 400)) * rng.uniform(size=(n_items, 400)))
+    return X, (rng.uniform(size=(n_items, n_labels)) < 1.2 / n_labels).astype(np.int8)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("group_bytes", [0, 10**9])
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS)
-def test_answers_are_those_of_scikit_learn_in_one_table(ours, theirs):
+def test_answers_are_those_of_scikit_learn_in_one_table(
+    ours, theirs, group_bytes, sparse, monkeypatch
+):
+    monkeypatch.setattr(trees, "_GROUP_BYTES", group_bytes)
+    monkeypatch.setattr(trees, "_BLOCK", 33)
     X, Y = data()
-    expected = np.column_stack([one[:, 1] for one in theirs.fit(X, Y).predict_proba(X)])
+    X = sp.csr_matrix(X * (np.abs(X) > 1)) if sparse else X
+    expected = np.column_stack([label[:, 1] for label in theirs.fit(X, Y).predict_proba(X)])
     np.testing.assert_array_equal(ours.fit(X, Y).predict_proba(X), expected)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
-@pytest.mark.parametrize("model", [Tree(random_state=0), Forest(5, random_state=0)])
-def test_a_label_never_seen_has_posterior_zero(model):
+@pytest.mark.parametrize("model", [Tree(), Forest(5), ExtraTrees(5)])
+def test_a_label_that_is_constant_in_training_is_answered_as_it_was(model):
     X, Y = data()
-    Y[:, 2] = 0
+    Y[:, 2], Y[:, 0] = 0, 1
     posteriors = model.fit(X, Y).predict_proba(X)
-    assert posteriors.shape == (80, 3)
     assert not posteriors[:, 2].any()
+    assert (posteriors[:, 0] == 1).all()
+    assert 0 < posteriors[:, 1].mean() < 1
+    np.testing.assert_array_equal(model.fit(X, Y[:, :1]).predict_proba(X), np.ones((80, 1)))
 
 
 def test_one_tree_sees_all_labels_together():
     X, Y = data()
     assert Tree.joint
-    assert Tree(random_state=0).fit(X, Y).estimator_.n_outputs_ == 3
+    fitted = Tree().fit(X, Y).trees_
+    assert (len(fitted.n_splits), fitted.n_labels) == (1, 3)
+
+
+def test_a_stored_forest_takes_a_fortieth_of_scikit_learns():
+    X, Y = texts_like()
+    ours = len(dumps(Forest(20).fit(X, Y)))
+    theirs = len(dumps(RandomForestClassifier(20, random_state=0).fit(X, Y)))
+    assert 40 * ours < theirs
+
+
+@pytest.mark.parametrize("forest", [Forest(30), ExtraTrees(30), Forest(30, min_samples_leaf=5)])
+def test_the_size_of_a_forest_is_known_before_it_is_grown(forest):
+    X, Y = texts_like()
+    expected = forest.expected_bytes(*Y.shape, labels_per_item=Y.sum() / len(Y))
+    assert expected / 5 < forest.fit(X, Y).trees_.nbytes < expected
+
+
+def test_only_one_group_of_trees_is_in_memory_while_a_forest_grows(monkeypatch):
+    X, Y = texts_like(200, 5)
+    monkeypatch.setattr(trees, "_GROUP_BYTES", 3 * 32 * Y.size)
+    alive = []
+
+    def reduce(tree, Y, reduce=trees._reduce):
+        alive.append(sum(isinstance(each, DecisionTreeClassifier) for each in gc.get_objects()))
+        return reduce(tree, Y)
+
+    monkeypatch.setattr(trees, "_reduce", reduce)
+    before = sum(isinstance(each, DecisionTreeClassifier) for each in gc.get_objects())
+    Forest(20).fit(X, Y)
+    assert len(alive) == 20
+    # Three trees of the group and the unfitted one they are copies of.
+    assert max(alive) - before <= 4
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda forest: {"left": np.zeros_like(forest.left)},
+        lambda forest: {"right": forest.right + np.int64(10**6)},
+        lambda forest: {"feature": forest.feature + np.int64(10**6)},
+        lambda forest: {"feature": forest.feature.astype(np.int64) - 10**6},
+        lambda forest: {"label": forest.label + np.int64(3)},
+        lambda forest: {"share_code": forest.share_code + np.int64(10**6)},
+        lambda forest: {"n_entries": forest.n_entries[:-1]},
+        lambda forest: {"n_splits": forest.n_splits[:-1]},
+        lambda forest: {"n_splits": forest.n_splits + 1},
+        lambda forest: {"n_leaves": forest.n_leaves * 0},
+        lambda forest: {"threshold": forest.threshold[:-1]},
+        lambda forest: {"shares": forest.shares + 1},
+    ],
+)
+def test_a_forest_that_leads_out_of_its_arrays_is_not_sound(damage):
+    forest = Forest(4).fit(*data()).trees_
+    assert forest.is_sound()
+    assert not replace(forest, **damage(forest)).is_sound()
+
+
+def test_trees_of_another_number_of_features_are_refused():
+    X, Y = data()
+    model = Forest(4).fit(X, Y)
+    model.trees_ = replace(model.trees_, n_features=6)
+    with pytest.raises(FormatError, match="have 6 features, the items 5; the model is damaged"):
+        model.predict_proba(X)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from prevalens.classifiers import Forest
 from prevalens.errors import FormatError
 from prevalens.model.file import check_sound
 
@@ -34,6 +35,14 @@ def test_nodes_that_lead_astray(field: str, value: int) -> None:
     tree.tree_.__setstate__(state)
     with pytest.raises(FormatError, match="a decision tree in it is damaged"):
         check_sound({"deep": [(tree,)]}, "m.prevalens")
+
+
+def test_a_forest_of_this_package_that_leads_astray() -> None:
+    forest = Forest(2).fit(np.arange(20.0)[:, np.newaxis], np.arange(20)[:, np.newaxis] // 3 % 2)
+    check_sound([forest], "m.prevalens")
+    forest.trees_.left[0] = 0
+    with pytest.raises(FormatError, match="a decision tree in it is damaged"):
+        check_sound([forest], "m.prevalens")
 
 
 def test_sound_trees_pass() -> None:

@@ -1,41 +1,283 @@
-"""One tree, or a forest of them, for all labels at once."""
+"""One tree, or a forest of them, for all labels at once.
+
+scikit-learn grows the trees and keeps for every node, split or leaf, two float64 counts of each
+label. Here every tree is reduced to a `CompactForest` as soon as it is grown: splits without
+values, and for each leaf only the labels that its training items have. The posteriors are equal
+to the last bit.
+"""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from joblib import effective_n_jobs
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree._tree import NODE_DTYPE
+from sklearn.tree._tree import Tree as TreeStructure
+from sklearn.utils import check_array, check_random_state
 
 from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.response import response
+from prevalens.errors import FormatError
 from prevalens.types import Floats, LabelMatrix
 
-__all__ = ["ExtraTrees", "Forest", "Tree"]
+__all__ = ["CompactForest", "ExtraTrees", "Forest", "Tree"]
+
+_Ints = npt.NDArray[np.integer[Any]]
+
+#: Trees are grown in groups whose nodes in scikit-learn's form take at most about this many bytes.
+_GROUP_BYTES = 64_000_000
+#: Items that are scored at once; bounds the memory for the leaves that they reach.
+_BLOCK = 16_384
+#: Bytes of a split, of a leaf without its labels, and of a label in a leaf, in a `CompactForest`
+#: of usual size.
+_SPLIT_BYTES, _LEAF_BYTES, _ENTRY_BYTES = 14, 1, 3
 
 
-class _MultiOutput(MultiLabelClassifier):
-    """A scikit-learn estimator that takes all labels together, with one shape for its answers."""
+@dataclass(frozen=True)
+class CompactForest:
+    """Decision trees as flat arrays, tree after tree.
 
-    @abstractmethod
-    def _unfitted(self) -> Any:
-        """The scikit-learn estimator with this one's parameters."""
+    The nodes of a tree are numbered with its splits first, so that the root is node 0; a node
+    whose number is not below the number of the tree's splits is a leaf.
+
+    Attributes
+    ----------
+    n_features, n_labels : int
+    n_splits, n_leaves : array of int, shape (n_trees,)
+    left, right : array of int, shape (total of n_splits,)
+        The node within the same tree where an item goes whose feature is at most the threshold,
+        and where it goes otherwise.
+    feature : array of int, shape (total of n_splits,)
+    threshold : array of float32, shape (total of n_splits,)
+        Rounded down from float64; features are compared as float32, so no comparison changes.
+    n_entries : array of int, shape (total of n_leaves,)
+        The number of labels that a leaf's training items have.
+    label : array of int, shape (total of n_entries,)
+        Those labels, leaf after leaf.
+    share_code : array of int, shape (total of n_entries,)
+        The share of positives of that label in the leaf, as a position in `shares`.
+    shares : array of float, shape (n_distinct_shares,)
+
+    Notes
+    -----
+    The integers have the smallest type that holds them.
+    """
+
+    n_features: int
+    n_labels: int
+    n_splits: _Ints
+    n_leaves: _Ints
+    left: _Ints
+    right: _Ints
+    feature: _Ints
+    threshold: npt.NDArray[np.float32]
+    n_entries: _Ints
+    label: _Ints
+    share_code: _Ints
+    shares: Floats
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[TreeStructure], Y: LabelMatrix) -> CompactForest:
+        """Reduce scikit-learn's trees, one after the other, to what scoring needs.
+
+        Parameters
+        ----------
+        trees : iterable of sklearn.tree._tree.Tree
+            An iterator that grows them keeps the memory for all of them from being needed at once.
+        Y : 0/1 array, shape (n_items, n_labels)
+            The labels they were trained on.
+        """
+        reduced = [_reduce(tree, Y) for tree in trees]
+        shares = np.unique(np.concatenate([tree["shares"] for tree in reduced]))
+        for tree in reduced:
+            tree["share_code"] = np.searchsorted(shares, tree["shares"])[tree["share_code"]]
+
+        def joined(name: str) -> npt.NDArray[Any]:
+            return np.concatenate([tree.pop(name) for tree in reduced])
+
+        names = ("left", "right", "feature", "n_entries", "label", "share_code")
+        return cls(
+            n_features=reduced[0]["n_features"],
+            n_labels=Y.shape[1],
+            n_splits=np.array([len(tree["left"]) for tree in reduced]),
+            n_leaves=np.array([len(tree["n_entries"]) for tree in reduced]),
+            threshold=joined("threshold"),
+            shares=shares,
+            **{
+                name: _smallest(np.concatenate([tree.pop(name) for tree in reduced]))
+                for name in names
+            },
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays in bytes."""
+        return sum(part.nbytes for part in vars(self).values() if isinstance(part, np.ndarray))
+
+    def posteriors(self, X: Any) -> Floats:
+        """Mean over the trees of the share of positives in the leaf that an item reaches.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of float32, shape (n_items, n_features)
+
+        Returns
+        -------
+        array of float, shape (n_items, n_labels)
+        """
+        if X.shape[1] != self.n_features:
+            raise FormatError(
+                f"The trees have {self.n_features} features, the items {X.shape[1]}; the model is "
+                "damaged. Fit it again."
+            )
+        posteriors = np.empty((X.shape[0], self.n_labels))
+        leaves = self._leaf_matrix()
+        for start in range(0, X.shape[0], _BLOCK):
+            reached = self._reached(X[start : start + _BLOCK])
+            indptr = np.arange(0, reached.size + 1, reached.shape[1], dtype=np.int32)
+            visits = sp.csr_matrix(
+                (np.ones(reached.size), reached.ravel(), indptr),
+                shape=(len(reached), leaves.shape[0]),
+            )
+            posteriors[start : start + _BLOCK] = (visits @ leaves).toarray()
+        posteriors /= len(self.n_splits)
+        return posteriors
+
+    def is_sound(self) -> bool:
+        """Tell whether no path leads out of the arrays or round in circles."""
+        return self._fits_together() and self._stays_inside()
+
+    def _fits_together(self) -> bool:
+        """Tell whether the arrays have the lengths that the others imply."""
+        per_tree, per_leaf, per_entry = self.n_splits, self.n_leaves, self.n_entries
+        if len(per_tree) != len(per_leaf) or len(per_tree) == 0:
+            return False
+        per_split = {len(self.left), len(self.right), len(self.feature), len(self.threshold)}
+        entries = {len(self.label), len(self.share_code)}
+        return bool(
+            np.all(per_tree >= 0)
+            and np.all(per_leaf > 0)
+            and np.all((per_entry >= 0) & (per_entry <= self.n_labels))
+            and per_split == {per_tree.sum()}
+            and len(per_entry) == per_leaf.sum()
+            and entries == {per_entry.sum(dtype=np.int64)}
+        )
+
+    def _stays_inside(self) -> bool:
+        """Tell whether all numbers of nodes, features, labels and shares exist."""
+        n_nodes = np.repeat(self.n_splits + self.n_leaves, self.n_splits)
+        first = np.repeat(np.cumsum(self.n_splits) - self.n_splits, self.n_splits)
+        # Children come after their parent, so no path can turn round.
+        parent = np.arange(len(self.left)) - first
+        limits = [
+            (self.feature, self.n_features),
+            (self.label, self.n_labels),
+            (self.share_code, len(self.shares)),
+        ]
+        return bool(
+            all(np.all((c > parent) & (c < n_nodes)) for c in (self.left, self.right))
+            and all(np.all((part >= 0) & (part < limit)) for part, limit in limits)
+            and np.all((self.shares >= 0) & (self.shares <= 1))
+        )
+
+    def _leaf_matrix(self) -> sp.csr_matrix:
+        """Shares of positives, shape (number of leaves of all trees, n_labels)."""
+        indptr = np.concatenate([[0], np.cumsum(self.n_entries, dtype=np.int64)])
+        entries = (self.shares[self.share_code], self.label.astype(np.int32), indptr)
+        return sp.csr_matrix(entries, shape=(len(self.n_entries), self.n_labels))
+
+    def _reached(self, X: Any) -> npt.NDArray[np.int32]:
+        """The row of the leaf matrix that each item reaches in each tree."""
+        reached = np.empty((X.shape[0], len(self.n_splits)), dtype=np.int32)
+        first_leaf = np.cumsum(self.n_leaves) - self.n_leaves
+        for number, structure in enumerate(self._structures()):
+            reached[:, number] = structure.apply(X) + (first_leaf - self.n_splits)[number]
+        return reached
+
+    def _structures(self) -> Iterator[TreeStructure]:
+        """The trees as scikit-learn has them, which finds leaves fast; without values."""
+        start = 0
+        for n_splits, n_leaves in zip(self.n_splits, self.n_leaves, strict=True):
+            nodes = np.zeros(n_splits + n_leaves, dtype=NODE_DTYPE)
+            splits = slice(start, start + n_splits)
+            nodes["left_child"][:n_splits] = self.left[splits]
+            nodes["right_child"][:n_splits] = self.right[splits]
+            nodes["left_child"][n_splits:] = nodes["right_child"][n_splits:] = -1
+            nodes["feature"][:n_splits] = self.feature[splits]
+            nodes["threshold"][:n_splits] = self.threshold[splits]
+            structure = TreeStructure(self.n_features, np.ones(1, dtype=np.intp), 1)
+            state = {"max_depth": 0, "node_count": len(nodes), "nodes": nodes}
+            structure.__setstate__({**state, "values": np.zeros((len(nodes), 1, 1))})
+            yield structure
+            start += n_splits
+
+
+def _reduce(tree: TreeStructure, Y: LabelMatrix) -> dict[str, Any]:
+    """The arrays of a `CompactForest` for one tree; `share_code` counts in the tree's `shares`."""
+    is_split = tree.children_left >= 0
+    order = np.argsort(~is_split, kind="stable")
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    # One column per label and class; a label that is constant in training has a single class.
+    share = tree.value[~is_split][:, :, -1]
+    share[:, Y.max(axis=0) == 0] = 0
+    share[:, Y.min(axis=0) == 1] = 1
+    leaf, label = np.nonzero(share)
+    shares, share_code = np.unique(share[leaf, label], return_inverse=True)
+    return {
+        "n_features": tree.n_features,
+        "left": _smallest(number[tree.children_left[is_split]]),
+        "right": _smallest(number[tree.children_right[is_split]]),
+        "feature": _smallest(tree.feature[is_split]),
+        "threshold": _rounded_down(tree.threshold[is_split]),
+        "n_entries": _smallest(np.bincount(leaf, minlength=len(share))),
+        "label": _smallest(label),
+        "share_code": _smallest(share_code),
+        "shares": shares,
+    }
+
+
+def _rounded_down(values: Floats) -> npt.NDArray[np.float32]:
+    """The largest float32 that is not above each value."""
+    rounded = values.astype(np.float32)
+    return np.where(rounded > values, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+
+
+def _smallest(values: _Ints) -> _Ints:
+    """The values in the smallest unsigned integer type that holds them."""
+    return values.astype(np.min_scalar_type(values.max(initial=0)))
+
+
+class _TreeBased(MultiLabelClassifier):
+    """Trees of scikit-learn that split for all labels together.
+
+    Attributes
+    ----------
+    trees_ : CompactForest
+    """
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
+        X = check_array(X, dtype=np.float32, accept_sparse="csc")
         # A single label as a flat array: scikit-learn warns of a column.
-        self.estimator_ = self._unfitted().fit(X, Y if Y.shape[1] > 1 else Y.ravel())
+        self.trees_ = CompactForest.from_trees(self._grow(X, Y if Y.shape[1] > 1 else Y.ravel()), Y)
 
     def _posteriors(self, X: Any) -> Floats:
-        return np.asarray(response(self.estimator_, X, "posteriors", self.n_labels_).values)
+        return self.trees_.posteriors(check_array(X, dtype=np.float32, accept_sparse="csr"))
 
-    def _votes(self, X: Any) -> npt.NDArray[Any]:
-        return np.asarray(response(self.estimator_, X, "votes", self.n_labels_).values)
+    @abstractmethod
+    def _grow(self, X: Any, y: npt.NDArray[np.int8]) -> Iterator[TreeStructure]:
+        """Grow one tree after the other."""
 
 
-class Tree(_MultiOutput):
+class Tree(_TreeBased):
     """A decision tree whose splits serve all labels.
 
     Parameters
@@ -44,7 +286,7 @@ class Tree(_MultiOutput):
     max_depth, min_samples_leaf : int
         As in :class:`sklearn.tree.DecisionTreeClassifier`.
     class_weight : str or list, optional
-    random_state : int, optional
+    random_state : int or None
 
     Notes
     -----
@@ -59,7 +301,7 @@ class Tree(_MultiOutput):
     Examples
     --------
     >>> X, Y = [[0.0], [0.1], [1.0], [1.1]], [[0, 1], [0, 1], [1, 1], [1, 0]]
-    >>> Tree(random_state=0).fit(X, Y).predict_proba([[0.0], [1.1]]).tolist()
+    >>> Tree().fit(X, Y).predict_proba([[0.0], [1.1]]).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
 
@@ -72,7 +314,7 @@ class Tree(_MultiOutput):
         *,
         min_samples_leaf: int | float = 1,
         class_weight: Any = None,
-        random_state: int | None = None,
+        random_state: int | None = 0,
     ) -> None:
         self.criterion = criterion
         self.max_depth = max_depth
@@ -80,11 +322,11 @@ class Tree(_MultiOutput):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def _unfitted(self) -> Any:
-        return DecisionTreeClassifier(**self.get_params(deep=False))
+    def _grow(self, X: Any, y: npt.NDArray[np.int8]) -> Iterator[TreeStructure]:
+        yield DecisionTreeClassifier(**self.get_params(deep=False)).fit(X, y).tree_
 
 
-class Forest(_MultiOutput):
+class Forest(_TreeBased):
     """A random forest whose trees split for all labels together.
 
     Parameters
@@ -96,7 +338,8 @@ class Forest(_MultiOutput):
         As in :class:`sklearn.ensemble.RandomForestClassifier`.
     class_weight : str or list, optional
     n_jobs : int, optional
-    random_state : int, optional
+        Trees that are grown at the same time.
+    random_state : int or None
 
     Notes
     -----
@@ -110,11 +353,14 @@ class Forest(_MultiOutput):
     Examples
     --------
     >>> X, Y = [[0.0], [0.1], [1.0], [1.1]], [[0, 1], [0, 1], [1, 0], [1, 0]]
-    >>> Forest(10, random_state=0).fit(X, Y).predict([[0.0], [1.1]]).tolist()
+    >>> Forest(10).fit(X, Y).predict([[0.0], [1.1]]).tolist()
     [[0, 1], [1, 0]]
     """
 
     code = "forest"
+    _grower: type[Any] = RandomForestClassifier
+    #: Share of the items that a tree sees: of n draws with replacement, 1 - 1/e are distinct.
+    _seen = 0.632
 
     def __init__(
         self,
@@ -126,7 +372,7 @@ class Forest(_MultiOutput):
         max_features: Any = "sqrt",
         class_weight: Any = None,
         n_jobs: int | None = None,
-        random_state: int | None = None,
+        random_state: int | None = 0,
     ) -> None:
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -137,8 +383,51 @@ class Forest(_MultiOutput):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _unfitted(self) -> Any:
-        return RandomForestClassifier(**self.get_params(deep=False))
+    def expected_bytes(self, n_items: int, n_labels: int, *, labels_per_item: float = 3.0) -> int:
+        """Estimate, before training, how many bytes the fitted forest will take.
+
+        Parameters
+        ----------
+        n_items, n_labels : int
+            Of the training data.
+        labels_per_item : float
+            Mean number of labels of an item.
+
+        Returns
+        -------
+        int
+            Size in memory and, not compressed, in a model file. An upper estimate: every tree is
+            taken to have a leaf for every item it sees, or for every `min_samples_leaf` of them.
+            While training, one group of trees in scikit-learn's form comes on top: 64 MB, or
+            `n_jobs` trees of 32 `n_items` `n_labels` bytes if that is more.
+        """
+        smallest = self.min_samples_leaf
+        items = self._seen * n_items
+        leaves = items / smallest if smallest >= 1 else 1 / smallest
+        if self.max_depth is not None and self.max_depth < 60:
+            leaves = min(leaves, 2**self.max_depth)
+        entries = min(labels_per_item * max(items / max(leaves, 1), 1), n_labels)
+        return int(
+            self.n_estimators * leaves * (_SPLIT_BYTES + _LEAF_BYTES + _ENTRY_BYTES * entries)
+        )
+
+    def _grow(self, X: Any, y: npt.NDArray[np.int8]) -> Iterator[TreeStructure]:
+        """Grow groups of trees; the same trees as if all were grown at once."""
+        forest = self._grower(**self.get_params(deep=False), warm_start=True)
+        if not isinstance(self.random_state, int | np.integer):
+            # Every group starts from the same number and skips what the groups before it drew.
+            forest.random_state = check_random_state(self.random_state).randint(2**31 - 1)
+        tree_bytes = 32 * X.shape[0] * (y.shape[1] if y.ndim == 2 else 1)
+        group = max(effective_n_jobs(self.n_jobs), _GROUP_BYTES // tree_bytes)
+        for done in range(0, self.n_estimators, group):
+            forest.n_estimators = min(done + group, self.n_estimators)
+            # The places of trees that were reduced already.
+            forest.estimators_ = [None] * done
+            with warnings.catch_warnings():
+                # It warns of data that differ from one group to the next, which these do not.
+                warnings.filterwarnings("ignore", "class_weight presets")
+                forest.fit(X, y)
+            yield from (tree.tree_ for tree in forest.estimators_[done:])
 
 
 class ExtraTrees(Forest):
@@ -153,7 +442,8 @@ class ExtraTrees(Forest):
         As in :class:`sklearn.ensemble.ExtraTreesClassifier`.
     class_weight : str or list, optional
     n_jobs : int, optional
-    random_state : int, optional
+        Trees that are grown at the same time.
+    random_state : int or None
 
     Notes
     -----
@@ -167,11 +457,10 @@ class ExtraTrees(Forest):
     Examples
     --------
     >>> X, Y = [[0.0], [0.1], [1.0], [1.1]], [[0, 1], [0, 1], [1, 0], [1, 0]]
-    >>> ExtraTrees(10, random_state=0).fit(X, Y).predict([[0.0], [1.1]]).tolist()
+    >>> ExtraTrees(10).fit(X, Y).predict([[0.0], [1.1]]).tolist()
     [[0, 1], [1, 0]]
     """
 
     code = "extratrees"
-
-    def _unfitted(self) -> Any:
-        return ExtraTreesClassifier(**self.get_params(deep=False))
+    _grower = ExtraTreesClassifier
+    _seen = 1.0

@@ -22,6 +22,7 @@ from skops.io import dumps, get_untrusted_types, loads
 
 from prevalens._version import __version__
 from prevalens.catalogue import own_types
+from prevalens.classifiers.trees import CompactForest
 from prevalens.errors import FormatError, InputError
 from prevalens.files import writing
 from prevalens.types import Floats
@@ -155,6 +156,7 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.classifiers.powerset.Powerset",
     "prevalens.classifiers.powerset.RAkEL",
     "prevalens.classifiers.stacked.Stacked",
+    "prevalens.classifiers.trees.CompactForest",
     "prevalens.classifiers.trees.ExtraTrees",
     "prevalens.classifiers.trees.Forest",
     "prevalens.classifiers.trees.Tree",
@@ -185,7 +187,8 @@ _LEAF = -1
 def check_sound(parts: Any, name: str) -> None:
     """Refuse objects that hold a tree or a sparse matrix which leads out of itself."""
     for one in _delicate(parts, set()):
-        if isinstance(one, Tree) and not _is_sound(one):
+        damaged = isinstance(one, Tree) and not _is_sound(one)
+        if damaged or (isinstance(one, CompactForest) and not one.is_sound()):
             raise FormatError(f"{name}: a decision tree in it is damaged.")
         if sp.issparse(one):
             _check_sparse(one, name)
@@ -202,7 +205,7 @@ def _check_sparse(matrix: Any, name: str) -> None:
 
 def _delicate(found: Any, seen: set[int]) -> Iterator[Any]:
     """Every tree and sparse matrix among objects, their attributes and what they hold."""
-    if isinstance(found, Tree) or sp.issparse(found):
+    if isinstance(found, Tree | CompactForest) or sp.issparse(found):
         yield found
         return
     if id(found) in seen or isinstance(found, (str, bytes, int, float, type(None))):
