@@ -1,88 +1,93 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import bz2
+import gzip
+import hashlib
+import lzma
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from prevalens import files
-from prevalens.files import make_folder, sweep, write_whole
-from prevalens.validation import InputError
+from prevalens.files import (
+    about,
+    damaged,
+    digest,
+    fingerprint,
+    locate,
+    read_bytes,
+    read_text,
+)
+from prevalens.validation import FormatError, InputError
 
-
-def unfinished(folder: Path, process: int, host: str | None = None) -> Path:
-    path = folder / f".a.json.{host or files._host()}.{process}.00ff.unfinished"
-    path.write_bytes(b"half")
-    return path
-
-
-@pytest.fixture
-def dead_process() -> int:
-    done = subprocess.Popen([sys.executable, "-c", ""])
-    done.wait()
-    return done.pid
+PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
-def test_written_file_is_all_there_and_nothing_else(tmp_path: Path) -> None:
-    write_whole(tmp_path / "a.json", b"one")
-    write_whole(tmp_path / "a.json", b"two")
-    assert (tmp_path / "a.json").read_bytes() == b"two"
-    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_content_is_the_same_however_packed(tmp_path: Path, suffix: str) -> None:
+    content = "Wörter\nund mehr".encode()
+    path = tmp_path / f"file{suffix}"
+    path.write_bytes(PACKERS[suffix](content))
+    assert read_bytes(path) == content
+    assert digest(path) == hashlib.sha256(content).hexdigest()
+    assert locate(tmp_path, "file") == path
 
 
-def test_crash_between_writing_and_renaming_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_packing_is_seen_in_the_content_not_in_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "plain.txt"
+    path.write_bytes(gzip.compress(b"packed"))
+    assert read_bytes(path) == b"packed"
+
+
+def test_text_that_is_not_utf8_is_latin1(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes("café".encode("latin-1"))
+    assert read_text(path) == "café"
+    path.write_bytes("\ufeffcafé".encode())
+    assert read_text(path) == "café"
+
+
+def test_absent_file_and_folder_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"There is no file .*nowhere\."):
+        read_bytes(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="is a folder"):
+        read_bytes(tmp_path)
+    assert locate(tmp_path, "nowhere") is None
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@given(keep=st.floats(0.05, 0.95), flip=st.booleans())
+def test_damaged_packing_is_a_format_error(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, keep: float, flip: bool
 ) -> None:
-    write_whole(tmp_path / "a.json", b"old")
-
-    def crash(*_: object) -> None:
-        os.kill(os.getpid(), 9)
-
-    child = os.fork()
-    if child == 0:
-        monkeypatch.setattr(Path, "replace", crash)
-        write_whole(tmp_path / "a.json", b"new")
-    os.waitpid(child, 0)
-    assert (tmp_path / "a.json").read_bytes() == b"old"
-    assert len(list(tmp_path.iterdir())) == 2
-    assert sweep(tmp_path) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
-
-
-@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
-def test_error_while_writing_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
-    def fail(_: int) -> None:
-        raise error
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(type(error)):
-        write_whole(tmp_path / "a.json", b"new")
-    assert list(tmp_path.iterdir()) == []
+    content = b"some content, long enough to be packed " * 20
+    packed = bytearray(PACKERS[suffix](content))
+    cut = max(7, int(keep * len(packed)))
+    if flip:
+        packed[cut - 1] ^= 0xFF
+    else:
+        del packed[cut:]
+    path = tmp_path_factory.mktemp("packed") / "file"
+    path.write_bytes(bytes(packed))
+    try:
+        found = read_bytes(path)
+    except FormatError as error:
+        sentence = str(error)
+    else:
+        # A flipped bit in a header field that does not matter.
+        assert flip
+        assert found == content
+        sentence = str(path)
+    assert str(path) in sentence
 
 
-def test_sweep_spares_files_that_somebody_may_still_write(
-    tmp_path: Path, dead_process: int
-) -> None:
-    ours = unfinished(tmp_path, os.getpid())
-    elsewhere = unfinished(tmp_path, dead_process, host="other_host")
-    dead = unfinished(tmp_path, dead_process)
-    assert sweep(tmp_path) == 1
-    assert ours.exists()
-    assert elsewhere.exists()
-    assert not dead.exists()
+def test_errors_about_a_file_get_its_name() -> None:
+    with pytest.raises(FormatError, match=r"^a\.csv: wrong$"), about("a.csv"):
+        raise InputError("wrong")
+    with pytest.raises(FormatError, match=r"^b, line 3: bad$"), about("a.csv"):
+        raise damaged("b", "bad", line=3)
 
 
-def test_sweep_deletes_what_another_machine_left_long_ago(tmp_path: Path) -> None:
-    path = unfinished(tmp_path, 1, host="other_host")
-    os.utime(path, (0, 0))
-    assert sweep(tmp_path) == 1
-
-
-def test_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"folder .*file/inside cannot be made"):
-        make_folder(tmp_path / "file" / "inside")
+def test_fingerprint_does_not_depend_on_order() -> None:
+    assert fingerprint(["a", "b"]) == fingerprint(["b", "a"]) != fingerprint(["a", "c"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from prevalens.errors import InputError
+from prevalens.files import damaged
 from prevalens.tables.formats import as_table
-from prevalens.tables.table import damaged
 
 
 def test_missing_columns_are_named_with_a_guess() -> None:

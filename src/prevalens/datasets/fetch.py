@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
-from prevalens.datasets.files import digest
+from prevalens.files import digest
 from prevalens.validation import FormatError, InputError, PrevalensError
 
 try:

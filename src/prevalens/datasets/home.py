@@ -10,9 +10,9 @@ from typing import Any
 import platformdirs
 
 from prevalens.datasets.fetch import DownloadError, NotFoundError, download
-from prevalens.datasets.files import locate
 from prevalens.datasets.formats.corpora import download_rcv1
 from prevalens.datasets.registry import Entry, Figures, File, Layout, Shape, lookup
+from prevalens.files import locate
 from prevalens.validation import PrevalensError
 
 __all__ = ["DataNotFoundError", "Description", "Found", "acquire", "data_home", "describe", "find"]

@@ -12,7 +12,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 
 from prevalens.datasets.dataset import Dataset, Parts
-from prevalens.datasets.files import fingerprint, tree_digest
 from prevalens.datasets.formats.corpora import ohsumed_parts, rcv1_parts, reuters_parts
 from prevalens.datasets.formats.matlab import matlab_parts
 from prevalens.datasets.formats.mulan import mulan_parts
@@ -20,6 +19,7 @@ from prevalens.datasets.formats.svmlight import svmlight_parts
 from prevalens.datasets.generated import synthetic
 from prevalens.datasets.home import Found, acquire, data_home
 from prevalens.datasets.registry import Entry, lookup
+from prevalens.files import fingerprint, tree_digest
 from prevalens.validation import FormatError, InputError, PrevalensWarning, check_int
 
 __all__ = ["NUMBER", "load", "mask_numbers", "text_pipeline"]

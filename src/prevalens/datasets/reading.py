@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from prevalens.collection import Collection
-from prevalens.datasets.files import about, locate
 from prevalens.datasets.formats.arff import parse_arff
 from prevalens.datasets.formats.corpora import read_ohsumed, read_reuters
 from prevalens.datasets.formats.matlab import read_matlab
 from prevalens.datasets.formats.mulan import by_count, by_names, label_count, label_names, read_meka
 from prevalens.datasets.formats.svmlight import read_svmlight
 from prevalens.datasets.formats.tables import csv_table, jsonl_table, parquet_table
+from prevalens.files import about, locate
 from prevalens.validation import InputError, check_choice
 
 __all__ = ["read"]

@@ -13,7 +13,6 @@ from typing import Any
 from prevalens.catalogue import fingerprints
 from prevalens.collection import Collection
 from prevalens.datasets import Dataset, data_home, load, names, read, text_pipeline
-from prevalens.datasets.files import fingerprint, tree_digest
 from prevalens.datasets.home import find
 from prevalens.datasets.registry import lookup
 from prevalens.experiments.specs import (
@@ -26,6 +25,7 @@ from prevalens.experiments.specs import (
     names_in,
     value_tree,
 )
+from prevalens.files import fingerprint, tree_digest
 from prevalens.validation import InputError
 
 __all__ = ["FORMAT", "Cell", "Source", "data_checksum", "open_dataset"]

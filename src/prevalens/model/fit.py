@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from prevalens.errors import FormatError, InputError, PrevalensWarning
+from prevalens.files import damaged
 from prevalens.model.labelled import Labelled, read_labelled
 from prevalens.model.model import Model, quantifier_of
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.tables.opening import Reading
 from prevalens.tables.preparation import CellError
-from prevalens.tables.table import damaged
 
 __all__ = ["fit_files"]
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from prevalens.errors import InputError
+from prevalens.files import damaged
 from prevalens.samples import Samples
 from prevalens.tables.cells import date_format, is_missing, parse_date, period_of, shown
-from prevalens.tables.table import Chunk, Table, damaged
+from prevalens.tables.table import Chunk, Table
 
 __all__ = ["ByColumn", "ByFile", "ByTime", "Grouping", "grouping_of"]
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.errors import InputError
+from prevalens.files import damaged
 from prevalens.model.file import provenance
 from prevalens.model.groups import Grouping, grouping_of
 from prevalens.model.model import Model, chunk_items
@@ -21,7 +22,7 @@ from prevalens.scores import Scores
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift, guard_of
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
-from prevalens.tables.table import Chunk, Table, damaged
+from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats
 
 __all__ = ["Guarding", "Observed", "quantify_files", "quantify_tables"]

@@ -15,8 +15,8 @@ from typing import Any
 import narwhals as nw
 
 from prevalens.errors import InputError
-from prevalens.tables.streams import Bytes, Stored, text_of
-from prevalens.tables.table import Chunk, Table, check_header, damaged
+from prevalens.files import ByteSource, damaged
+from prevalens.tables.table import Chunk, Table, check_header
 
 __all__ = [
     "CsvTable",
@@ -40,12 +40,12 @@ class CsvTable(Table):
 
     Parameters
     ----------
-    source : Bytes
+    source : ByteSource
     delimiter : str, optional
     encoding : str, optional
     """
 
-    def __init__(self, source: Bytes, delimiter: str | None, encoding: str | None) -> None:
+    def __init__(self, source: ByteSource, delimiter: str | None, encoding: str | None) -> None:
         if delimiter is not None and len(delimiter) != 1:
             raise InputError(f"A delimiter is one character; got {delimiter!r}.")
         self.source = source
@@ -53,14 +53,14 @@ class CsvTable(Table):
         self.total = source.size
         self.encoding = encoding
         self.delimiter = delimiter or self._guess_delimiter()
-        with text_of(self.source, self.encoding) as (text, _):
+        with self.source.text(self.encoding) as (text, _):
             header = self._header(*self._reader(text))
         self._positions = {name: j for j, name in enumerate(header) if name}
         self._width = len(header)
         self.columns = check_header(self.name, header)
 
     def _guess_delimiter(self) -> str:
-        with text_of(self.source, self.encoding) as (text, _):
+        with self.source.text(self.encoding) as (text, _):
             first = _QUOTED.sub("", text.readline(2**20))
         return max(_DELIMITERS, key=first.count)
 
@@ -84,7 +84,7 @@ class CsvTable(Table):
             raise damaged(place, f"this is no proper CSV ({error}).") from None
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
-        with text_of(self.source, self.encoding) as (text, raw):
+        with self.source.text(self.encoding) as (text, raw):
             reader, lines = self._reader(text)
             self._header(reader, lines)
             number, line = 1, reader.line_num
@@ -122,16 +122,16 @@ class JsonLinesTable(Table):
 
     Parameters
     ----------
-    source : Bytes
+    source : ByteSource
     encoding : str, optional
     """
 
-    def __init__(self, source: Bytes, encoding: str | None) -> None:
+    def __init__(self, source: ByteSource, encoding: str | None) -> None:
         self.source = source
         self.name = source.name
         self.total = source.size
         self.encoding = encoding
-        with text_of(source, encoding) as (text, _):
+        with source.text(encoding) as (text, _):
             records = [record for _, record in islice(self._records(text), _LOOKED_AT)]
         if not records:
             raise damaged(self.name, "there are no items.")
@@ -143,7 +143,7 @@ class JsonLinesTable(Table):
                 yield number, json_object(f"{self.name}, line {number}", line)
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
-        with text_of(self.source, self.encoding) as (text, raw):
+        with self.source.text(self.encoding) as (text, raw):
             records, number = self._records(text), 1
             while rows := list(islice(records, chunk_rows)):
                 in_step = rows[-1][0] - rows[0][0] == len(rows) - 1
@@ -158,19 +158,19 @@ class JsonTable(Table):
 
     Parameters
     ----------
-    source : Bytes
+    source : ByteSource
     encoding : str, optional
     """
 
-    def __new__(cls, source: Bytes, encoding: str | None) -> Any:
+    def __new__(cls, source: ByteSource, encoding: str | None) -> Any:
         """One object per line is read as such, whatever the file's ending."""
         if source.start().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
             return JsonLinesTable(source, encoding)
         return super().__new__(cls)
 
-    def __init__(self, source: Bytes, encoding: str | None) -> None:
+    def __init__(self, source: ByteSource, encoding: str | None) -> None:
         self.name = source.name
-        with text_of(source, encoding) as (text, _):
+        with source.text(encoding) as (text, _):
             self._rows = _json_rows(self.name, text.read())
         self.total = len(self._rows)
         self.columns = check_header(self.name, names_of(self._rows))
@@ -217,10 +217,10 @@ class ParquetTable(Table):
 
     Parameters
     ----------
-    source : Bytes
+    source : ByteSource
     """
 
-    def __init__(self, source: Bytes) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self.source = source
         self.name = source.name
         with self._file() as file:
@@ -251,7 +251,7 @@ class ParquetTable(Table):
         abort it.
         """
         with self.source.opened() as (stream, raw):
-            if isinstance(self.source, Stored) and stream is raw:
+            if self.source.path is not None and stream is raw:
                 return self.source.path
             return arrow.BufferReader(stream.read())
 
@@ -269,12 +269,12 @@ class ExcelTable(Table):
 
     Parameters
     ----------
-    source : Bytes
+    source : ByteSource
     sheet : str, optional
         The first sheet if left out.
     """
 
-    def __init__(self, source: Bytes, sheet: str | None) -> None:
+    def __init__(self, source: ByteSource, sheet: str | None) -> None:
         self.source = source
         self.name = source.name
         self.sheet = sheet

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from prevalens.errors import InputError
+from prevalens.files import damaged
 from prevalens.tables.cells import answer_of, is_missing, shown
-from prevalens.tables.table import Chunk, Table, damaged
+from prevalens.tables.table import Chunk, Table
 from prevalens.types import LabelMatrix
 
 __all__ = ["label_columns", "labels_of_columns", "tag_matrix", "tag_sets"]

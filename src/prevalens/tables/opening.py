@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from prevalens.errors import InputError
+from prevalens.files import ByteSource, damaged, file_ending, from_stdin
 from prevalens.tables.formats import CsvTable, ExcelTable, JsonLinesTable, JsonTable, ParquetTable
-from prevalens.tables.streams import Bytes, Given, Stored, file_ending, from_stdin
-from prevalens.tables.table import Table, damaged
+from prevalens.tables.table import Table
 
 __all__ = ["FORMATS", "Reading", "expand", "open_table"]
 
@@ -80,7 +80,7 @@ def open_table(
 
 
 def _table(
-    source: Bytes, kind: str, delimiter: str | None, encoding: str | None, sheet: str | None
+    source: ByteSource, kind: str, delimiter: str | None, encoding: str | None, sheet: str | None
 ) -> Table:
     if kind in ("csv", "tsv"):
         return CsvTable(source, delimiter or ("\t" if kind == "tsv" else None), encoding)
@@ -91,12 +91,12 @@ def _table(
     return ParquetTable(source) if kind == "parquet" else ExcelTable(source, sheet)
 
 
-def _source(path: str | Path | IO[bytes], name: str | None) -> Bytes:
+def _source(path: str | Path | IO[bytes], name: str | None) -> ByteSource:
     if not isinstance(path, (str, Path)):
-        return Given(path, name or str(getattr(path, "name", "the file")))
+        return ByteSource(path, name or str(getattr(path, "name", "the file")))
     if str(path) == "-":
         return from_stdin(name or "standard input")
-    return Stored(Path(path), name)
+    return ByteSource(Path(path), name)
 
 
 def _check_format(name: str) -> str:
@@ -105,7 +105,7 @@ def _check_format(name: str) -> str:
     return name
 
 
-def _guess(source: Bytes, start: bytes) -> str:
+def _guess(source: ByteSource, start: bytes) -> str:
     """The first bytes tell more than the name."""
     if start.startswith(b"PAR1"):
         return "parquet"

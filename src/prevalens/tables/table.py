@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prevalens.errors import FormatError, InputError
+from prevalens.errors import InputError
+from prevalens.files import damaged
 
-__all__ = ["CHUNK_ROWS", "Chunk", "Table", "damaged"]
+__all__ = ["CHUNK_ROWS", "Chunk", "Table", "check_header"]
 
 #: Rows of a chunk: enough that the work per chunk does not count, few enough to fit anywhere.
 CHUNK_ROWS = 8192
@@ -122,12 +123,6 @@ class Table(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {len(self.columns)} columns)"
-
-
-def damaged(place: str, what: object) -> FormatError:
-    """The error for a file that is not what it should be: its name, the place, what is wrong."""
-    # The words of another parser may come in several lines.
-    return FormatError(f"{place}: {' '.join(str(what).split())}")
 
 
 def check_header(name: str, header: Sequence[str]) -> tuple[str, ...]:

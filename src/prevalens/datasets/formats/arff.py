@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.collection import Collection
-from prevalens.datasets.files import about, malformed, read_text
+from prevalens.files import about, damaged, read_text
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import FormatError
 
@@ -86,7 +86,7 @@ def parse_header(path: Path, lines: Sequence[str]) -> tuple[str, tuple[Attribute
         keyword = _KEYWORD.match(line)
         if keyword is None:
             what = f"expected @relation, @attribute or @data, got {short(line)}."
-            raise malformed(path, number, what)
+            raise damaged(path, what, line=number)
         match keyword.group(1).lower():
             case "relation":
                 relation = unquoted(line[keyword.end() :].strip())
@@ -95,7 +95,7 @@ def parse_header(path: Path, lines: Sequence[str]) -> tuple[str, tuple[Attribute
             case _:
                 _check_names(path, attributes)
                 return relation, tuple(attributes), number
-    raise malformed(path, None, "this is no ARFF file: it has no line @data.")
+    raise damaged(path, "this is no ARFF file: it has no line @data.")
 
 
 def is_content(line: str) -> bool:
@@ -132,36 +132,40 @@ def split_cells(row: str) -> list[str] | None:
 
 def _check_names(path: Path, attributes: Sequence[Attribute]) -> None:
     if not attributes:
-        raise malformed(path, None, "no @attribute is declared before @data.")
+        raise damaged(path, "no @attribute is declared before @data.")
     seen: set[str] = set()
     for attribute in attributes:
         if attribute.name in seen:
-            raise malformed(path, None, f"the attribute {attribute.name!r} is declared twice.")
+            raise damaged(path, f"the attribute {attribute.name!r} is declared twice.")
         seen.add(attribute.name)
 
 
 def _attribute(path: Path, number: int, line: str) -> Attribute:
     match = _ATTRIBUTE.fullmatch(line)
     if match is None:
-        raise malformed(path, number, f"an attribute needs a name and a type, got {short(line)}.")
+        raise damaged(
+            path, f"an attribute needs a name and a type, got {short(line)}.", line=number
+        )
     name, kind = unquoted(match.group(1)), match.group(2).strip()
     if kind.startswith("{"):
         if not kind.endswith("}"):
-            raise malformed(path, number, f"the values of attribute {name!r} lack a closing brace.")
+            raise damaged(
+                path, f"the values of attribute {name!r} lack a closing brace.", line=number
+            )
         return Attribute(name, "nominal", _codes(_domain(path, number, name, kind[1:-1])))
     if kind.lower() in _NUMERIC:
         return Attribute(name, "numeric")
     if kind.lower() == "string":
         return Attribute(name, "string")
-    raise malformed(path, number, f"attribute {name!r} has the unknown type {short(kind)}.")
+    raise damaged(path, f"attribute {name!r} has the unknown type {short(kind)}.", line=number)
 
 
 def _domain(path: Path, number: int, name: str, inner: str) -> list[str]:
     values = split_cells(inner)
     if values is None or "" in values:
-        raise malformed(path, number, f"the values of attribute {name!r} cannot be read.")
+        raise damaged(path, f"the values of attribute {name!r} cannot be read.", line=number)
     if len(set(values)) < len(values):
-        raise malformed(path, number, f"attribute {name!r} declares a value twice.")
+        raise damaged(path, f"attribute {name!r} declares a value twice.", line=number)
     return values
 
 
@@ -206,7 +210,7 @@ class Body:
 
     def error(self, row: int, what: str) -> FormatError:
         """The error for something wrong in a row."""
-        return malformed(self.path, self.lines[row], what)
+        return damaged(self.path, what, line=self.lines[row])
 
     def bad_value(self, row: int, column: int, value: str) -> FormatError:
         """The error for a value that its attribute does not have."""
@@ -426,7 +430,7 @@ class Arff:
         chosen = set(label_positions)
         rest = [j for j in range(len(self.attributes)) if j not in chosen]
         if not rest:
-            raise malformed(self.path, None, "every attribute is a label, there are no features.")
+            raise damaged(self.path, "every attribute is a label, there are no features.")
         with about(self.path):
             if any(j in self.texts for j in rest):
                 return Collection(self._only_texts(rest), Y, labels)
@@ -449,7 +453,7 @@ class Arff:
 
     def _bad_label(self, position: int, why: str) -> FormatError:
         name = self.attributes[position].name
-        return malformed(self.path, None, f"the label {name!r} {why}; labels must be 0 or 1.")
+        return damaged(self.path, f"the label {name!r} {why}; labels must be 0 or 1.")
 
     def _only_texts(self, positions: list[int]) -> list[str]:
         if len(positions) == 1:
@@ -459,7 +463,7 @@ class Arff:
             f"the string attribute {name!r} stands among {len(positions)} features; texts are "
             "read only where they are the single feature."
         )
-        raise malformed(self.path, None, what)
+        raise damaged(self.path, what)
 
 
 def parse_arff(path: str | Path) -> Arff:
@@ -476,7 +480,7 @@ def parse_arff(path: str | Path) -> Arff:
     relation, attributes, start = parse_header(path, lines)
     numbers = [i for i in range(start, len(lines)) if is_content(lines[i])]
     if not numbers:
-        raise malformed(path, None, "there are no items after @data.")
+        raise damaged(path, "there are no items after @data.")
     rows = [lines[i].strip() for i in numbers]
     values, texts = parse_rows(Body(path, attributes, rows, [i + 1 for i in numbers]))
     return Arff(path, relation, attributes, values, texts)

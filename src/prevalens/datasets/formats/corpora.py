@@ -23,7 +23,7 @@ from sklearn.datasets import fetch_rcv1
 from prevalens.collection import Collection
 from prevalens.datasets.dataset import Parts, Times
 from prevalens.datasets.fetch import DownloadError
-from prevalens.datasets.files import malformed, members, read_text
+from prevalens.files import damaged, members, read_text
 from prevalens.validation import InputError
 
 __all__ = [
@@ -126,7 +126,7 @@ def _split(path: Path, documents: _Documents) -> Parts:
         test += chosen[cut:]
     if not train or not test:
         what = f"{len(documents.texts)} documents are too few for a training and a test part."
-        raise malformed(path, None, what)
+        raise damaged(path, what)
     return Parts(documents.collection(train, labels), documents.collection(test, labels))
 
 
@@ -192,20 +192,20 @@ def parse_stories(sgml: str, path: str | Path) -> Iterator[Story]:
         end = sgml.find(_CLOSING, opening.end())
         following = sgml.find("<REUTERS ", opening.end())
         if end < 0 or 0 <= following < end:
-            raise malformed(path, line, "the story that starts here has no end.")
+            raise damaged(path, "the story that starts here has no end.", line=line)
         yield _story(path, line, opening.group(1), sgml[opening.end() : end])
     if end == 0:
-        raise malformed(path, None, "there is no story (<REUTERS ...>) in it.")
+        raise damaged(path, "there is no story (<REUTERS ...>) in it.")
 
 
 def _story(path: str | Path, line: int, attributes: str, inner: str) -> Story:
     values = dict(_ATTRIBUTE.findall(attributes))
     topics, text = _TOPICS.search(inner), _TEXT.search(inner)
     if topics is None or text is None:
-        raise malformed(path, line, "the story that starts here lacks <TOPICS> or <TEXT>.")
+        raise damaged(path, "the story that starts here lacks <TOPICS> or <TEXT>.", line=line)
     if not {"LEWISSPLIT", "TOPICS", "NEWID"} <= values.keys() or not values["NEWID"].isdecimal():
         what = "the story that starts here lacks LEWISSPLIT, TOPICS or NEWID."
-        raise malformed(path, line, what)
+        raise damaged(path, what, line=line)
     return Story(
         number=int(values["NEWID"]),
         split=values["LEWISSPLIT"],
@@ -254,7 +254,7 @@ def _topic_names(topics: Path | None, stories: Iterable[Path]) -> list[str]:
         for name, content in members(path):
             if "all-topics-strings" in name:
                 return content.decode("latin-1").split()
-    raise malformed(next(iter(stories)), None, "there is no list of topics in it.")
+    raise damaged(next(iter(stories)), "there is no list of topics in it.")
 
 
 def _part(
@@ -262,7 +262,7 @@ def _part(
 ) -> tuple[Collection, Times]:
     chosen = sorted((one for one in stories if one.split == split), key=lambda one: one.number)
     if not chosen:
-        raise malformed(path, None, f'no story has LEWISSPLIT="{split}" and TOPICS="YES".')
+        raise damaged(path, f'no story has LEWISSPLIT="{split}" and TOPICS="YES".')
     collection = Collection(
         [one.text for one in chosen], [set(one.topics) for one in chosen], labels
     )
@@ -293,9 +293,9 @@ def rcv1_parts(pickles: Sequence[Path], *, n_train: int) -> Parts:
     # The cached files are pickles: a damaged one fails in its own ways.
     except Exception as error:
         what = f"scikit-learn's files of RCV1 cannot be read ({error}); delete the folder."
-        raise malformed(folder / "RCV1", None, what) from error
+        raise damaged(folder / "RCV1", what) from error
     if found.data.shape[0] <= n_train:
         what = f"there are {found.data.shape[0]} documents, {n_train} are for training."
-        raise malformed(folder / "RCV1", None, what)
+        raise damaged(folder / "RCV1", what)
     whole = Collection(sp.csr_matrix(found.data), found.target, found.target_names)
     return Parts(whole.take(slice(None, n_train)), whole.take(slice(n_train, None)))

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from prevalens.collection import Collection
 from prevalens.datasets.dataset import Parts
-from prevalens.datasets.files import about, malformed, read_bytes
+from prevalens.files import about, damaged, read_bytes
 
 __all__ = ["matlab_parts", "read_matlab"]
 
@@ -56,7 +56,7 @@ def read_matlab(path: str | Path, *, data: str = "data", target: str = "target")
         Y = Y.T
     if Y.shape[0] != n_items:
         what = f"{data!r} has {n_items} rows, but {target!r} has the shape {Y.shape}."
-        raise malformed(path, None, what)
+        raise damaged(path, what)
     Y = Y.toarray() if sp.issparse(Y) else Y
     with about(path):
         return Collection(X, np.where(Y == -1, 0, Y))
@@ -79,7 +79,7 @@ def matlab_parts(
     """
     whole = read_matlab(data)
     if min(whole.n_items, n_items or whole.n_items) <= n_train:
-        raise malformed(data, None, f"there are {whole.n_items} rows, {n_train} are for training.")
+        raise damaged(data, f"there are {whole.n_items} rows, {n_train} are for training.")
     test = whole.take(slice(n_train, n_items))
     rolled = Collection(test.X, np.roll(test.Y, test_roll, axis=1), test.labels)
     return Parts(whole.take(slice(None, n_train)), rolled)
@@ -89,18 +89,18 @@ def _variables(path: Path, *wanted: str) -> list[Any]:
     content = read_bytes(path)
     if content[:10] == b"MATLAB 7.3":
         what = "this is a MATLAB 7.3 file; save it with the option -v7."
-        raise malformed(path, None, what)
+        raise damaged(path, what)
     order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
     if order is None:
-        raise malformed(path, None, "this is no MATLAB file of version 5 to 7.")
+        raise damaged(path, "this is no MATLAB file of version 5 to 7.")
     try:
         found = dict(_matrices(content[_HEADER:], order, wanted))
     # Sizes that do not fit show as values numpy or zlib cannot take.
     except (ValueError, IndexError, OverflowError, zlib.error) as error:
-        raise malformed(path, None, f"the MATLAB file is damaged ({error}).") from error
+        raise damaged(path, f"the MATLAB file is damaged ({error}).") from error
     for name in wanted:
         if name not in found:
-            raise malformed(path, None, f"there is no matrix of numbers {name!r} in it.")
+            raise damaged(path, f"there is no matrix of numbers {name!r} in it.")
     return [found[name] for name in wanted]
 
 

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 from prevalens.collection import Collection
 from prevalens.datasets.dataset import Parts
-from prevalens.datasets.files import malformed, read_bytes
 from prevalens.datasets.formats.arff import Arff, parse_arff
+from prevalens.files import damaged, read_bytes
 from prevalens.validation import InputError, check_label_names
 
 __all__ = ["label_count", "label_names", "mulan_parts", "read_meka", "read_mulan"]
@@ -42,7 +42,7 @@ def by_names(arff: Arff, labels: Iterable[str]) -> Collection:
     position = {attribute.name: j for j, attribute in enumerate(arff.attributes)}
     for name in names:
         if name not in position:
-            raise malformed(arff.path, None, f"there is no attribute for the label {name!r}.")
+            raise damaged(arff.path, f"there is no attribute for the label {name!r}.")
     if not names:
         raise InputError(f"No labels are named for {arff.path}.")
     return arff.collection([position[name] for name in names])
@@ -56,11 +56,11 @@ def label_names(path: str | Path) -> list[str]:
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         # Expat tells the line; unknown encodings come as ValueError or LookupError.
         line = getattr(error, "position", (None,))[0]
-        raise malformed(path, line, f"this is not well-formed XML ({error}).") from error
+        raise damaged(path, f"this is not well-formed XML ({error}).", line=line) from error
     labels = [element for element in root.iter() if _local_name(element) == "label"]
     names = [element.get("name", "") for element in labels]
     if not names or not all(name.strip() for name in names):
-        raise malformed(path, None, "expected <label name=...> for every label.")
+        raise damaged(path, "expected <label name=...> for every label.")
     return names
 
 
@@ -101,9 +101,7 @@ def by_count(arff: Arff) -> Collection:
     count = label_count(arff.relation)
     n = len(arff.attributes)
     if count is None:
-        raise malformed(
-            arff.path, None, "the relation name has no option -C n (labels first or last)."
-        )
+        raise damaged(arff.path, "the relation name has no option -C n (labels first or last).")
     if not 0 < abs(count) < n:
-        raise malformed(arff.path, None, f"the option -C {count} does not fit {n} attributes.")
+        raise damaged(arff.path, f"the option -C {count} does not fit {n} attributes.")
     return arff.collection(range(count) if count > 0 else range(n + count, n))

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from prevalens.collection import Collection
 from prevalens.datasets.dataset import Parts
-from prevalens.datasets.files import about, malformed, read_text
+from prevalens.files import about, damaged, read_text
 from prevalens.types import Floats
 from prevalens.validation import FormatError, InputError
 
@@ -57,7 +57,7 @@ class _Parsed:
                 f"feature {self.columns[outside[0]]} is outside of the {n_features} features "
                 f"counted from {base}."
             )
-            raise malformed(self.path, self.lines[row], what)
+            raise damaged(self.path, what, line=self.lines[row])
         offsets = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
         matrix = sp.csr_matrix(
             (self.values, columns, offsets), shape=(len(self.counts), n_features)
@@ -66,7 +66,7 @@ class _Parsed:
         repeated = np.flatnonzero(keys[1:] == keys[:-1])
         if len(repeated):
             row, column = divmod(int(keys[repeated[0]]), n_features)
-            raise malformed(self.path, self.lines[row], f"feature {column + base} stands twice.")
+            raise damaged(self.path, f"feature {column + base} stands twice.", line=self.lines[row])
         matrix.sort_indices()
         return matrix
 
@@ -130,11 +130,11 @@ def _parse(path: Path) -> _Parsed:
         features.append(item_features)
         numbers.append(number)
     if not labels:
-        raise malformed(path, None, "there are no items.")
+        raise damaged(path, "there are no items.")
     columns, values = _numbers(path, features, numbers)
     if header is not None and header[0] != len(labels):
         what = f"the first line promises {header[0]} items, but there are {len(labels)}."
-        raise malformed(path, 1, what)
+        raise damaged(path, what, line=1)
     return _Parsed(path, labels, counts, columns, values, numbers, header)
 
 
@@ -152,11 +152,11 @@ def _split(path: Path, number: int, content: str) -> tuple[list[int], str]:
     has_labels = not content[0].isspace() and ":" not in start
     rest = content[len(start) :] if has_labels else content
     if has_labels and not _LABELS.fullmatch(start):
-        raise malformed(path, number, f"expected label numbers, got {start[:40]!r}.")
+        raise damaged(path, f"expected label numbers, got {start[:40]!r}.", line=number)
     query = _QUERY.match(rest)
     rest = rest[query.end() :] if query else rest
     if not _FEATURES.fullmatch(rest):
-        raise malformed(path, number, f"expected features as number:value, got {rest[:40]!r}.")
+        raise damaged(path, f"expected features as number:value, got {rest[:40]!r}.", line=number)
     labels = [int(float(label)) for label in start.split(",")] if has_labels else []
     return labels, rest
 
@@ -182,8 +182,8 @@ def _bad_value(path: Path, features: list[str], lines: list[int]) -> FormatError
             except ValueError:
                 good = False
             if not good:
-                return malformed(path, line, f"the feature {pair[:40]!r} is not a number.")
-    return malformed(path, None, "a feature is not a number.")
+                return damaged(path, f"the feature {pair[:40]!r} is not a number.", line=line)
+    return damaged(path, "a feature is not a number.")
 
 
 def _base(files: Sequence[_Parsed], zero_based: bool | None) -> int:
@@ -220,9 +220,9 @@ def _collection(parsed: _Parsed, n_features: int, base: int, names: dict[int, st
         for label in item:
             if label not in column:
                 what = f"the label {label} is not among the {len(names)} labels given."
-                raise malformed(parsed.path, parsed.lines[i], what)
+                raise damaged(parsed.path, what, line=parsed.lines[i])
             Y[i, column[label]] = 1
     if n_features == 0 and not len(parsed.columns):
-        raise malformed(parsed.path, None, "no item has a feature.")
+        raise damaged(parsed.path, "no item has a feature.")
     with about(parsed.path):
         return Collection(parsed.matrix(n_features, base), Y, names.values())

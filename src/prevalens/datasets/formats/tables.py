@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from prevalens.collection import Collection
-from prevalens.datasets.files import about, malformed, read_bytes, read_text
+from prevalens.files import about, damaged, read_bytes, read_text
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import FormatError, InputError, PrevalensWarning
 
@@ -104,7 +104,7 @@ class Table:
         word = str(cell).strip().lower()
         if word not in _YES and word not in _NO:
             what = f"the label {name!r} is {cell!r}; expected 0 or 1."
-            raise malformed(self.path, self.lines[row], what)
+            raise damaged(self.path, what, line=self.lines[row])
         return word in _YES
 
     def _tag_matrix(
@@ -118,7 +118,7 @@ class Table:
             codeframe = [labels] if isinstance(labels, str) else list(labels)
             self._warn_of_others(name, sorted(found.difference(codeframe)))
         if not codeframe:
-            raise malformed(self.path, None, f"no row has a tag in column {name!r}.")
+            raise damaged(self.path, f"no row has a tag in column {name!r}.")
         position = {label: j for j, label in enumerate(codeframe)}
         Y = np.zeros((len(sets), len(codeframe)), dtype=np.int8)
         for i, tags in enumerate(sets):
@@ -143,7 +143,7 @@ class Table:
             found = cell
         else:
             what = f"the tags in column {name!r} are {cell!r}; expected a list or a text."
-            raise malformed(self.path, self.lines[row], what)
+            raise damaged(self.path, what, line=self.lines[row])
         return {tag for one in found if one is not None and (tag := str(one).strip())}
 
     def _tags_in_text(self, row: int, cell: str, sep: str | None) -> list[Any]:
@@ -155,7 +155,7 @@ class Table:
             found = json.loads(cell)
         except (ValueError, RecursionError):
             what = f"the tags {cell[:40]!r} are not a JSON list."
-            raise malformed(self.path, self.lines[row], what) from None
+            raise damaged(self.path, what, line=self.lines[row]) from None
         return found if isinstance(found, list) else [found]
 
     def _texts(self, name: str) -> list[str]:
@@ -163,7 +163,7 @@ class Table:
         for i, cell in enumerate(cells):
             if not isinstance(cell, str):
                 what = f"the text in column {name!r} is {cell!r}; fill missing texts with ''."
-                raise malformed(self.path, self.lines[i], what)
+                raise damaged(self.path, what, line=self.lines[i])
         return list(cells)
 
     def _feature_columns(self, features: Iterable[str] | None, labels: Sequence[str]) -> list[str]:
@@ -199,8 +199,8 @@ class Table:
                     f"the feature {name!r} is {str(cell)[:40]!r}, not a number; name the columns "
                     "to use with features=[...], or a text column with text=."
                 )
-                return malformed(self.path, self.lines[i], what)
-        return malformed(self.path, None, f"the feature {name!r} is not a column of numbers.")
+                return damaged(self.path, what, line=self.lines[i])
+        return damaged(self.path, f"the feature {name!r} is not a column of numbers.")
 
 
 def csv_table(path: str | Path, *, delimiter: str | None = None) -> Table:
@@ -221,15 +221,15 @@ def csv_table(path: str | Path, *, delimiter: str | None = None) -> Table:
         try:
             rows = [(reader.line_num, row) for row in reader if row]
         except csv.Error as error:
-            raise malformed(path, reader.line_num, f"this is no proper CSV ({error}).") from None
+            raise damaged(path, f"this is no proper CSV ({error}).", line=reader.line_num) from None
     if len(rows) < 2:
-        raise malformed(path, None, "expected a line of column names and at least one row.")
+        raise damaged(path, "expected a line of column names and at least one row.")
     header = [name.strip() for name in rows[0][1]]
     _check_header(path, header)
     for line, row in rows[1:]:
         if len(row) != len(header):
             what = f"there are {len(row)} values for {len(header)} columns."
-            raise malformed(path, line, what)
+            raise damaged(path, what, line=line)
     values = zip(*(row for _, row in rows[1:]), strict=True)
     columns = {name: cells for name, cells in zip(header, values, strict=True) if name}
     return Table(path, columns, [line for line, _ in rows[1:]])
@@ -255,10 +255,10 @@ def _delimiter(path: Path, content: str) -> str:
 def _check_header(path: Path, header: Sequence[str]) -> None:
     named = [name for name in header if name]
     if not named:
-        raise malformed(path, 1, "the columns have no names.")
+        raise damaged(path, "the columns have no names.", line=1)
     for name in named:
         if named.count(name) > 1:
-            raise malformed(path, 1, f"two columns are called {name!r}.")
+            raise damaged(path, f"two columns are called {name!r}.", line=1)
 
 
 def jsonl_table(path: str | Path) -> Table:
@@ -272,7 +272,7 @@ def jsonl_table(path: str | Path) -> Table:
             lines.append(number)
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
-        raise malformed(path, None, "there are no items.")
+        raise damaged(path, "there are no items.")
     return Table(path, {name: [row.get(name) for row in rows] for name in names}, lines)
 
 
@@ -280,9 +280,9 @@ def _json_object(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise malformed(path, number, f"this is not JSON ({error}).") from None
+        raise damaged(path, f"this is not JSON ({error}).", line=number) from None
     if not isinstance(value, dict):
-        raise malformed(path, number, f"expected a JSON object, got {line.strip()[:40]!r}.")
+        raise damaged(path, f"expected a JSON object, got {line.strip()[:40]!r}.", line=number)
     return value
 
 
@@ -306,7 +306,7 @@ def parquet_table(path: str | Path) -> Table:
             for name, column in zip(found.column_names, found.columns, strict=True)
         }
     except Exception as error:
-        raise malformed(path, None, f"this is no readable Parquet file ({error}).") from None
+        raise damaged(path, f"this is no readable Parquet file ({error}).") from None
     if found.num_rows == 0 or not columns:
-        raise malformed(path, None, "there are no items.")
+        raise damaged(path, "there are no items.")
     return Table(path, columns, range(1, found.num_rows + 1))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prevalens.datasets.files import digest, members, tree_digest
+from prevalens.files import digest, members, tree_digest
 from prevalens.validation import FormatError, InputError
 
 FILES = {"b/two": b"2" * 600, "a/one": b"1"}

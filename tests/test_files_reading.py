@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from prevalens.errors import FormatError, InputError
-from prevalens.tables.streams import Given, Stored, file_ending, text_of
+from prevalens.files import ByteSource, file_ending
 
 
 def test_a_file_handed_in_stays_open_and_can_be_read_again() -> None:
     file = io.BytesIO(gzip.compress(b"hello"))
-    source = Given(file, "x.csv.gz")
+    source = ByteSource(file, "x.csv.gz")
     assert source.content() == source.content() == b"hello"
     assert not file.closed
     assert source.suffix == ".csv"
@@ -25,28 +25,30 @@ def test_cut_compressed_data(tmp_path: Path) -> None:
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(b"hello " * 1000)[:-10])
     with pytest.raises(FormatError, match="the compressed data is damaged or cut off"):
-        Stored(path).content()
+        ByteSource(path).content()
 
 
-def test_failures_of_the_system_are_sentences(tmp_path: Path) -> None:
-    class Locked(Stored):
-        def _open(self) -> io.BytesIO:
-            raise PermissionError(13, "Permission denied")
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (PermissionError(13, "Permission denied"), "you have no permission"),
+        (OSError(5, "Input/output error"), "Input/output error"),
+    ],
+)
+def test_failures_of_the_system_are_sentences(
+    error: OSError, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
 
-    with pytest.raises(InputError, match="cannot be read: you have no permission"):
-        Locked(tmp_path / "x").content()
-
-    class Broken(Stored):
-        def _open(self) -> io.BytesIO:
-            raise OSError(5, "Input/output error")
-
-    with pytest.raises(InputError, match="cannot be read: Input/output error"):
-        Broken(tmp_path / "x").content()
+    monkeypatch.setattr(Path, "open", fail)
+    with pytest.raises(InputError, match=f"x cannot be read: {words}"):
+        ByteSource(tmp_path / "x").content()
 
 
 def test_text_that_ends_within_a_character() -> None:
-    source = Given(io.BytesIO("aé".encode("utf-16")[:-1]), "x.csv")
-    with pytest.raises(FormatError, match="is not utf-16"), text_of(source, None) as (text, _):
+    source = ByteSource(io.BytesIO("aé".encode("utf-16")[:-1]), "x.csv")
+    with pytest.raises(FormatError, match="is not utf-16"), source.text() as (text, _):
         text.read()
 
 
