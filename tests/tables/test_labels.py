@@ -43,5 +43,26 @@ def test_tags() -> None:
 
 def test_an_empty_separator_is_refused() -> None:
     chunk = as_table({"tags": ["x;y"]}).read()
-    with pytest.raises(InputError, match=r"separator of the tags is empty; .*--sep ';'"):
+    with pytest.raises(InputError, match="separator of tags is empty; name one"):
         tag_sets(chunk, "tags", "")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["a;b", "", "b"],
+        ["a, b", " ", "b,b"],
+        ["a|b", "|", "b|"],
+        ['["a", "b"]', "[]", '["b", null]'],
+        [["a", "b"], None, ("b", None)],
+    ],
+)
+def test_tags_without_a_separator(cells: list[object]) -> None:
+    chunk = as_table({"t": cells}).read()
+    assert tag_sets(chunk, "t", None) == [{"a", "b"}, set(), {"b"}]
+
+
+def test_tags_that_are_no_json_list() -> None:
+    chunk = as_table({"t": ["a", "[1"]}, name="t.csv").read()
+    with pytest.raises(FormatError, match=r"t\.csv, row 2: the tags '\[1' are not a JSON list"):
+        tag_sets(chunk, "t", None)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from prevalens.collection import Collection
 from prevalens.datasets.formats.arff import parse_arff
@@ -13,9 +16,13 @@ from prevalens.datasets.formats.corpora import read_ohsumed, read_reuters
 from prevalens.datasets.formats.matlab import read_matlab
 from prevalens.datasets.formats.mulan import by_count, by_names, label_count, label_names, read_meka
 from prevalens.datasets.formats.svmlight import read_svmlight
-from prevalens.datasets.formats.tables import csv_table, jsonl_table, parquet_table
-from prevalens.files import about, locate
-from prevalens.validation import InputError, check_choice
+from prevalens.errors import FormatError, InputError, PrevalensWarning
+from prevalens.files import EncodingError, about, damaged, file_ending, locate
+from prevalens.tables.labels import label_columns, labels_of_columns, tag_matrix, tag_sets
+from prevalens.tables.opening import open_table
+from prevalens.tables.table import Chunk, Table
+from prevalens.types import Floats, LabelMatrix
+from prevalens.validation import check_choice
 
 __all__ = ["read"]
 
@@ -37,7 +44,6 @@ _SUFFIXES = {
     ".tgz": "folders",
     ".tsv": "csv",
 }
-_COMPRESSED = (".gz", ".bz2", ".xz")
 
 
 def read(
@@ -122,14 +128,13 @@ def read(
 def _format(path: Path) -> str:
     if path.is_dir():
         return "folders"
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSED]
-    found = _SUFFIXES.get(suffixes[-1]) if suffixes else None
-    if found is None:
+    ending = file_ending(path)
+    if ending not in _SUFFIXES:
         raise InputError(
             f"The format of {path} is not known by its name; say it with format=, one of "
             f"{', '.join(sorted(_READERS))}."
         )
-    return found
+    return _SUFFIXES[ending]
 
 
 def _read_arff(path: Path, labels: _Labels = None) -> Collection:
@@ -167,28 +172,133 @@ def _read_svmlight(path: Path, labels: Iterable[str] | None = None) -> Collectio
     return read_svmlight(path, labels=None if labels is None else list(labels))
 
 
-def _read_csv(path: Path, delimiter: str | None = None, **choice: Any) -> Collection:
-    return csv_table(path, delimiter=delimiter).collection(**choice)
+def _read_table(
+    path: Path,
+    labels: str | Iterable[str] | None = None,
+    tags: str | None = None,
+    text: str | None = None,
+    features: Iterable[str] | None = None,
+    *,
+    sep: str | None = None,
+    delimiter: str | None = None,
+    format: str = "csv",
+) -> Collection:
+    def opened(encoding: str | None) -> Table:
+        named = "tsv" if file_ending(path) == ".tsv" else format
+        return open_table(path, format=named, delimiter=delimiter, encoding=encoding)
+
+    def collection(table: Table) -> Collection:
+        names = [tags] if tags is not None else _label_names(table, labels)
+        columns = [text] if text is not None else _feature_names(table, features, names)
+        rows = table.read([*names, *columns])
+        if not len(rows):
+            raise damaged(path, "there are no items.")
+        if tags is None:
+            Y = labels_of_columns(rows, names)
+        else:
+            Y, names = _from_tags(rows, tags, labels, sep)
+        with about(path):
+            if text is not None:
+                return Collection(_texts(rows, text), Y, names)
+            X = np.column_stack([_numbers(rows, name) for name in columns])
+            return Collection(X, Y, names, features=columns)
+
+    try:
+        return collection(opened(None))
+    except EncodingError:
+        # As `read_text` does: whatever is not UTF-8 is taken for Latin-1.
+        return collection(opened("latin-1"))
 
 
-def _read_jsonl(path: Path, **choice: Any) -> Collection:
-    return jsonl_table(path).collection(**choice)
+def _label_names(table: Table, labels: str | Iterable[str] | None) -> list[str]:
+    if labels is None:
+        raise InputError(
+            f"Say which columns of {table.name} are labels (labels=[...]) or which one holds the "
+            f"tags (tags='...'); it has {table.shown()}."
+        )
+    names = label_columns(table, [labels] if isinstance(labels, str) else labels)
+    if not names:
+        raise InputError(f"No label columns of {table.name} are named.")
+    return names
 
 
-def _read_parquet(path: Path, **choice: Any) -> Collection:
-    return parquet_table(path).collection(**choice)
+def _feature_names(
+    table: Table, features: Iterable[str] | None, labels: Sequence[str]
+) -> list[str]:
+    others = [name for name in table.columns if name not in labels]
+    chosen = others if features is None else list(features)
+    if not chosen:
+        raise InputError(f"{table.name} has no feature columns; name the text column with text=.")
+    return chosen
+
+
+def _from_tags(
+    rows: Chunk, column: str, labels: str | Iterable[str] | None, sep: str | None
+) -> tuple[LabelMatrix, list[str]]:
+    """Labels of the rows and their names; tags that are not among `labels` are left out."""
+    sets = tag_sets(rows, column, sep)
+    occurring = set().union(*sets)
+    if labels is None:
+        names = sorted(occurring)
+    else:
+        names = [labels] if isinstance(labels, str) else list(labels)
+        others = sorted(occurring.difference(names))
+        if others:
+            warnings.warn(
+                f"{len(others)} tags in column {column!r} of {rows.source} are not among the "
+                f"labels and are left out, such as {others[0]!r}.",
+                PrevalensWarning,
+                stacklevel=5,
+            )
+    if not names:
+        raise damaged(rows.source, f"no row has a tag in column {column!r}.")
+    return tag_matrix(rows, [tags.intersection(names) for tags in sets], names), names
+
+
+def _texts(rows: Chunk, column: str) -> Sequence[str]:
+    for row, cell in enumerate(rows[column]):
+        if not isinstance(cell, str):
+            what = f"the text in column {column!r} is {cell!r}; fill missing texts with ''."
+            raise damaged(rows.place(row), what)
+    return rows[column]
+
+
+def _numbers(rows: Chunk, column: str) -> Floats:
+    cells = rows[column]
+    try:
+        values = np.asarray(cells, dtype=np.float64)
+        if values.ndim == 1 and np.isfinite(values).all():
+            return values
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise _not_a_number(rows, column)
+
+
+def _not_a_number(rows: Chunk, column: str) -> FormatError:
+    for row, cell in enumerate(rows[column]):
+        try:
+            good = bool(np.isfinite(float(cell)))
+        except (TypeError, ValueError, OverflowError):
+            good = False
+        if not good:
+            what = (
+                f"the feature {column!r} is {str(cell)[:40]!r}, not a number; name the columns to "
+                "use with features=[...], or a text column with text=."
+            )
+            return damaged(rows.place(row), what)
+    return damaged(rows.source, f"the feature {column!r} is not a column of numbers.")
 
 
 _TABLE = ("labels", "tags", "text", "features", "sep")
 #: The reader of each format, and the arguments that mean something to it.
 _READERS: dict[str, tuple[Callable[..., Collection], tuple[str, ...]]] = {
     "arff": (_read_arff, ("labels",)),
-    "csv": (_read_csv, (*_TABLE, "delimiter")),
+    "csv": (_read_table, (*_TABLE, "delimiter")),
     "folders": (read_ohsumed, ()),
-    "jsonl": (_read_jsonl, _TABLE),
+    "jsonl": (partial(_read_table, format="jsonl"), _TABLE),
     "matlab": (read_matlab, ()),
     "meka": (read_meka, ()),
-    "parquet": (_read_parquet, _TABLE),
+    "parquet": (partial(_read_table, format="parquet"), _TABLE),
     "reuters": (_read_stories, ()),
     "svmlight": (_read_svmlight, ("labels",)),
 }

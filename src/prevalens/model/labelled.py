@@ -13,7 +13,13 @@ import numpy as np
 
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.model.progress import Watch
-from prevalens.tables.labels import label_columns, labels_of_columns, tag_matrix, tag_sets
+from prevalens.tables.labels import (
+    check_separator,
+    label_columns,
+    labels_of_columns,
+    tag_matrix,
+    tag_sets,
+)
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import LabelMatrix
@@ -88,8 +94,7 @@ def read_labelled(
         With `tags`: the only labels there are.
     reading : Reading, optional
     """
-    if not sep:
-        raise InputError("The separator of tags is empty; name one or more characters, as ','.")
+    check_separator(sep)
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
     label_names = _label_names(tables[0], labels, tags)
     columns = _item_columns(tables[0], text, features, [*label_names, *leave_out])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
+import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,7 +16,9 @@ from prevalens.tables.cells import answer_of, is_missing, shown
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import LabelMatrix
 
-__all__ = ["label_columns", "labels_of_columns", "tag_matrix", "tag_sets"]
+__all__ = ["check_separator", "label_columns", "labels_of_columns", "tag_matrix", "tag_sets"]
+
+_SEPARATORS = re.compile(r"[,;|]")
 
 
 def label_columns(table: Table, names: Iterable[str]) -> list[str]:
@@ -39,30 +43,50 @@ def labels_of_columns(chunk: Chunk, names: Sequence[str]) -> LabelMatrix:
             raise damaged(
                 chunk.place(row),
                 f"the label {name!r} is {shown(chunk[name][row])}; a label column holds 0 or 1. "
-                "A column of tags is named with --tags.",
+                "A column of tags is named with --tags (tags=).",
             )
         Y[:, j] = np.array(answers, dtype=np.int8)
     return Y
 
 
-def tag_sets(chunk: Chunk, column: str, sep: str) -> list[set[str]]:
-    """The tags of each row: a text divided by `sep`, or a list."""
-    if not sep:
-        raise InputError(
-            "The separator of the tags is empty; name the character between them, for example "
-            "--sep ';' (sep=';')."
-        )
+def check_separator(sep: str | None) -> None:
+    """Refuse an empty separator of tags."""
+    if sep == "":
+        raise InputError("The separator of tags is empty; name one or more characters, as ','.")
+
+
+def tag_sets(chunk: Chunk, column: str, sep: str | None) -> list[set[str]]:
+    """The tags of each row: a list, or a text divided by `sep`.
+
+    If `sep` is None, a text is divided by commas, semicolons and vertical bars, or is a JSON list
+    such as ``["billing", "login"]``.
+    """
+    check_separator(sep)
     return [_tags(chunk, row, column, cell, sep) for row, cell in enumerate(chunk[column])]
 
 
-def _tags(chunk: Chunk, row: int, column: str, cell: Any, sep: str) -> set[str]:
-    if isinstance(cell, (list, tuple, set, np.ndarray)):
-        return {str(tag).strip() for tag in cell if str(tag).strip()}
+def _tags(chunk: Chunk, row: int, column: str, cell: Any, sep: str | None) -> set[str]:
     if isinstance(cell, dict):
         raise damaged(chunk.place(row), f"the tags {column!r} are {shown(cell)}; expected a text.")
-    if cell is None or (not isinstance(cell, str) and is_missing(cell)):
+    if cell is None or (isinstance(cell, float) and is_missing(cell)):
         return set()
-    return {tag.strip() for tag in str(cell).split(sep) if tag.strip()}
+    if isinstance(cell, (list, tuple, set, np.ndarray)):
+        tags: Iterable[Any] = cell
+    elif sep is None:
+        tags = _divided(chunk, row, str(cell))
+    else:
+        tags = str(cell).split(sep)
+    return {tag for part in tags if part is not None and (tag := str(part).strip())}
+
+
+def _divided(chunk: Chunk, row: int, text: str) -> list[Any]:
+    if not text.lstrip().startswith("["):
+        return _SEPARATORS.split(text)
+    try:
+        tags: list[Any] = json.loads(text)
+    except (ValueError, RecursionError):
+        raise damaged(chunk.place(row), f"the tags {text[:40]!r} are not a JSON list.") from None
+    return tags
 
 
 def tag_matrix(chunk: Chunk, sets: Sequence[set[str]], labels: Sequence[str]) -> LabelMatrix:

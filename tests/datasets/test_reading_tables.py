@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.datasets.formats.tables import Table, csv_table, jsonl_table, parquet_table
+from prevalens.datasets import read
 from prevalens.validation import FormatError, InputError, PrevalensWarning
 
 CSV = "id,x,z,y0,y1\na,1.5,2,0,1\nb,-3,4e1,1,0\n"
@@ -25,8 +25,7 @@ def write(tmp_path: Path, content: str, name: str = "f.csv") -> Path:
 
 
 def test_label_and_feature_columns(tmp_path: Path) -> None:
-    table = csv_table(write(tmp_path, CSV))
-    found = table.collection(labels=["y1", "y0"], features=["z", "x"])
+    found = read(write(tmp_path, CSV), labels=["y1", "y0"], features=["z", "x"])
     assert found.labels == ("y1", "y0")
     assert found.features == ("z", "x")
     assert found.X.tolist() == [[2, 1.5], [40, -3]]
@@ -34,20 +33,21 @@ def test_label_and_feature_columns(tmp_path: Path) -> None:
 
 
 def test_pattern_of_labels_and_all_other_columns(tmp_path: Path) -> None:
-    found = csv_table(write(tmp_path, CSV.replace("id,", ",")), delimiter=",")
+    path = write(tmp_path, CSV.replace("id,", ","))
     # A column without a name holds row numbers, not a feature.
-    assert found.collection(labels="y*").features == ("x", "z")
+    assert read(path, labels="y*", delimiter=",").features == ("x", "z")
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_delimiters_are_read_from_the_header(tmp_path: Path, delimiter: str) -> None:
-    content = CSV.replace(",", delimiter)
-    assert list(csv_table(write(tmp_path, content)).columns) == ["id", "x", "z", "y0", "y1"]
+    path = write(tmp_path, CSV.replace(",", delimiter))
+    found = read(path, labels=["y0", "y1"], features=["x", "z"])
+    assert found.X.tolist() == [[1.5, 2], [-3, 40]]
 
 
 def test_tab_separated_by_name(tmp_path: Path) -> None:
     path = write(tmp_path, "a,b;c\ty\n1\t0\n", "f.tsv")
-    assert csv_table(path).collection(labels=["y"]).features == ("a,b;c",)
+    assert read(path, labels=["y"]).features == ("a,b;c",)
 
 
 @pytest.mark.parametrize(
@@ -60,18 +60,22 @@ def test_tab_separated_by_name(tmp_path: Path) -> None:
         (["a / b", "", "b"], "/"),
     ],
 )
-def test_tags_in_texts(cells: list[str], sep: str | None) -> None:
-    table = Table(Path("f"), {"t": cells, "text": ["x", "y", "z"]}, [2, 3, 4])
-    found = table.collection(tags="t", text="text", sep=sep)
+def test_tags_in_texts(tmp_path: Path, cells: list[str], sep: str | None) -> None:
+    path = tmp_path / "f.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("t", "text"), *zip(cells, "xyz", strict=True)])
+    found = read(path, tags="t", text="text", sep=sep)
     assert found.labels == ("a", "b")
     assert found.Y.tolist() == [[1, 1], [0, 0], [0, 1]]
     assert found.X.tolist() == ["x", "y", "z"]
 
 
-def test_codeframe_orders_and_limits_tags() -> None:
-    table = Table(Path("f"), {"t": ["a;b", "c"], "text": ["x", "y"]}, [2, 3])
-    with pytest.warns(PrevalensWarning, match="1 tags in column 't' of f .* such as 'c'"):
-        found = table.collection(tags="t", text="text", labels=["b", "z", "a"])
+def test_codeframe_orders_and_limits_tags(tmp_path: Path) -> None:
+    path = write(tmp_path, "t,text\na;b,x\nc,y\n")
+    words = r"1 tags in column 't' of .*f\.csv .* such as 'c'"
+    with pytest.warns(PrevalensWarning, match=words) as seen:
+        found = read(path, tags="t", text="text", labels=["b", "z", "a"])
+    assert seen[0].filename == __file__
     assert found.labels == ("b", "z", "a")
     assert found.Y.tolist() == [[1, 0, 1], [0, 0, 0]]
 
@@ -84,9 +88,8 @@ def test_json_lines(tmp_path: Path) -> None:
     ]
     path = tmp_path / "f.jsonl"
     path.write_bytes(gzip.compress(("\n".join(map(json.dumps, rows)) + "\n\n").encode()))
-    table = jsonl_table(path)
-    assert table.collection(tags="tags", text="text").Y.tolist() == [[1, 1], [0, 0], [0, 0]]
-    assert table.collection(labels=["y"], text="text").Y.tolist() == [[1], [0], [0]]
+    assert read(path, tags="tags", text="text").Y.tolist() == [[1, 1], [0, 0], [0, 0]]
+    assert read(path, labels=["y"], text="text").Y.tolist() == [[1], [0], [0]]
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -95,25 +98,17 @@ def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     columns = {"x": [1, 2], "tags": [["a"], []], "y": [True, False], "text": ["one", "two"]}
     parquet.write_table(pa.table(columns), path)
-    table = parquet_table(path)
-    assert table.collection(tags="tags", text="text").Y.tolist() == [[1], [0]]
-    found = table.collection(labels=["y"], features=["x"])
+    assert read(path, tags="tags", text="text").Y.tolist() == [[1], [0]]
+    found = read(path, labels=["y"], features=["x"])
     assert found.X.tolist() == [[1.0], [2.0]]
     assert found.Y.tolist() == [[1], [0]]
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(FormatError, match=r"f\.parquet: this is no readable Parquet file"):
-        parquet_table(path)
-    parquet.write_table(pa.table({"x": pa.array([], pa.float64())}), path)
+        read(path, labels=["y"])
+    empty = pa.array([], pa.float64())
+    parquet.write_table(pa.table({"x": empty, "y": empty}), path)
     with pytest.raises(FormatError, match="there are no items"):
-        parquet_table(path)
-
-
-def test_arrow_is_never_given_a_python_file(tmp_path: Path, parquet_sources: list[object]) -> None:
-    pa = pytest.importorskip("pyarrow")
-    path = tmp_path / "f.parquet"
-    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"x": [1.0]}), path)
-    assert len(parquet_table(path).lines) == 1
-    assert [isinstance(source, pa.NativeFile) for source in parquet_sources] == [True]
+        read(path, labels=["y"])
 
 
 def test_parquet_without_pyarrow_names_the_extra(
@@ -121,7 +116,7 @@ def test_parquet_without_pyarrow_names_the_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(InputError, match=r'pip install "prevalens\[frames\]"'):
-        parquet_table(write(tmp_path, "", "f.parquet"))
+        read(write(tmp_path, "PAR1", "f.parquet"), labels=["y"])
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"))
@@ -140,30 +135,34 @@ def test_round_trip_of_texts_and_tags(
     (folder / "f.csv").write_bytes(stream.getvalue().encode())
     lines = [json.dumps({"text": text, "tags": sorted(tags)}) for text, tags in rows]
     (folder / "f.jsonl").write_text("\n".join(lines))
-    for table in (csv_table(folder / "f.csv"), jsonl_table(folder / "f.jsonl")):
-        found = table.collection(tags="tags", text="text")
+    for name in ("f.csv", "f.jsonl"):
+        found = read(folder / name, tags="tags", text="text")
         assert found.X.tolist() == [text for text, _ in rows]
         assert [set(np.array(found.labels)[row == 1]) for row in found.Y] == [t for _, t in rows]
 
 
 def test_long_texts_are_read(tmp_path: Path) -> None:
-    before = csv.field_size_limit()
     path = write(tmp_path, f"text,y\n{'x' * 200_000},1\n")
-    assert len(csv_table(path).collection(text="text", labels=["y"]).X[0]) == 200_000
-    assert csv.field_size_limit() == before
+    assert len(read(path, text="text", labels=["y"]).X[0]) == 200_000
+
+
+def test_text_that_is_not_utf8_is_latin1(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_bytes("text,y\ncafé,1\n".encode("latin-1"))
+    assert read(path, text="text", labels=["y"]).X.tolist() == ["café"]
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "expected a line of column names and at least one row"),
-        ("a,b\n", "expected a line of column names"),
-        ("a,a\n1,2\n", "line 1: two columns are called 'a'"),
-        (",\n1,2\n", "line 1: the columns have no names"),
+        ("", "the file is empty"),
+        ("x,y\n", "there are no items"),
+        ("a,a\n1,2\n", "two columns are called 'a'"),
+        (",\n1,2\n", "the columns have no names"),
         ("x,y\n1,0\n1\n", "line 3: there are 1 values for 2 columns"),
         ('x,y\n"1,0\n', r"line \d: this is no proper CSV"),
         ('x,y\n"1"2,0\n', "line 2: this is no proper CSV"),
-        ("x,y\n1,0\n1,2\n", "line 3: the label 'y' is '2'; expected 0 or 1"),
+        ("x,y\n1,0\n1,2\n", "line 3: the label 'y' is '2'; a label column holds 0 or 1"),
         ("x,y\n1,\n", "line 2: the label 'y' is ''"),
         ("x,y\n1,0\nhello,1\n", "line 3: the feature 'x' is 'hello', not a number"),
         ("x,y\nnan,0\n", "line 2: the feature 'x' is 'nan'"),
@@ -171,46 +170,48 @@ def test_long_texts_are_read(tmp_path: Path) -> None:
 )
 def test_bad_csv_is_one_sentence(tmp_path: Path, content: str, words: str) -> None:
     with pytest.raises(FormatError, match=rf"f\.csv.*{words}"):
-        csv_table(write(tmp_path, content)).collection(labels=["y"])
+        read(write(tmp_path, content), labels=["y"])
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "there are no items"),
+        ("\n", "there are no items"),
         ('{"text": "a"}\n{"text": ', "line 2: this is not JSON"),
         ("[1, 2]\n", "line 1: expected a JSON object"),
         ("[" * 100_000, "line 1: this is not JSON"),
         ('{"text": 3, "tags": ["a"]}', "line 1: the text in column 'text' is 3"),
-        ('{"text": "a", "tags": 3}', "line 1: the tags in column 'tags' are 3"),
+        ('{"text": "a", "tags": {"b": 3}}', r"line 1: the tags 'tags' are \{'b': 3\}"),
         ('{"text": "a", "tags": "[1"}', r"line 1: the tags '\[1' are not a JSON list"),
         ('{"text": "a", "tags": []}', "no row has a tag"),
     ],
 )
 def test_bad_json_lines_are_one_sentence(tmp_path: Path, content: str, words: str) -> None:
     with pytest.raises(FormatError, match=rf"f\.jsonl.*{words}"):
-        jsonl_table(write(tmp_path, content, "f.jsonl")).collection(tags="tags", text="text")
+        read(write(tmp_path, content, "f.jsonl"), tags="tags", text="text")
 
 
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
-        ({}, r"Say which columns of f are labels .* it has 'x', 'y'"),
-        ({"labels": ["z"]}, "f has no column 'z'; it has 'x', 'y'"),
-        ({"labels": "z*"}, r"No column of f fits 'z\*'"),
-        ({"labels": []}, "No label columns of f are named"),
-        ({"labels": ["x", "y"]}, "f has no feature columns"),
-        ({"labels": ["y"], "text": "z"}, "f has no column 'z'"),
-        ({"labels": ["y"], "features": ["z"]}, "f has no column 'z'"),
+        ({}, r"Say which columns of .*f\.csv are labels .* it has 'x', 'y'"),
+        ({"labels": ["z"]}, r"f\.csv has no column 'z'; it has 'x', 'y'"),
+        ({"labels": "z*"}, r"f\.csv has no column 'z\*'"),
+        ({"labels": []}, r"No label columns of .*f\.csv are named"),
+        ({"labels": ["x", "y"]}, r"f\.csv has no feature columns"),
+        ({"labels": ["y"], "text": "z"}, r"f\.csv has no column 'z'"),
+        ({"labels": ["y"], "features": ["z"]}, r"f\.csv has no column 'z'"),
     ],
 )
-def test_wrong_choices_are_one_sentence(choice: dict[str, object], words: str) -> None:
-    table = Table(Path("f"), {"x": ["1"], "y": ["0"]}, [2])
+def test_wrong_choices_are_one_sentence(
+    tmp_path: Path, choice: dict[str, object], words: str
+) -> None:
+    path = write(tmp_path, "x,y\n1,0\n")
     with pytest.raises(InputError, match=words):
-        table.collection(**choice)  # type: ignore[arg-type]
+        read(path, **choice)  # type: ignore[arg-type]
 
 
-def test_many_columns_are_not_all_listed() -> None:
-    table = Table(Path("f"), {f"c{j}": ["0"] for j in range(30)}, [2])
+def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:
+    path = write(tmp_path, ",".join(f"c{j}" for j in range(30)) + "\n")
     with pytest.raises(InputError, match=r"'c11', \.\.\. \(30 in all\)"):
-        table.collection()
+        read(path)
