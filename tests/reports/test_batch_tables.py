@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from prevalens.model.result import BatchReport, Driver, Drivers
+from prevalens.reports.batch_charts import interval_text
 from prevalens.reports.batch_page import (
     LargestChange,
     Pair,
     all_estimates,
     drivers_grid,
-    interval_text,
     movers_grid,
     pairs_grid,
     prevalence_table,

@@ -19,7 +19,7 @@ def test_coordinates_are_short_and_near(value: float) -> None:
 
 
 def test_elements() -> None:
-    assert element("g", "<a/>", class_="x", stroke_width=2, fill=None) == (
+    assert element("g", element("a"), class_="x", stroke_width=2, fill=None) == (
         '<g class="x" stroke-width="2"><a/></g>'
     )
     assert element("rect", x=1.25, y=2.0) == '<rect x="1.2" y="2"/>'
@@ -27,7 +27,8 @@ def test_elements() -> None:
 
 def test_texts_and_attributes_are_escaped() -> None:
     assert label("a < b & c", 1.0, 2.0) == '<text x="1" y="2">a &lt; b &amp; c</text>'
-    assert element("g", name='"<&') == '<g name="&quot;&lt;&amp;"/>'
+    assert element("title", "</title><script>") == "<title>&lt;/title&gt;&lt;script&gt;</title>"
+    assert element("g", name='"<&') == '<g name="&#34;&lt;&amp;"/>'
 
 
 def test_lines_and_areas() -> None:
@@ -37,7 +38,7 @@ def test_lines_and_areas() -> None:
 
 
 def test_documents_have_a_name_and_scale(read_xml: Callable[[str], Any]) -> None:
-    root = read_xml(document(480, 320, 'A "title" & <more>', "<g/>"))
+    root = read_xml(document(480, 320, 'A "title" & <more>', element("g")))
     assert root.attrib["viewBox"] == "0 0 480 320"
     assert root.attrib["role"] == "img"
     assert root.attrib["aria-label"] == 'A "title" & <more>'

@@ -20,6 +20,7 @@ from prevalens.reports.batch_charts import (
     BAR_WIDTH,
     change_map,
     interval_bar,
+    interval_text,
     is_skewed,
     movers_chart,
     points_text,
@@ -42,7 +43,6 @@ __all__ = [
     "batch_sections",
     "drivers_grid",
     "focus",
-    "interval_text",
     "movers",
     "movers_grid",
     "movers_over_all",
@@ -198,14 +198,6 @@ def _p_values(correlations: Floats, n: int) -> Floats:
 
 #: A table with more cells than this helps nobody; the figures are in the result file.
 MOST_CELLS = 20_000
-
-
-def interval_text(report: BatchReport, batch: int, label: int) -> str:
-    """An interval in words; empty without intervals."""
-    if report.lower is None or report.upper is None:
-        return ""
-    low, high = report.lower[batch, label], report.upper[batch, label]
-    return f"{share_text(low)} to {share_text(high)}"
 
 
 def prevalence_table(report: BatchReport, batch: int) -> str:

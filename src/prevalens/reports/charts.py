@@ -1,9 +1,9 @@
-"""The map of correlations between labels."""
+"""Charts of errors, estimates, prevalences, shifts and correlations, as SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -28,11 +28,15 @@ from prevalens.reports.svg import (
     element,
     equal_edges,
     flat,
+    heading,
+    heat,
     label,
+    line,
     line_style,
     mean_lines,
     path,
     polygon,
+    shortened,
     tick_text,
 )
 from prevalens.reports.theme import colour, series
@@ -41,6 +45,7 @@ from prevalens.validation import InputError, check_int, check_label_names, check
 
 __all__ = [
     "PREVALENCE_EDGES",
+    "PairsByMethod",
     "bias",
     "correlation_map",
     "curves_of",
@@ -50,6 +55,10 @@ __all__ = [
     "shift_distribution",
 ]
 
+#: Two arrays by method: shifts and errors, or true and estimated prevalences.
+PairsByMethod: TypeAlias = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]
+
+_SHIFT = "shift (AE to training)"
 _CELL, _MARGIN, _TOP = 13.0, 156.0, 34.0
 _LEGEND = 46.0
 _LONGEST = 20
@@ -97,18 +106,23 @@ def correlation_map(
     if len(chosen) < len(phi):
         title = f"{title}: {len(chosen)} of {len(phi)} labels"
     chosen = chosen[_related(phi[np.ix_(chosen, chosen)])]
+    shown = [names[i] for i in chosen]
     side = _CELL * len(chosen)
-    body = (
-        label(title, 8, 20, font_size=14, font_weight=600)
-        + _names([names[i] for i in chosen])
-        + _cells(phi[np.ix_(chosen, chosen)], [names[i] for i in chosen])
-        + element(
-            "rect", x=_MARGIN, y=_TOP, width=side, height=side, fill="none", stroke=colour("line")
-        )
-        + _legend(_TOP + side + 14)
+    texts = (
+        label(shortened(name, _LONGEST), _MARGIN - 6, _TOP + (row + 0.75) * _CELL)
+        for row, name in enumerate(shown)
     )
-    width = max(_MARGIN + side + 8, 16 + 7.6 * len(title), 330.0)
-    return document(width, _TOP + side + _LEGEND, title, body)
+    border = {"width": side, "height": side, "fill": "none", "stroke": colour("line")}
+    return document(
+        max(_MARGIN + side + 8, 16 + 7.6 * len(title), 330.0),
+        _TOP + side + _LEGEND,
+        title,
+        heading(title, 8, 20),
+        element("g", *texts, text_anchor="end", font_size=11),
+        *_cells(phi[np.ix_(chosen, chosen)], shown),
+        element("rect", x=_MARGIN, y=_TOP, **border),
+        *_heat_legend(_TOP + side + 14),
+    )
 
 
 def _checked(correlation: npt.ArrayLike) -> Floats:
@@ -135,60 +149,27 @@ def _related(phi: Floats) -> npt.NDArray[np.int64]:
     return np.asarray(leaves_list(tree), dtype=np.int64)
 
 
-def _names(names: Sequence[str]) -> str:
-    texts = "".join(
-        label(_cut(name), _MARGIN - 6, _TOP + (row + 0.75) * _CELL)
-        for row, name in enumerate(names)
-    )
-    return element("g", texts, text_anchor="end", font_size=11)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
-
-
-def _cells(phi: Floats, names: Sequence[str]) -> str:
-    drawn = []
+def _cells(phi: Floats, names: Sequence[str]) -> Iterator[str]:
     for row, column in np.argwhere(np.abs(phi) >= _FAINT).tolist():
         if row != column:
-            value = phi[row, column]
-            words = f"{names[row]}, {names[column]}: {value:+.2f}"
-            drawn.append(_cell(row, column, value, words))
-    return "".join(drawn)
+            value = float(phi[row, column])
+            yield element(
+                "rect",
+                element("title", f"{names[row]}, {names[column]}: {value:+.2f}"),
+                x=_MARGIN + column * _CELL,
+                y=_TOP + row * _CELL,
+                width=_CELL,
+                height=_CELL,
+                **heat(value),
+            )
 
 
-def _cell(row: int, column: int, value: float, words: str = "") -> str:
-    return element(
-        "rect",
-        element("title", escape(words)) if words else "",
-        x=_MARGIN + column * _CELL,
-        y=_TOP + row * _CELL,
-        width=_CELL,
-        height=_CELL,
-        **_fill(value),
-    )
-
-
-def _fill(value: float) -> dict[str, object]:
-    return {
-        "fill": colour("plus" if value > 0 else "minus"),
-        # The root makes weak correlations, which most are, visible at all.
-        "fill_opacity": f"{abs(value) ** 0.5:.2f}",
-    }
-
-
-def _legend(y: float) -> str:
-    steps = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)
-    boxes = "".join(
-        element("rect", x=8 + 38.0 * i, y=y, width=38, height=10, **_fill(value))
-        for i, value in enumerate(steps)
-    )
-    texts = "".join(label(f"{value:+g}", 27 + 38.0 * i, y + 24) for i, value in enumerate(steps))
-    return boxes + element("g", texts, text_anchor="middle", font_size=11)
-
-
-#: Shifts and errors of the samples of each method.
-Curves: TypeAlias = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]
+def _heat_legend(y: float) -> Iterator[str]:
+    steps = {27 + 38.0 * i: v for i, v in enumerate((-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0))}
+    for x, value in steps.items():
+        yield element("rect", x=x - 19, y=y, width=38, height=10, **heat(value))
+    texts = (label(f"{value:+g}", x, y + 24) for x, value in steps.items())
+    yield element("g", *texts, text_anchor="middle", font_size=11)
 
 
 def curves_of(
@@ -200,18 +181,18 @@ def curves_of(
 ) -> dict[str, tuple[Floats, Floats]]:
     """Shifts and errors of the methods in results of one dataset, all seeds together."""
     chosen = of_one_protocol(results, metric, protocol)
-    found = {}
+    curves = {}
     for column in ordered_columns(chosen, order):
         own = [result for result in chosen if column_of(result) == column]
-        found[column] = (
+        curves[column] = (
             np.concatenate([result.shift for result in own]),
             np.concatenate([result.errors[metric] for result in own]),
         )
-    return found
+    return curves
 
 
 def error_against_shift(
-    curves: Curves,
+    curves: PairsByMethod,
     *,
     title: str = "Error against shift",
     y_name: str = "absolute error (AE)",
@@ -251,19 +232,14 @@ def error_against_shift(
     lines = [binned(shift, error, edges, band or ()) for shift, error in pairs.values()]
     top = max(float(max(line.means.max(), line.quantiles.max(initial=0))) for line in lines)
     frame = Frame(title, (0.0, float(edges[-1])), (0.0, top * 1.05), names=list(pairs))
-    body = mean_lines(frame, lines)
-    return frame.draw(body, x_name="shift (AE to training)", y_name=y_name)
+    return frame.draw(mean_lines(frame, lines), x_name=_SHIFT, y_name=y_name)
 
-
-#: True and estimated prevalences of each method.
-Estimates: TypeAlias = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]
-Array: TypeAlias = Floats
 
 # Whiskers, box and median.
 _BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def _pairs(estimates: Estimates) -> dict[str, tuple[Array, Array]]:
+def _pairs(estimates: PairsByMethod) -> dict[str, tuple[Floats, Floats]]:
     """True and estimated prevalences, checked, shape (n_samples, n_labels) each."""
     pairs = {}
     for name, (true, estimated) in estimates.items():
@@ -278,7 +254,7 @@ def _pairs(estimates: Estimates) -> dict[str, tuple[Array, Array]]:
 
 
 def diagonal(
-    estimates: Estimates,
+    estimates: PairsByMethod,
     *,
     title: str = "Estimated against true prevalence",
     n_bins: int = 20,
@@ -311,24 +287,24 @@ def diagonal(
     edges = np.linspace(0, 1, n_bins + 1)
     frame = Frame(title, (0.0, 1.0), (0.0, 1.0), names=list(pairs))
     lines = [binned(p.ravel(), q.ravel(), edges, band) for p, q in pairs.values()]
-    perfect = element(
-        "line",
-        x1=frame.x(0),
-        y1=frame.y(0),
-        x2=frame.x(1),
-        y2=frame.y(1),
+    perfect = line(
+        frame.left,
+        frame.bottom,
+        frame.right,
+        frame.top,
         stroke=colour("muted"),
         stroke_dasharray="3 3",
     )
     return frame.draw(
-        perfect + mean_lines(frame, lines),
+        perfect,
+        mean_lines(frame, lines),
         x_name="true prevalence",
         y_name="estimated prevalence",
     )
 
 
 def bias(
-    estimates: Estimates,
+    estimates: PairsByMethod,
     shift: npt.ArrayLike,
     *,
     title: str = "Bias by shift",
@@ -362,58 +338,56 @@ def bias(
     shifts = flat(shift, "shift")
     edges = equal_edges(shifts, n_bins)
     boxes = {name: _boxes(p, q, shifts, edges, name) for name, (p, q) in pairs.items()}
-    reach = max(float(np.abs(found.quantiles).max()) for found in boxes.values()) or 1.0
+    reach = max(float(np.abs(box.quantiles).max()) for box in boxes.values()) or 1.0
     frame = Frame(title, (0.0, float(n_bins)), (-1.05 * reach, 1.05 * reach), names=list(pairs))
     zero = frame.y(0.0)
-    line = element("line", x1=frame.left, x2=frame.right, y1=zero, y2=zero, stroke=colour("muted"))
     drawn = [
-        _draw_boxes(frame, name, found, (number, len(boxes)))
-        for number, (name, found) in enumerate(boxes.items())
+        _draw_boxes(frame, name, box, (number, len(boxes)))
+        for number, (name, box) in enumerate(boxes.items())
     ]
     return frame.draw(
-        line + "".join(drawn),
-        x_name="shift (AE to training)",
+        line(frame.left, zero, frame.right, zero, stroke=colour("muted")),
+        *drawn,
+        x_name=_SHIFT,
         y_name="estimated minus true",
-        x_ticks=[
-            Tick(number, tick_text(round(edge, 3))) for number, edge in enumerate(edges.tolist())
-        ],
+        x_ticks=[Tick(at, tick_text(round(edge, 3))) for at, edge in enumerate(edges.tolist())],
     )
 
 
-def _boxes(p: Array, q: Array, shifts: Array, edges: Array, name: str) -> Binned:
+def _boxes(p: Floats, q: Floats, shifts: Floats, edges: Floats, name: str) -> Binned:
     if len(p) != len(shifts):
         raise InputError(f"There are {len(shifts)} shifts but {len(p)} samples of {name}.")
     return binned(np.repeat(shifts, p.shape[1]), (q - p).ravel(), edges, _BOX)
 
 
-def _draw_boxes(frame: Frame, name: str, found: Binned, place: tuple[int, int]) -> str:
-    """The boxes of one method, beside those of the others in each interval."""
+def _draw_boxes(frame: Frame, name: str, boxes: Binned, place: tuple[int, int]) -> str:
+    """The boxes of one method, to the right of the methods before it in each interval."""
     number, n_methods = place
     # A tenth of each interval stays free at both sides.
     width = 0.8 / n_methods
     drawn = []
-    for interval, values in zip(found.numbers.tolist(), found.quantiles.T.tolist(), strict=True):
-        left = frame.x(interval + 0.1 + number * width)
-        right = frame.x(interval + 0.1 + (number + 1) * width)
+    for interval, values in zip(boxes.numbers.tolist(), boxes.quantiles.T.tolist(), strict=True):
+        left, right = frame.x.all(interval + 0.1 + (number + end) * width for end in (0, 1))
         gap = min(2.0, (right - left) / 8)
-        words = f"{name}: median {values[2]:+.3f}, quartiles {values[1]:+.3f} and {values[3]:+.3f}"
-        drawn.append(_box([frame.y(value) for value in values], left + gap, right - gap, words))
-    return element("g", "".join(drawn), stroke=series(number), fill=series(number))
+        caption = (
+            f"{name}: median {values[2]:+.3f}, quartiles {values[1]:+.3f} and {values[3]:+.3f}"
+        )
+        drawn.append(_box(frame.y.all(values), left + gap, right - gap, caption))
+    return element("g", *drawn, stroke=series(number), fill=series(number))
 
 
-def _box(y: list[float], left: float, right: float, words: str) -> str:
+def _box(y: Sequence[float], left: float, right: float, caption: str) -> str:
+    low, lower, median, upper, high = y
     middle = (left + right) / 2
-    box = element(
-        "rect",
-        x=left,
-        y=y[3],
-        width=right - left,
-        height=max(y[1] - y[3], 0.5),
-        fill_opacity="0.25",
+    size = {"width": right - left, "height": max(lower - upper, 0.5)}
+    return element(
+        "g",
+        element("title", caption),
+        element("rect", x=left, y=upper, **size, fill_opacity="0.25"),
+        line(left, median, right, median, stroke_width=2),
+        line(middle, low, middle, lower),
+        line(middle, upper, middle, high),
     )
-    median = element("line", x1=left, x2=right, y1=y[2], y2=y[2], stroke_width=2)
-    whiskers = [element("line", x1=middle, x2=middle, y1=a, y2=b) for a, b in (y[:2], y[3:])]
-    return element("g", element("title", escape(words)) + box + median + "".join(whiskers))
 
 
 #: Intervals of prevalence: narrow where most labels are.
@@ -449,30 +423,23 @@ def prevalence_histogram(
     bins = np.searchsorted(np.asarray(edges)[1:-1], values, side="right")
     shares = np.bincount(bins, minlength=len(edges) - 1) / values.size
     frame = Frame(title, (0, len(shares)), (0, float(shares.max()) * 1.08))
-    bars = "".join(
+    bars = [
         _bar(frame, number, share, f"{edges[number]:g} to {edges[number + 1]:g}: {share:.1%}")
         for number, share in enumerate(shares.tolist())
-    )
+    ]
     return frame.draw(
-        bars,
+        *bars,
         x_name="prevalence",
         y_name="share of labels",
         x_ticks=[Tick(number, tick_text(edge)) for number, edge in enumerate(edges)],
     )
 
 
-def _bar(frame: Frame, number: int, share: float, words: str) -> str:
+def _bar(frame: Frame, number: int, share: float, caption: str) -> str:
     x, end = frame.x(number) + 2, frame.x(number + 1) - 2
     y = frame.y(share)
-    return element(
-        "rect",
-        element("title", escape(words)),
-        x=x,
-        y=y,
-        width=end - x,
-        height=frame.bottom - y,
-        fill=series(0),
-    )
+    place = {"x": x, "y": y, "width": end - x, "height": frame.bottom - y}
+    return element("rect", element("title", caption), **place, fill=series(0))
 
 
 def shift_distribution(
@@ -509,22 +476,14 @@ def shift_distribution(
     shares = [np.histogram(given, edges)[0] / given.size for given in values.values()]
     top = max(float(share.max()) for share in shares) * 1.08
     frame = Frame(title, (0.0, float(edges[-1])), (0.0, top), names=list(values))
-    steps = "".join(_steps(frame, number, edges, share) for number, share in enumerate(shares))
+    steps = [_steps(frame, number, edges, share) for number, share in enumerate(shares)]
     first = next(iter(values.values()))
-    return frame.draw(
-        _regimes(frame, first) + steps, x_name="shift (AE to training)", y_name="share of samples"
-    )
+    return frame.draw(_regimes(frame, first), *steps, x_name=_SHIFT, y_name="share of samples")
 
 
-def _steps(
-    frame: Frame,
-    number: int,
-    edges: Floats,
-    shares: Floats,
-) -> str:
-    x = [frame.x(edge) for edge in np.repeat(edges, 2)[1:-1].tolist()]
-    y = [frame.y(share) for share in np.repeat(shares, 2).tolist()]
-    corners = list(zip(x, y, strict=True))
+def _steps(frame: Frame, number: int, edges: Floats, shares: Floats) -> str:
+    x = frame.x.all(np.repeat(edges, 2)[1:-1].tolist())
+    corners = list(zip(x, frame.y.all(np.repeat(shares, 2).tolist()), strict=True))
     ground = [(x[0], frame.bottom), *corners, (x[-1], frame.bottom)]
     area = polygon(ground, fill=series(number), fill_opacity="0.22")
     return area + path(corners, **line_style(number))
@@ -533,14 +492,11 @@ def _steps(
 def _regimes(frame: Frame, shifts: Floats) -> str:
     """Lines between low, mid and high shift, with their names."""
     edges = np.linspace(shifts.min(), shifts.max(), 4).tolist()
-    lines = "".join(
-        element("line", x1=frame.x(edge), x2=frame.x(edge), y1=frame.top, y2=frame.bottom)
-        for edge in edges[1:-1]
-    )
-    names = "".join(
+    lines = (line(x, frame.top, x, frame.bottom) for x in frame.x.all(edges[1:-1]))
+    names = (
         label(name, frame.x((low + high) / 2), frame.top + 10)
-        for name, low, high in zip(("low", "mid", "high"), edges, edges[1:], strict=False)
+        for name, (low, high) in zip(("low", "mid", "high"), pairwise(edges), strict=True)
     )
-    return element("g", lines, stroke=colour("muted"), stroke_dasharray="3 3") + element(
-        "g", names, text_anchor="middle", fill=colour("muted")
+    return element("g", *lines, stroke=colour("muted"), stroke_dasharray="3 3") + element(
+        "g", *names, text_anchor="middle", fill=colour("muted")
     )

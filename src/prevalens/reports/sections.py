@@ -12,7 +12,7 @@ import numpy.typing as npt
 from prevalens.collection import Collection
 from prevalens.records import Result
 from prevalens.reports.charts import (
-    Estimates,
+    PairsByMethod,
     bias,
     correlation_map,
     curves_of,
@@ -179,7 +179,7 @@ def correlation_section(collections: Mapping[str, Collection], *, most: int = 40
     return Section("Which labels occur together", (Gallery(tuple(figures), caption),))
 
 
-def estimates_section(estimates: Estimates, shift: npt.ArrayLike, *, name: str = "") -> Section:
+def estimates_section(estimates: PairsByMethod, shift: npt.ArrayLike, *, name: str = "") -> Section:
     """Estimates against the truth: the diagonal plot and the bias by shift.
 
     Parameters

@@ -1,15 +1,14 @@
-"""SVG: elements as text, with everything escaped and numbers short."""
+"""The chart kit: SVG elements, scales, ticks, frames, bands and binned values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup, escape
 
 from prevalens.reports.theme import N_SERIES, colour, series
 from prevalens.types import Floats
@@ -20,19 +19,26 @@ __all__ = [
     "Frame",
     "Scale",
     "Tick",
+    "band",
     "binned",
     "dash",
     "document",
     "element",
     "equal_edges",
     "flat",
+    "heading",
+    "heat",
     "label",
+    "line",
     "line_style",
     "mean_lines",
     "nice_ticks",
     "path",
     "polygon",
+    "row_chart",
     "short",
+    "shortened",
+    "tick_lines",
     "tick_text",
 ]
 
@@ -51,54 +57,100 @@ def short(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def _attribute(name: str, value: object) -> str:
-    text = short(value) if isinstance(value, float) else str(value)
-    return f' {name.rstrip("_").replace("_", "-")}="{escape(text)}"'
+def shortened(text: str, most: int) -> str:
+    """A text of at most `most` letters, with an ellipsis where it was cut.
+
+    Examples
+    --------
+    >>> shortened("prevalence", 5)
+    'prev…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def element(name: str, content: str = "", /, **attributes: object) -> str:
+def element(name: str, *content: str, **attributes: object) -> Markup:
     """An element; underscores in names of attributes become dashes, None leaves one out.
 
-    `content` is markup: other elements, or text that is already escaped.
+    Content that is not markup already is escaped, and so are attributes.
 
     Examples
     --------
     >>> element("line", x1=0.0, x2=1.25, stroke_width=2)
-    '<line x1="0" x2="1.2" stroke-width="2"/>'
+    Markup('<line x1="0" x2="1.2" stroke-width="2"/>')
     """
     given = "".join(
-        _attribute(key, value) for key, value in attributes.items() if value is not None
+        f' {key.rstrip("_").replace("_", "-")}="'
+        f'{escape(short(value) if isinstance(value, float) else value)}"'
+        for key, value in attributes.items()
+        if value is not None
     )
-    return f"<{name}{given}>{content}</{name}>" if content else f"<{name}{given}/>"
+    inner = "".join(map(escape, content))
+    return Markup(f"<{name}{given}>{inner}</{name}>" if inner else f"<{name}{given}/>")
 
 
-def label(words: str, x: float, y: float, **attributes: object) -> str:
+def label(text: str, x: float, y: float, **attributes: object) -> Markup:
     """A text at a place."""
-    return element("text", escape(words), x=x, y=y, **attributes)
+    return element("text", text, x=x, y=y, **attributes)
+
+
+def heading(text: str, x: float = 0.0, y: float = 16.0, size: int = 14) -> Markup:
+    """The title of a chart."""
+    return label(text, x, y, font_size=size, font_weight=600)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, **attributes: object) -> Markup:
+    """A straight line."""
+    return element("line", x1=x1, x2=x2, y1=y1, y2=y2, **attributes)
 
 
 def _points(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{short(x)},{short(y)}" for x, y in points)
 
 
-def path(points: Sequence[tuple[float, float]], **attributes: object) -> str:
+def path(points: Iterable[tuple[float, float]], **attributes: object) -> Markup:
     """A line through points."""
     return element("polyline", points=_points(points), fill="none", **attributes)
 
 
-def polygon(points: Sequence[tuple[float, float]], **attributes: object) -> str:
+def polygon(points: Iterable[tuple[float, float]], **attributes: object) -> Markup:
     """A filled area around points."""
     return element("polygon", points=_points(points), **attributes)
 
 
-def document(width: float, height: float, title: str, body: str) -> str:
+def band(
+    x: Sequence[float], low: Iterable[float], high: Iterable[float], **attributes: object
+) -> Markup:
+    """The area between two lines over the same places."""
+    back = reversed([*zip(x, high, strict=True)])
+    return polygon([*zip(x, low, strict=True), *back], **attributes)
+
+
+def heat(value: float, most: float = 1.0) -> dict[str, object]:
+    """Fill of a cell of a map, for a value from -1 to 1: orange above 0, blue below."""
+    return {
+        "fill": colour("plus" if value > 0 else "minus"),
+        # The square root lets small values be seen beside large ones.
+        "fill_opacity": f"{most * math.sqrt(abs(value)):.2f}",
+    }
+
+
+def document(width: float, height: float, title: str, *body: str) -> str:
     """A whole chart: scales with the place it is put in, and has a name for screen readers."""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {short(width)} {short(height)}" '
-        f'width="{short(width)}" height="{short(height)}" role="img" '
-        f'aria-label="{escape(title)}" fill="currentColor" font-family="{escape(_FONT)}" '
-        f'font-size="12"><title>{escape(title)}</title>{body}</svg>'
+    svg = element(
+        "svg",
+        element("title", title),
+        *body,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {short(width)} {short(height)}",
+        width=float(width),
+        height=float(height),
+        role="img",
+        aria_label=title,
+        fill="currentColor",
+        font_family=_FONT,
+        font_size=12,
     )
+    return str(svg)
 
 
 _WIDTH, _HEIGHT = 480.0, 320.0
@@ -111,22 +163,38 @@ _DASHES = (None, "6 3", "2 3", "8 3 2 3")
 
 @dataclass(frozen=True)
 class Scale:
-    """A straight map from values to pixels; values outside are moved to the nearer end."""
+    """A map from values to pixels; values outside are moved to the nearer end.
+
+    Attributes
+    ----------
+    low, high : float
+        Values.
+    start, end : float
+        Their pixels.
+    root : bool
+        Take square roots, so that small values can be seen beside large ones.
+    """
 
     low: float
     high: float
     start: float
     end: float
+    root: bool = False
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""
         share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
-        return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
+        share = min(max(share, 0.0), 1.0)
+        return self.start + (math.sqrt(share) if self.root else share) * (self.end - self.start)
+
+    def all(self, values: Iterable[float]) -> list[float]:
+        """The pixels of several values."""
+        return [self(value) for value in values]
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A place on an axis and what is written there."""
+    """A place on an axis and the text written there."""
 
     at: float
     text: str
@@ -179,6 +247,35 @@ def line_style(number: int) -> dict[str, object]:
     }
 
 
+def tick_lines(x: Scale, y: Scale, ticks: Sequence[Tick], gap: float = 7, **style: object) -> str:
+    """Lines across a chart at the ticks of its vertical axis, with their texts at the left."""
+    lines = (line(x.start, at, x.end, at) for at in y.all(tick.at for tick in ticks))
+    texts = (label(tick.text, x.start - gap, y(tick.at) + 4) for tick in ticks)
+    return element("g", *lines, stroke=colour("line")) + element(
+        "g", *texts, text_anchor="end", **style
+    )
+
+
+def row_chart(
+    title: str, x: Scale, rows: Iterable[str], tick: Callable[[float], str], width: float
+) -> str:
+    """A chart with a row of 24 pixels per name, the first at 34, over a common horizontal scale."""
+    drawn = list(rows)
+    bottom = 34.0 + 24 * len(drawn)
+    ticks = nice_ticks(0.0, x.high, 4)
+    lines = (line(at, 28.0, at, bottom) for at in x.all(ticks))
+    texts = (label(tick(at), x(at), bottom + 16) for at in ticks)
+    return document(
+        width,
+        bottom + 30,
+        title,
+        heading(title),
+        element("g", *lines, stroke=colour("line")),
+        element("g", *texts, text_anchor="middle"),
+        *drawn,
+    )
+
+
 class Frame:
     """The plane of a chart.
 
@@ -201,7 +298,7 @@ class Frame:
     ) -> None:
         self.title = title
         self._legend = _legend(names)
-        lines = 1 + max((line for _, line, _ in self._legend), default=-1)
+        lines = 1 + max((row for _, row, _ in self._legend), default=-1)
         self.top = _TITLE_HEIGHT + lines * _LEGEND_HEIGHT
         self.height = _HEIGHT + lines * _LEGEND_HEIGHT
         self.bottom = self.height - _BOTTOM
@@ -210,99 +307,66 @@ class Frame:
         self.y = Scale(*y, self.bottom, self.top)
 
     def draw(
-        self,
-        body: str,
-        *,
-        x_name: str,
-        y_name: str,
-        x_ticks: Sequence[Tick] | None = None,
-        y_ticks: Sequence[Tick] | None = None,
+        self, *body: str, x_name: str, y_name: str, x_ticks: Sequence[Tick] | None = None
     ) -> str:
         """The chart: grid lines below, then the body, then axes, title and legend."""
-        parts = [
-            self._rows(_given(y_ticks, self.y)),
-            body,
-            self._columns(_given(x_ticks, self.x)),
-            self._names(x_name, y_name),
-            label(self.title, self.left, 18, font_size=14, font_weight=600),
-            *(_legend_entry(number, name, at, line) for number, (name, line, at) in self._items()),
-        ]
-        return document(_WIDTH, self.height, self.title, "".join(parts))
-
-    def _items(self) -> list[tuple[int, tuple[str, int, float]]]:
-        return list(enumerate(self._legend))
-
-    def _rows(self, ticks: Sequence[Tick]) -> str:
-        lines = "".join(
-            element("line", x1=self.left, x2=self.right, y1=y, y2=y)
-            for y in (self.y(tick.at) for tick in ticks)
+        texts = (
+            label(tick.text, self.x(tick.at), self.bottom + 16)
+            for tick in (_ticks(self.x) if x_ticks is None else x_ticks)
         )
-        texts = "".join(label(tick.text, self.left - 7, self.y(tick.at) + 4) for tick in ticks)
-        return element("g", lines, stroke=colour("line")) + element("g", texts, text_anchor="end")
-
-    def _columns(self, ticks: Sequence[Tick]) -> str:
-        axis = element(
-            "line",
-            x1=self.left,
-            x2=self.right,
-            y1=self.bottom,
-            y2=self.bottom,
-            stroke=colour("muted"),
-        )
-        texts = "".join(label(tick.text, self.x(tick.at), self.bottom + 16) for tick in ticks)
-        return axis + element("g", texts, text_anchor="middle")
-
-    def _names(self, x_name: str, y_name: str) -> str:
         middle = (self.top + self.bottom) / 2
-        return label(
-            x_name, (self.left + self.right) / 2, self.height - 10, text_anchor="middle"
-        ) + label(
-            y_name,
-            14.0,
-            middle,
-            text_anchor="middle",
-            transform=f"rotate(-90 14 {middle:.0f})",
+        turned = {"text_anchor": "middle", "transform": f"rotate(-90 14 {middle:.0f})"}
+        return document(
+            _WIDTH,
+            self.height,
+            self.title,
+            tick_lines(self.x, self.y, _ticks(self.y)),
+            *body,
+            line(self.left, self.bottom, self.right, self.bottom, stroke=colour("muted")),
+            element("g", *texts, text_anchor="middle"),
+            label(x_name, (self.left + self.right) / 2, self.height - 10, text_anchor="middle"),
+            label(y_name, 14.0, middle, **turned),
+            heading(self.title, self.left, 18),
+            *(_legend_entry(number, *entry) for number, entry in enumerate(self._legend)),
         )
 
 
-def _given(ticks: Sequence[Tick] | None, scale: Scale) -> Sequence[Tick]:
-    if ticks is not None:
-        return ticks
+def _ticks(scale: Scale) -> list[Tick]:
     return [Tick(value, tick_text(value)) for value in nice_ticks(scale.low, scale.high)]
 
 
 def _legend(names: Sequence[str]) -> list[tuple[str, int, float]]:
-    """Each name with its line and place in the legend, wrapped to the width of the chart."""
+    """Each name with its row and place in the legend, wrapped to the width of the chart."""
     placed: list[tuple[str, int, float]] = []
-    line, at = 0, _LEFT
+    row, at = 0, _LEFT
     for name in names:
         width = 44 + sum(_CAPITAL if letter.isupper() else _LETTER for letter in name)
         if at > _LEFT and at + width > _WIDTH - _RIGHT:
-            line, at = line + 1, _LEFT
-        placed.append((name, line, at))
+            row, at = row + 1, _LEFT
+        placed.append((name, row, at))
         at += width
     return placed
 
 
-def _legend_entry(number: int, name: str, at: float, line: int) -> str:
-    y = _TITLE_HEIGHT + 6 + line * _LEGEND_HEIGHT
-    stroke = element("line", x1=at, x2=at + 20, y1=y - 4, y2=y - 4, **line_style(number))
-    return stroke + label(name, at + 26, y)
+def _legend_entry(number: int, name: str, row: int, at: float) -> Markup:
+    y = _TITLE_HEIGHT + 6 + row * _LEGEND_HEIGHT
+    return line(at, y - 4, at + 20, y - 4, **line_style(number)) + label(name, at + 26, y)
 
 
 @dataclass(frozen=True)
 class Binned:
-    """What falls into the intervals that are not empty.
+    """Means and quantiles of the values in each interval that is not empty.
 
     Attributes
     ----------
     centres, means : array of float, shape (n_bins,)
-        Mean of the value that is divided into intervals, and of the other one.
+        Means of the values that intervals are made of, and of the values in them.
     quantiles : array of float, shape (n_quantiles, n_bins)
-        Of the other one.
+        Of the values in the intervals.
     counts : array of int, shape (n_bins,)
+        How many values each interval has.
     numbers : array of int, shape (n_bins,)
-        Which intervals these are.
+        Which of all intervals these are.
     """
 
     centres: Floats
@@ -312,8 +376,8 @@ class Binned:
     numbers: npt.NDArray[np.int64]
 
 
-def flat(values: Any, name: str) -> Floats:
-    """One finite value after the other, whatever the shape."""
+def flat(values: npt.ArrayLike, name: str) -> Floats:
+    """Values of any shape as one dimension; refused if there are none or if any is not finite."""
     array = np.asarray(values, dtype=np.float64).ravel()
     if not array.size:
         raise InputError(f"{name} is empty; there is nothing to draw.")
@@ -349,8 +413,8 @@ def binned(
 
     Examples
     --------
-    >>> found = binned(np.array([0.1, 0.2, 0.9]), np.array([1.0, 3.0, 5.0]), np.linspace(0, 1, 3))
-    >>> found.means.tolist(), found.counts.tolist()
+    >>> groups = binned(np.array([0.1, 0.2, 0.9]), np.array([1.0, 3.0, 5.0]), np.linspace(0, 1, 3))
+    >>> groups.means.tolist(), groups.counts.tolist()
     ([2.0, 5.0], [2, 1])
     """
     if by.shape != values.shape:
@@ -368,20 +432,14 @@ def binned(
     )
 
 
-def mean_lines(frame: Frame, lines: Sequence[Binned]) -> str:
+def mean_lines(frame: Frame, lines: Sequence[Binned]) -> Markup:
     """The means of each series as a line, on a band between its two quantiles if it has them."""
-    bands = [_band(frame, number, line) for number, line in enumerate(lines) if line.quantiles.size]
-    means = [_mean(frame, number, line) for number, line in enumerate(lines)]
-    return "".join(bands + means)
-
-
-def _band(frame: Frame, number: int, line: Binned) -> str:
-    x = [frame.x(value) for value in line.centres.tolist()]
-    low, high = ([frame.y(value) for value in side.tolist()] for side in line.quantiles)
-    around = [*zip(x, low, strict=True), *zip(reversed(x), reversed(high), strict=True)]
-    return polygon(around, fill=series(number), fill_opacity="0.12")
-
-
-def _mean(frame: Frame, number: int, line: Binned) -> str:
-    points = zip(line.centres.tolist(), line.means.tolist(), strict=True)
-    return path([(frame.x(x), frame.y(y)) for x, y in points], **line_style(number))
+    bands, means = [], []
+    for number, group in enumerate(lines):
+        x = frame.x.all(group.centres.tolist())
+        if group.quantiles.size:
+            low, high = (frame.y.all(side) for side in group.quantiles.tolist())
+            bands.append(band(x, low, high, fill=series(number), fill_opacity="0.12"))
+        points = zip(x, frame.y.all(group.means.tolist()), strict=True)
+        means.append(path(points, **line_style(number)))
+    return Markup("").join(bands + means)

@@ -24,8 +24,8 @@ from prevalens.reports.grid import (
     percent,
 )
 from prevalens.reports.page import Figure, Section, SectionPart, page
-from prevalens.reports.svg import Scale, document, element, label, nice_ticks
-from prevalens.reports.theme import colour, series
+from prevalens.reports.svg import Scale, element, label, line, row_chart, shortened
+from prevalens.reports.theme import series
 
 __all__ = [
     "Reason",
@@ -351,7 +351,7 @@ def _provenance(report: TrustReport) -> Section:
     return Section("How this was measured", tuple(parts))
 
 
-_WIDTH, _ROW = 480.0, 24.0
+_WIDTH = 480.0
 
 
 def leaderboard_page(found: Leaderboard) -> str:
@@ -424,32 +424,21 @@ def _place_line(found: Leaderboard, one: Place) -> GridLine:
     return GridLine(one.method, entries)
 
 
-def _chart(found: Leaderboard) -> str:
-    places = found.places()
-    top = max(one.error + one.spread for one in places)
+def _chart(board: Leaderboard) -> str:
+    places = board.places()
+    top = max(place.error + place.spread for place in places)
     x = Scale(0.0, top * 1.05, 190.0, _WIDTH - 14)
-    bottom = 34 + _ROW * len(places)
-    ticks = nice_ticks(0.0, x.high, 4)
-    grid = "".join(element("line", x1=x(at), x2=x(at), y1=28, y2=bottom) for at in ticks)
-    texts = "".join(label(f"{100 * at:.3g}", x(at), bottom + 16) for at in ticks)
-    rows = [_row(one, x, 34 + _ROW * (one.rank - 1) + 12) for one in places]
+    rows = (_chart_row(place, x, 34.0 + 24 * (place.rank - 1) + 12) for place in places)
     title = "Mean absolute error, points"
-    body = [
-        label(title, 0, 16, font_size=14, font_weight=600),
-        element("g", grid, stroke=colour("line")),
-        element("g", texts, text_anchor="middle"),
-        *rows,
-    ]
-    return document(_WIDTH, bottom + 28, title, "".join(body))
+    return row_chart(title, x, rows, lambda value: f"{100 * value:.3g}", _WIDTH)
 
 
-def _row(one: Place, x: Scale, y: float) -> str:
-    name = one.method if len(one.method) <= 26 else one.method[:25] + "…"
-    low, high = x(max(one.error - one.spread, 0.0)), x(one.error + one.spread)
+def _chart_row(place: Place, x: Scale, y: float) -> str:
+    low, high = x(place.error - place.spread), x(place.error + place.spread)
     return (
-        label(name, 182, y + 4, text_anchor="end")
-        + element("line", x1=low, x2=high, y1=y, y2=y, stroke=series(0), stroke_width=2)
-        + element("circle", cx=x(one.error), cy=y, r=5, fill=series(0))
+        label(shortened(place.method, 26), 182, y + 4, text_anchor="end")
+        + line(low, y, high, y, stroke=series(0), stroke_width=2)
+        + element("circle", cx=x(place.error), cy=y, r=5, fill=series(0))
     )
 
 
