@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from prevalens.aggregators.adjusted import ACC, PACC
-from prevalens.aggregators.clusterers import KMeansClusters, RandomClusters
 from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.external import QuapyPerLabel
 from prevalens.aggregators.lpq import LPQ
@@ -22,6 +21,7 @@ from prevalens.aggregators.matching import HDx, HDy
 from prevalens.aggregators.multiclass import MulticlassPACC, StateQuantifier
 from prevalens.aggregators.rq import RQ
 from prevalens.aggregators.sld import SLD
+from prevalens.labelsets import KMeansClusters, RandomClusters
 from prevalens.protocols import MLAPP
 from prevalens.samples import Samples
 from prevalens.scores import Scores

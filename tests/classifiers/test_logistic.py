@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
+from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.datasets import synthetic
+from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.validation import InputError
 
 DATA = synthetic(n_train=200, n_test=50, n_labels=8, n_features=6, seed=1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prevalens.classifiers.logistic import classes_of, for_all_labels, weights_of_classes
+from prevalens.classifiers.logistic import for_all_labels
+from prevalens.solvers.multinomial import classes_of, weights_of_classes
 from prevalens.validation import InputError
 
 

@@ -3,7 +3,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from prevalens.classifiers.powerset import Powerset, RAkEL, RandomLabelsets, RandomPartition
+from prevalens.classifiers.powerset import Powerset, RAkEL
+from prevalens.labelsets import RandomLabelsets, RandomPartition
 from prevalens.response import offers
 from prevalens.validation import InputError
 

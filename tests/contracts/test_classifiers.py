@@ -38,7 +38,7 @@ from prevalens.classifiers import (
     offers,
     response,
 )
-from prevalens.classifiers.powerset import RandomLabelsets
+from prevalens.labelsets import RandomLabelsets
 from prevalens.validation import InputError
 
 CLASSIFIERS = {

@@ -13,7 +13,11 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 from prevalens.solvers.logistic import fit_logistic
-from prevalens.solvers.multinomial import fit_multinomial, fit_multinomial_path
+from prevalens.solvers.multinomial import (
+    MultinomialLogistic,
+    fit_multinomial,
+    fit_multinomial_path,
+)
 from prevalens.validation import InputError
 
 
@@ -164,3 +168,22 @@ def test_bad_arguments(targets: Any, arguments: dict[str, Any], sentence: str) -
 def test_a_path_needs_a_c() -> None:
     with pytest.raises(InputError, match="at least one value in Cs"):
         fit_multinomial_path([[0.0], [1.0]], [[0], [1]], Cs=[])
+
+
+@pytest.mark.parametrize("classes", [2, 3, 6])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_the_estimator_of_any_number_of_classes_is_scikit_learns(classes: int, form: Any) -> None:
+    X, y = problem(1, classes, 150, 3)
+    ours = MultinomialLogistic(C=2.0).fit(form(X), 2 * y + 1)
+    theirs = LogisticRegression(C=2.0, tol=1e-8, max_iter=10_000).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(form(X)), theirs.predict_proba(X), atol=1e-4)
+    assert ours.classes_.tolist() == [2 * number + 1 for number in range(classes)]
+    np.testing.assert_array_equal(ours.predict(form(X)), 2 * theirs.predict(X) + 1)
+
+
+def test_the_estimator_takes_features_of_any_scale() -> None:
+    X, y = problem(2, 3, 150, 3)
+    scale = np.array([1e-3, 1.0, 1e4])
+    model = MultinomialLogistic(C=1e3).fit(X * scale, y)
+    plain = MultinomialLogistic(C=1e3).fit(X, y)
+    assert (model.predict(X * scale) == plain.predict(X)).mean() > 0.9

@@ -9,7 +9,6 @@ baseline to beat.
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.calibrated import PAV
-from prevalens.aggregators.clusterers import KMeansClusters, RandomClusters
 from prevalens.aggregators.counting import CC, PCC, TrainingPrevalence
 from prevalens.aggregators.external import Native, QuantifierLike, QuapyPerLabel
 from prevalens.aggregators.lpq import LPQ
@@ -26,6 +25,7 @@ from prevalens.aggregators.regressors import (
 )
 from prevalens.aggregators.rq import RQ
 from prevalens.aggregators.sld import SLD
+from prevalens.labelsets import KMeansClusters, RandomClusters
 
 __all__ = [
     "ACC",

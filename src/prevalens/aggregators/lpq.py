@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from prevalens.aggregators.base import Aggregator
-from prevalens.aggregators.clusterers import KMeansClusters, check_clusters
 from prevalens.aggregators.external import QuapyPerLabel, QuapyStates, as_aggregator
 from prevalens.aggregators.multiclass import StateQuantifier, multiclass
-from prevalens.aggregators.state_logistic import StateLogistic
+from prevalens.labelsets import Groups, KMeansClusters, Labelsets, check_clusters, powerset
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.splits import stratified_folds
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_int, check_rng, count_items, take_items
@@ -115,20 +115,18 @@ class LPQ(Aggregator):
         check_int(self.n_folds, "n_folds", minimum=2)
         inner = self._inner()
         self.clusters_ = self._clusters(Y)
-        parts = [np.unique(Y[:, labels], axis=0, return_inverse=True) for labels in self.clusters_]
+        parts = [powerset(Y[:, labels]) for labels in self.clusters_]
         self.states_ = [states for states, _ in parts]
         self._quantifiers: list[_Inner] = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._fit_cluster)(inner, scores.values, state_of.reshape(-1), len(states))
+            delayed(self._fit_cluster)(inner, scores.values, state_of, len(states))
             for states, state_of in parts
         )
 
-    def _clusters(self, Y: LabelMatrix) -> list[npt.NDArray[np.intp]]:
+    def _clusters(self, Y: LabelMatrix) -> Groups:
         clusterer = KMeansClusters() if self.clusterer is None else self.clusterer
-        if hasattr(clusterer, "cluster"):
-            groups = clusterer.cluster(Y, check_rng(self.random_state))
-        else:
-            groups = clusterer
-        return check_clusters(groups, Y.shape[1])
+        if isinstance(clusterer, Labelsets):
+            clusterer = clusterer.groups(Y, check_rng(self.random_state))
+        return check_clusters(clusterer, Y.shape[1])
 
     def _inner(self) -> StateQuantifier:
         """The quantifier of each cluster, unfitted."""
@@ -148,7 +146,7 @@ class LPQ(Aggregator):
             return _Inner(None, None, 1)
         if inner.consumes == "features":
             return _Inner(clone(inner).fit(X, state_of, n_states), None, n_states)
-        template = StateLogistic() if self.classifier is None else self.classifier
+        template = MultinomialLogistic() if self.classifier is None else self.classifier
         held_out = None
         if inner.needs_labelled_scores:
             held_out = self._held_out(template, X, state_of, n_states, inner.consumes)

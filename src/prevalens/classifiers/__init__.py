@@ -11,19 +11,15 @@ from prevalens.classifiers.chain import Chain, ChainEnsemble
 from prevalens.classifiers.clems import CLEMS
 from prevalens.classifiers.ensemble import Panel
 from prevalens.classifiers.knn import MLkNN
-from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
+from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.per_label import PerLabel
-from prevalens.classifiers.powerset import (
-    LabelSpaceClusters,
-    Powerset,
-    RAkEL,
-    RandomLabelsets,
-    RandomPartition,
-)
+from prevalens.classifiers.powerset import LabelSpaceClusters, Powerset, RAkEL
 from prevalens.classifiers.stacked import Stacked
 from prevalens.classifiers.trees import ExtraTrees, Forest, Tree
 from prevalens.crossfit import CrossFit, HoldOut, LabelledScores, Scheme
+from prevalens.labelsets import RandomLabelsets, RandomPartition
 from prevalens.response import is_joint, offers, response, train
+from prevalens.solvers.multinomial import MultinomialLogistic
 
 __all__ = [
     "CLEMS",

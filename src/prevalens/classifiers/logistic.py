@@ -1,4 +1,4 @@
-"""Classes of targets of one dimension, and weights of classes, for the logistic regressions."""
+"""Logistic regression of all labels at once, as an estimator around the batched solver."""
 
 from __future__ import annotations
 
@@ -8,42 +8,22 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from scipy.special import expit
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.solvers.design import linear_predictor
 from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
-from prevalens.solvers.multinomial import fit_multinomial
+from prevalens.solvers.multinomial import classes_of, not_converged, weights_of_classes
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
 __all__ = [
     "BatchedLogistic",
-    "MultinomialLogistic",
-    "classes_of",
     "for_all_labels",
-    "weights_of_classes",
 ]
-
-
-def classes_of(y: Any) -> npt.NDArray[Any]:
-    """The distinct classes of `y`, which must be classes and not measurements."""
-    check_classification_targets(y)
-    return np.unique(np.asarray(y))
-
-
-def weights_of_classes(class_weight: Any, classes: npt.NDArray[Any]) -> Any:
-    """A dict of class weights as a list in the order of the classes."""
-    if not isinstance(class_weight, Mapping):
-        return class_weight
-    unknown = set(class_weight) - set(classes.tolist())
-    if unknown:
-        raise InputError(f"class_weight names {sorted(unknown)}, which y does not have.")
-    return [float(class_weight.get(name, 1.0)) for name in classes.tolist()]
 
 
 def for_all_labels(C: Any, class_weight: Any) -> bool:
@@ -270,151 +250,13 @@ class BatchedLogistic(MultiLabelClassifier):
         shown = [str(place if names is None else names[place]) for place in open_[:_NAMED]]
         more = "" if len(open_) <= _NAMED else f" and {len(open_) - _NAMED} more"
         what = "y" if self._flat else f"label {', '.join(shown)}{more}"
-        warnings.warn(_not_converged(what, self.max_iter), ConvergenceWarning, stacklevel=3)
+        warnings.warn(not_converged(what, self.max_iter), ConvergenceWarning, stacklevel=3)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.single_output = True
         tags.target_tags.two_d_labels = False
         return tags
-
-
-class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Logistic regression of one target with any number of classes.
-
-    The objective is that of scikit-learn's `LogisticRegression` with ridge penalty: a softmax over
-    the classes, or the binary loss if there are two.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the loss against the penalty.
-    class_weight : None, "balanced", or dict from class to weight
-    fit_intercept : bool
-        The intercepts are not penalised.
-    tol : float
-        Finished when the next Newton step promises to lower the objective by no more than this
-        share.
-    max_iter : int
-        Newton steps.
-
-    Attributes
-    ----------
-    classes_ : array, shape (n_classes,)
-    coef_ : array, shape (n_classes, n_features), or (1, n_features) for two classes
-    intercept_ : array, shape (n_classes,), or (1,) for two classes
-    n_iter_ : int
-        Newton steps.
-    converged_ : bool
-
-    Notes
-    -----
-    A single class is allowed: it is always the answer. Many rare classes make the time grow: each
-    is one more column in every product.
-
-    References
-    ----------
-    Boehning, "Multinomial logistic regression algorithm", Ann. Inst. Statist. Math. 1992.
-
-    Examples
-    --------
-    >>> from prevalens.classifiers.logistic import MultinomialLogistic
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], list("aabbcc")
-    >>> MultinomialLogistic().fit(X, y).predict([[0.0], [2.5], [5.0]]).tolist()
-    ['a', 'b', 'c']
-    """
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        class_weight: Any = None,
-        *,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 100,
-    ) -> None:
-        self.C = C
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from items and their classes.
-
-        Parameters
-        ----------
-        X : array or sparse matrix, shape (n_items, n_features)
-        y : array, shape (n_items,)
-        sample_weight : array, shape (n_items,), optional
-        """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        self.classes_ = classes_of(y)
-        codes = np.searchsorted(self.classes_, y)[:, np.newaxis]
-        if len(self.classes_) == 2:
-            found = self._fit_two(X, codes, sample_weight)
-        else:
-            found = self._fit_many(X, codes, sample_weight)
-        self.coef_, self.intercept_, self.n_iter_, self.converged_ = found
-        if not self.converged_:
-            warnings.warn(_not_converged("y", self.max_iter), ConvergenceWarning, stacklevel=2)
-        return self
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each item, shape (n_items,)."""
-        log_odds = self.decision_function(X)
-        if log_odds.ndim == 1:
-            return np.asarray(self.classes_[(log_odds > 0).astype(np.intp)])
-        return np.asarray(self.classes_[log_odds.argmax(axis=1)])
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Posterior of each class, shape (n_items, n_classes)."""
-        log_odds = self.decision_function(X)
-        if log_odds.ndim == 1:
-            return np.column_stack([expit(-log_odds), expit(log_odds)])
-        return np.asarray(softmax(log_odds, axis=1))
-
-    def decision_function(self, X: Any) -> Floats:
-        """Predictor of each class, shape (n_items, n_classes).
-
-        For two classes it is the log odds of the second, shape (n_items,).
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        predictor = linear_predictor(X, self.coef_, self.intercept_)
-        return predictor[:, 0] if len(self.classes_) == 2 else predictor
-
-    def _options(self, sample_weight: Any) -> dict[str, Any]:
-        return {
-            "C": self.C,
-            "sample_weight": sample_weight,
-            "fit_intercept": self.fit_intercept,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-        }
-
-    def _fit_two(self, X: Any, codes: npt.NDArray[Any], sample_weight: Any) -> tuple[Any, ...]:
-        weights = weights_of_classes(self.class_weight, self.classes_)
-        pair = weights if weights is None or isinstance(weights, str) else dict(enumerate(weights))
-        found = fit_logistic(X, codes, class_weight=pair, **self._options(sample_weight))
-        return found.coef, found.intercept, int(found.n_iter[0]), bool(found.converged[0])
-
-    def _fit_many(self, X: Any, codes: npt.NDArray[Any], sample_weight: Any) -> tuple[Any, ...]:
-        weights = weights_of_classes(self.class_weight, self.classes_)
-        (found,) = fit_multinomial(X, codes, class_weight=[weights], **self._options(sample_weight))
-        return found.coef, found.intercept, found.n_iter, found.converged
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _not_converged(what: str, max_iter: int) -> str:
-    return (
-        f"Logistic regression of {what} did not converge in {max_iter} Newton steps; raise "
-        "max_iter, scale the features, or lower C."
-    )
 
 
 def _distinct(values: Sequence[Any]) -> list[Any]:

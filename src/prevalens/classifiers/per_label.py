@@ -13,9 +13,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.classifiers.logistic import BatchedLogistic, MultinomialLogistic
+from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.response import constant_labels, offers, response
 from prevalens.scores import Kind
+from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, count_items
 

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from math import comb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
-from sklearn.cluster import KMeans
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.knn import MLkNN
-from prevalens.classifiers.logistic import MultinomialLogistic
+from prevalens.labelsets import (
+    Groups,
+    Labelsets,
+    RandomPartition,
+    check_labelsets,
+    k_means_groups,
+    powerset,
+)
 from prevalens.response import is_joint, offers, response, train
 from prevalens.scores import Kind
+from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.types import Floats, LabelMatrix
-from prevalens.validation import InputError, check_int, check_rng, count_items
+from prevalens.validation import check_int, check_rng, count_items
 
 __all__ = [
     "LabelSpaceClusters",
     "LabelsetEnsemble",
-    "Labelsets",
     "Powerset",
     "RAkEL",
-    "RandomLabelsets",
-    "RandomPartition",
-    "check_labelsets",
 ]
 
 
@@ -81,13 +81,11 @@ class Powerset(MultiLabelClassifier):
         return self._state_posteriors(self._check_items(X, reset=False))
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        self.states_, state_of = np.unique(Y, axis=0, return_inverse=True)
+        self.states_, state_of = powerset(Y)
         self.estimator_ = None
         if len(self.states_) > 1:
-            self.estimator_ = self._template().fit(X, state_of.ravel())
-
-    def _template(self) -> Any:
-        return MultinomialLogistic() if self.estimator is None else clone(self.estimator)
+            estimator = MultinomialLogistic() if self.estimator is None else self.estimator
+            self.estimator_ = clone(estimator).fit(X, state_of)
 
     def _offers_posteriors(self) -> bool:
         return self.estimator is None or "posteriors" in offers(self.estimator)
@@ -107,114 +105,6 @@ class Powerset(MultiLabelClassifier):
         return np.asarray(self.states_[self.estimator_.predict(X)])
 
 
-class Labelsets(BaseEstimator, ABC):  # type: ignore[misc]
-    """A way to choose groups of labels."""
-
-    @abstractmethod
-    def draw(self, n_labels: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
-        """Groups of positions of labels; together they hold every label."""
-
-
-class RandomPartition(Labelsets):
-    """Cut the labels, in random order, into groups of equal size; the last may be smaller.
-
-    Parameters
-    ----------
-    size : int
-        Labels per group.
-    n_clusters : int, optional
-        Wanted number of groups, in place of `size`: groups of ceil(n_labels / n_clusters) labels,
-        which may make fewer groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> groups = RandomPartition(size=2).draw(5, np.random.default_rng(0))
-    >>> [len(group) for group in groups]
-    [2, 2, 1]
-    """
-
-    code = "partition"
-
-    def __init__(self, size: int = 3, n_clusters: int | None = None) -> None:
-        self.size = size
-        self.n_clusters = n_clusters
-
-    def draw(self, n_labels: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
-        """Disjoint groups."""
-        if self.n_clusters is None:
-            size = check_int(self.size, "size", minimum=1)
-        else:
-            size = -(-n_labels // check_int(self.n_clusters, "n_clusters", minimum=1))
-        order = rng.permutation(n_labels)
-        return [np.sort(order[start : start + size]) for start in range(0, n_labels, size)]
-
-
-class RandomLabelsets(Labelsets):
-    """Different random groups that may overlap.
-
-    Parameters
-    ----------
-    size : int
-        Labels per group.
-    n_sets : int, optional
-        Number of groups; default twice the number of labels, and never more than there are.
-
-    Notes
-    -----
-    The groups are cut from random orders of all labels, not drawn one by one, so that every
-    label stands in about as many groups as every other, and none is left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> groups = RandomLabelsets(size=2, n_sets=4).draw(5, np.random.default_rng(0))
-    >>> [len(group) for group in groups]
-    [2, 2, 2, 2]
-    """
-
-    code = "labelsets"
-
-    def __init__(self, size: int = 3, n_sets: int | None = None) -> None:
-        self.size = size
-        self.n_sets = n_sets
-
-    def draw(self, n_labels: int, rng: np.random.Generator) -> list[npt.NDArray[np.intp]]:
-        """Overlapping groups."""
-        size = min(check_int(self.size, "size", minimum=1), n_labels)
-        wanted = 2 * n_labels if self.n_sets is None else check_int(self.n_sets, "n_sets")
-        if wanted * size < n_labels:
-            raise InputError(
-                f"{wanted} groups of {size} cannot hold {n_labels} labels; raise n_sets or size."
-            )
-        wanted = min(wanted, comb(n_labels, size))
-        chosen: dict[tuple[int, ...], None] = {}
-        while len(chosen) < wanted:
-            chosen.update(dict.fromkeys(_cut(rng.permutation(n_labels), size, rng)))
-        return [np.array(group) for group in list(chosen)[:wanted]]
-
-
-def _cut(order: npt.NDArray[np.intp], size: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Groups of `size` from one order of the labels; the last is filled up with others."""
-    missing = -len(order) % size
-    filler = rng.choice(order[: len(order) - len(order) % size], missing, replace=False)
-    full = np.concatenate([order, filler]).reshape(-1, size)
-    return [tuple(sorted(group)) for group in full.tolist()]
-
-
-def check_labelsets(labelsets: Any, n_labels: int) -> list[npt.NDArray[np.intp]]:
-    """Groups that were handed in: positions of labels, every label in at least one."""
-    groups = [np.unique(np.asarray(group, dtype=np.intp)) for group in labelsets]
-    held = np.concatenate(groups) if groups else np.zeros(0, dtype=np.intp)
-    outside = held[(held < 0) | (held >= n_labels)]
-    if len(outside):
-        raise InputError(f"A labelset names label {outside[0]}, but there are {n_labels} labels.")
-    missing = np.setdiff1d(np.arange(n_labels), held)
-    if len(missing):
-        raise InputError(f"Label {missing[0]} stands in no labelset; give each label at least one.")
-    return [group for group in groups if len(group)]
-
-
 class LabelsetEnsemble(MultiLabelClassifier):
     """One multi-label classifier per group of labels, averaged where groups overlap.
 
@@ -231,14 +121,8 @@ class LabelsetEnsemble(MultiLabelClassifier):
     takes_texts = True
     n_jobs: int | None
 
-    def _fit_groups(
-        self,
-        classifier: Any,
-        X: Any,
-        Y: LabelMatrix,
-        labelsets: Sequence[npt.NDArray[np.intp]],
-    ) -> None:
-        self.labelsets_ = list(labelsets)
+    def _fit_groups(self, classifier: Any, X: Any, Y: LabelMatrix, labelsets: Groups) -> None:
+        self.labelsets_ = labelsets
         self.classifiers_ = Parallel(n_jobs=self.n_jobs)(
             delayed(train)(classifier, X, Y[:, labels]) for labels in self.labelsets_
         )
@@ -265,11 +149,11 @@ class RAkEL(LabelsetEnsemble):
     ----------
     estimator : multi-class classifier, optional
         Of each powerset. Default: multinomial logistic regression.
-    labelsets : RandomPartition, RandomLabelsets or list of lists of positions, optional
+    labelsets : Labelsets or list of lists of label positions, optional
         The groups. Default ``RandomPartition(size=3)``, the disjoint version;
         ``RandomLabelsets(size=3)`` is the overlapping one.
     n_jobs : int, optional
-    random_state : int, optional
+    random_state : int or None
         Of the choice of groups.
 
     Attributes
@@ -303,7 +187,7 @@ class RAkEL(LabelsetEnsemble):
         labelsets: Any = None,
         *,
         n_jobs: int | None = None,
-        random_state: int | None = None,
+        random_state: int | None = 0,
     ) -> None:
         self.estimator = estimator
         self.labelsets = labelsets
@@ -311,13 +195,12 @@ class RAkEL(LabelsetEnsemble):
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        self._fit_groups(Powerset(self.estimator), X, Y, self._groups(Y.shape[1]))
-
-    def _groups(self, n_labels: int) -> list[npt.NDArray[np.intp]]:
         labelsets = RandomPartition() if self.labelsets is None else self.labelsets
         if isinstance(labelsets, Labelsets):
-            return labelsets.draw(n_labels, check_rng(self.random_state))
-        return check_labelsets(labelsets, n_labels)
+            groups = labelsets.groups(Y, check_rng(self.random_state))
+        else:
+            groups = check_labelsets(labelsets, Y.shape[1])
+        self._fit_groups(Powerset(self.estimator), X, Y, groups)
 
     def _offers_posteriors(self) -> bool:
         return self.estimator is None or "posteriors" in offers(self.estimator)
@@ -335,7 +218,7 @@ class LabelSpaceClusters(LabelsetEnsemble):
     classifier : multi-label classifier, optional
         Trained on each cluster. Default: ``MLkNN()``.
     n_jobs : int, optional
-    random_state : int, optional
+    random_state : int or None
         Of k-means.
 
     Attributes
@@ -375,7 +258,7 @@ class LabelSpaceClusters(LabelsetEnsemble):
         classifier: Any = None,
         *,
         n_jobs: int | None = None,
-        random_state: int | None = None,
+        random_state: int | None = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.classifier = classifier
@@ -383,20 +266,12 @@ class LabelSpaceClusters(LabelsetEnsemble):
         self.random_state = random_state
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        self.clusters_ = self._cluster(Y)
+        wanted = check_int(self.n_clusters, "n_clusters", minimum=1)
+        self.clusters_ = k_means_groups(Y, wanted, self.random_state)
         classifier = MLkNN() if self.classifier is None else self.classifier
         divided = is_joint(classifier) and not getattr(classifier, "label_wise", False)
         groups = self.clusters_ if divided else [np.arange(Y.shape[1])]
         self._fit_groups(classifier, X, Y, groups)
-
-    def _cluster(self, Y: LabelMatrix) -> list[npt.NDArray[np.intp]]:
-        wanted = check_int(self.n_clusters, "n_clusters", minimum=1)
-        points = Y.T.astype(np.float64)
-        n_clusters = min(wanted, len(np.unique(Y.T, axis=0)))
-        k_means = KMeans(n_clusters, n_init=10, random_state=self.random_state)
-        cluster_of = k_means.fit_predict(points)
-        groups = (np.flatnonzero(cluster_of == cluster) for cluster in range(n_clusters))
-        return [group for group in groups if len(group)]
 
     def _offers_posteriors(self) -> bool:
         return self.classifier is None or "posteriors" in offers(self.classifier)
