@@ -37,7 +37,7 @@ def test_finished_cells_are_not_computed_again(plan: Plan, store: Store) -> None
 def test_where_nothing_can_be_kept_nothing_is_computed(
     plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def compute(*_: Any) -> Iterator[Any]:
+    def compute(*_: Any, **__: Any) -> Iterator[Any]:
         raise AssertionError("nothing should be computed")
 
     monkeypatch.setattr(module, "compute", compute)
@@ -114,8 +114,8 @@ def test_an_interrupt_leaves_what_is_finished(
 ) -> None:
     whole = module.compute
 
-    def cut(*given: Any) -> Iterator[Any]:
-        yield next(whole(*given))
+    def cut(*given: Any, **named: Any) -> Iterator[Any]:
+        yield next(whole(*given, **named))
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -136,7 +136,7 @@ def test_a_damaged_result_is_told_before_the_work_starts(
     run_plan(plan, store, cells=plan.cells()[:1], progress=False)
     (path,) = (store.folder / "cells").iterdir()
     path.write_bytes(path.read_bytes()[:-50])
-    monkeypatch.setattr(module, "compute", lambda *_: pytest.fail("nothing may be computed"))
+    monkeypatch.setattr(module, "compute", lambda *_, **__: pytest.fail("nothing may be computed"))
     with pytest.raises(FormatError, match=path.name):
         run_plan(plan, store, progress=False)
 

@@ -6,16 +6,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 from threadpoolctl import threadpool_info
 
+from prevalens.catalogue import load_parts, unregister
 from prevalens.experiments import Cell, CellResult, Failure, ProtocolSpec
 from prevalens.experiments import workers as module
-from prevalens.experiments.workers import _Schedule, compute
+from prevalens.experiments.workers import _take_next, compute
+from prevalens.validation import PrevalensWarning
 
 Make = Callable[..., Cell]
 #: Takes some seconds.
@@ -25,9 +30,19 @@ TOO_LARGE = ProtocolSpec("too large", "ml-app", {"size": 10**6})
 needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
 
 
-def children(process: int) -> list[int]:
+def children(process: int) -> set[int]:
     lists = Path(f"/proc/{process}/task").glob("*/children")
-    return [int(child) for one in lists for child in one.read_text().split()]
+    return {int(child) for one in lists for child in one.read_text().split()}
+
+
+def workers(process: int) -> set[int]:
+    """The processes of loky that compute, without its resource tracker."""
+    found = set()
+    for child in children(process):
+        command = Path(f"/proc/{child}/cmdline").read_bytes()
+        if b"popen_loky_posix" in command:
+            found.add(child)
+    return found
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
@@ -39,53 +54,162 @@ def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     raise TimeoutError
 
 
-def test_several_processes_find_what_one_finds(make_cell: Make, tmp_path: Path) -> None:
+def by_key(found: list[CellResult | Failure]) -> dict[str, CellResult]:
+    return {one.key: one for one in found if isinstance(one, CellResult)}
+
+
+def check_equal(left: list[CellResult | Failure], right: list[CellResult | Failure]) -> None:
+    results, others = by_key(left), by_key(right)
+    assert results.keys() == others.keys()
+    for key, result in results.items():
+        for name, values in result.columns.items():
+            assert others[key].columns[name].tobytes() == values.tobytes()
+
+
+@pytest.fixture
+def groups(make_cell: Make) -> list[list[Cell]]:
     cells = [make_cell(), make_cell(expression="lr+acc"), make_cell(protocol=TOO_LARGE)]
-    groups = [[cell] for cell in cells]
-    alone, several = list(compute(groups, 1, None)), list(compute(groups, 2, tmp_path))
+    return [[cell] for cell in cells]
+
+
+@pytest.fixture
+def alone(groups: list[list[Cell]]) -> list[CellResult | Failure]:
+    """What this process computes."""
+    return list(compute(groups, 1))
+
+
+def test_several_processes_find_what_one_finds(
+    groups: list[list[Cell]], alone: list[CellResult | Failure], tmp_path: Path
+) -> None:
+    several = list(compute(groups, 2, cache_folder=tmp_path))
     for found in (alone, several):
         (failure,) = [one for one in found if isinstance(one, Failure)]
-        assert failure.cell == cells[2]
+        assert failure.cell == groups[2][0]
         assert "cannot be drawn" in failure.sentence
         assert "Traceback" in failure.trace
-    left, right = (
-        {one.key: one for one in found if isinstance(one, CellResult)} for found in (alone, several)
-    )
-    assert len(left) == 2
-    assert left.keys() == right.keys()
-    for key, one in left.items():
-        for name, values in one.columns.items():
-            assert right[key].columns[name].tobytes() == values.tobytes()
+    assert len(by_key(alone)) == 2
+    check_equal(alone, several)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1])
+def test_any_executor_finds_the_same(
+    groups: list[list[Cell]], alone: list[CellResult | Failure], n_jobs: int | None
+) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        check_equal(alone, list(compute(groups, n_jobs, executor=threads)))
+        # It is not shut down.
+        assert threads.submit(int, "1").result() == 1
+
+
+def test_processes_of_the_standard_library(
+    groups: list[list[Cell]], alone: list[CellResult | Failure]
+) -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        check_equal(alone, list(compute(groups, executor=processes)))
+
+
+class Breaking(Executor):
+    """Computes one group, and then its processes die."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def submit(self, task: Any, /, *args: Any, **named: Any) -> Future[Any]:
+        self.given += 1
+        if self.given > 2:
+            raise BrokenProcessPool("dead")
+        future: Future[Any] = Future()
+        if self.given == 1:
+            future.set_result(task(*args, **named))
+        else:
+            future.set_exception(BrokenProcessPool("dead"))
+        return future
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+def test_an_executor_that_breaks_fails_what_it_has_not_finished(
+    make_cell: Make, n_jobs: int | None
+) -> None:
+    cells = [make_cell(expression=one) for one in ("lr+cc", "lr+pcc", "lr+acc", "lr(C=2)+cc")]
+    found = list(compute([[cell] for cell in cells], n_jobs, executor=Breaking()))
+    results = [one for one in found if isinstance(one, CellResult)]
+    failures = [one for one in found if isinstance(one, Failure)]
+    assert [one.cell for one in results] == cells[:1]
+    assert {str(one.cell) for one in failures} == set(map(str, cells[1:]))
+    assert {one.sentence for one in failures} == {"The executor is broken and takes no more work."}
 
 
 @needs_proc
-def test_a_worker_that_dies_fails_its_cell_alone(make_cell: Make) -> None:
+def test_a_worker_that_is_killed_costs_no_result(make_cell: Make) -> None:
     slow, after = make_cell(protocol=SLOW), make_cell()
-    before = set(children(os.getpid()))
+    other = make_cell(expression="lr+cc")
 
     def kill() -> None:
-        started = wait_for(lambda: set(children(os.getpid())) - before)
+        started = wait_for(lambda: workers(os.getpid()))
+        time.sleep(1)
         os.kill(started.pop(), signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
-    # One crew of one worker: the cell after the deadly one needs a new process.
-    found = list(module._Crew([[slow, after]], 1, None).results())
+    with pytest.warns(PrevalensWarning, match="A worker process died; 2 cells .* one at a time"):
+        # One worker: the cells of its group are lost, the other group waits for a new one.
+        found = list(module._in_processes(_task(), [[slow, after], [other]], 1))
     killer.join()
-    assert [type(one) for one in found] == [Failure, CellResult]
-    assert found[0].cell == slow
-    assert found[0].sentence == "The process that computed it died (signal 9, Killed)."
-    assert found[1].cell == after
+    assert [one.cell for one in found if isinstance(one, CellResult)] == [slow, after, other]
+    assert not workers(os.getpid())
+
+
+def _task() -> module.Task:
+    return module.partial(module._run_group, (), None, None)
+
+
+DEADLY = """
+import os, signal
+from prevalens import register
+from prevalens.classifiers import PerLabel
+
+@register(code="deadly", role="classifier")
+class Deadly(PerLabel):
+    def fit(self, X, Y):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def _deadly(tmp_path: Path) -> Iterator[None]:
+    path = tmp_path / "deadly_part.py"
+    path.write_text(DEADLY)
+    before = list(sys.path)
+    load_parts(str(path))
+    yield
+    unregister("deadly")
+    sys.path[:] = before
+
+
+@pytest.mark.usefixtures("_deadly")
+def test_a_deadly_cell_fails_alone(make_cell: Make) -> None:
+    deadly = make_cell(expression="deadly+pcc")
+    others = [make_cell(seed=seed) for seed in range(2)]
+    groups = [[cell] for cell in (others[0], deadly, *others[1:])]
+    with pytest.warns(PrevalensWarning, match="A worker process died"):
+        found = list(compute(groups, 2))
+    (failure,) = [one for one in found if isinstance(one, Failure)]
+    assert failure.cell == deadly
+    assert failure.sentence == "The process that computed it died (SIGKILL(-9))."
+    check_equal(
+        [one for one in found if one is not failure],
+        list(compute(groups[:1], 1)) + [one for group in groups[2:] for one in compute([group], 1)],
+    )
 
 
 @needs_proc
 def test_stopping_early_leaves_no_process(make_cell: Make) -> None:
-    before = set(children(os.getpid()))
     groups = [[make_cell()], [make_cell(protocol=SLOW)], [make_cell(protocol=SLOW, seed=1)]]
-    results = compute(groups, 2, None)
+    results = compute(groups, 2)
     next(results)
+    assert workers(os.getpid())
     results.close()
-    assert set(children(os.getpid())) == before
+    assert not workers(os.getpid())
 
 
 PARENT = """
@@ -93,17 +217,18 @@ from prevalens.experiments import *
 from prevalens.experiments.workers import compute
 protocol = ProtocolSpec("slow", "ml-app", {"more_than": 1_000_000})
 cells = [Cell(Source("synthetic"), MethodSpec("a", "lr+pacc"), protocol, seed) for seed in (0, 1)]
-list(compute([[cell] for cell in cells], 2, None))
+list(compute([[cell] for cell in cells], 2))
 """
 
 
 @needs_proc
 def test_workers_end_when_their_parent_is_killed() -> None:
     parent = subprocess.Popen([sys.executable, "-c", PARENT])
-    workers = wait_for(lambda: len(found := children(parent.pid)) == 2 and found)
+    started = wait_for(lambda: len(found := workers(parent.pid)) == 2 and found)
+    time.sleep(3)
     parent.kill()
     parent.wait()
-    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in started))
 
 
 def test_a_cell_computed_here_has_one_thread_too(
@@ -111,31 +236,27 @@ def test_a_cell_computed_here_has_one_thread_too(
 ) -> None:
     seen = []
 
-    def look(cells: Any, cache: Any, parts: Any) -> Any:
+    def look(*_: Any) -> Any:
         seen.extend(one["num_threads"] for one in threadpool_info())
         yield from ()
 
     monkeypatch.setattr(module, "run_cells", look)
-    assert list(compute([[make_cell()]], 1, None)) == []
+    assert list(compute([[make_cell()]], 1)) == []
     assert set(seen) == {1}
 
 
 def test_scores_are_not_computed_twice_at_the_same_time(make_cell: Make) -> None:
     names = ["lr+cc", "lr+pcc", "lr(C=2)+cc"]
-    cc, pcc, other = groups = [[make_cell(expression=one)] for one in names]
-    schedule = _Schedule(groups)
-    assert schedule.next() == cc
-    assert schedule.next() == other
+    cc, pcc, other = waiting = [[make_cell(expression=one)] for one in names]
+    waiting = list(waiting)
+    assert _take_next(waiting, []) is cc
+    assert _take_next(waiting, [cc]) is other
     # Better twice than an idle processor.
-    assert schedule.next() == pcc
-    assert schedule.next() == []
+    assert _take_next(waiting, [cc, other]) is pcc
 
 
 def test_when_scores_are_there_the_order_is_that_of_the_plan(make_cell: Make) -> None:
-    groups = [[make_cell(expression=one)] for one in ("lr+cc", "lr+pcc", "lr(C=2)+cc")]
-    schedule = _Schedule(groups)
-    first = schedule.next()
-    schedule.finished(first)
-    assert schedule.next() == groups[1]
-    schedule.close()
-    assert schedule.next() == []
+    waiting = [[make_cell(expression=one)] for one in ("lr+cc", "lr+pcc", "lr(C=2)+cc")]
+    first, second = waiting[:2]
+    assert _take_next(waiting, []) is first
+    assert _take_next(waiting, []) is second

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import platform
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -39,6 +40,7 @@ __all__ = [
     "Meter",
     "Usage",
     "build",
+    "failure_of",
     "metered",
     "run_cell",
     "run_cells",
@@ -107,8 +109,7 @@ def metered(cache: ScoreCache | None = None) -> Iterator[Meter]:
     """
     meter, before, start = Meter(), _questions(cache), time.perf_counter()
     _reset_peak_memory()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with _caught_warnings() as caught:
         yield meter
     after = _questions(cache)
     texts = [f"{one.category.__name__}: {one.message}" for one in caught]
@@ -116,6 +117,17 @@ def metered(cache: ScoreCache | None = None) -> Iterator[Meter]:
     meter.peak_megabytes = _peak_memory()
     meter.reused, meter.computed = after[0] - before[0], after[1] - before[1]
     meter.warnings = tuple(dict.fromkeys(texts))[:_MOST_WARNINGS]
+
+
+@contextlib.contextmanager
+def _caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Keep warnings; not in a thread, where this would change the filters of all threads."""
+    if threading.current_thread() is not threading.main_thread():
+        yield []
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
 
 
 def _questions(cache: ScoreCache | None) -> tuple[int, int]:
@@ -334,17 +346,18 @@ def run_cells(
     try:
         fitted = _fit(cells[0], cache, parts)
     except Exception as error:
-        yield from [_failure(cell, error) for cell in cells]
+        yield from [failure_of(cell, error) for cell in cells]
         return
     for number, cell in enumerate(cells):
         try:
             found: CellResult | Failure = _evaluate(cell, fitted, cache, shared=number > 0)
         except Exception as error:
-            found = _failure(cell, error)
+            found = failure_of(cell, error)
         yield found
 
 
-def _failure(cell: Cell, error: Exception) -> Failure:
+def failure_of(cell: Cell, error: BaseException) -> Failure:
+    """The failure of a cell by an error."""
     sentence = str(error).strip() or type(error).__name__
     return Failure(cell, sentence, "".join(traceback.format_exception(error)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,13 +123,13 @@ class Progress:
         What is to be done.
     durations : Durations
         What is known of cells done before.
-    n_jobs : int
-        How many cells are computed at the same time.
+    n_jobs : int or None
+        How many cells are computed at the same time; None if that is not known.
     enabled : bool
     """
 
     def __init__(
-        self, pending: Sequence[Cell], durations: Durations, *, n_jobs: int, enabled: bool
+        self, pending: Sequence[Cell], durations: Durations, *, n_jobs: int | None, enabled: bool
     ) -> None:
         self._pending = list(pending)
         self._total = len(pending)
@@ -165,8 +166,9 @@ class Progress:
         self._show(f"{cell}: {what}")
 
     def _show(self, text: str) -> None:
-        left = self._durations.expected(self._pending)
-        left_words = f"about {in_words(left and left / self._n_jobs)} left"
+        seconds = self._durations.expected(self._pending) if self._n_jobs else None
+        left = None if seconds is None or not self._n_jobs else seconds / self._n_jobs
+        left_words = f"about {in_words(left)} left"
         self._bar.set_postfix_str(left_words)
         if self._lines and text:
             position = self._total - len(self._pending)
@@ -219,7 +221,8 @@ def run_plan(
     plan: Plan,
     store: Store,
     *,
-    n_jobs: int = 1,
+    executor: Executor | None = None,
+    n_jobs: int | None = None,
     progress: bool = True,
     cells: Sequence[Cell] | None = None,
     remember: bool = True,
@@ -230,9 +233,14 @@ def run_plan(
     ----------
     plan : Plan
     store : Store
-    n_jobs : int
-        Processes; -1 is one per core. Each works with one thread, so that the figures do not
-        depend on this number. More than there are cores are not started.
+    executor : concurrent.futures.Executor, optional
+        Where to compute the cells: threads, processes, or a cluster, such as the result of Dask's
+        ``Client.get_executor()``. By default in this process or in processes of loky.
+    n_jobs : int, optional
+        Processes; -1 is one per core, and 1 (the default) computes in this process. Each works
+        with one thread, so that the figures do not depend on this number. More than there are
+        cores are not started. With an executor: how many groups of cells it is given at a time;
+        by default all of them.
     progress : bool
         Whether to show a bar (or lines) and the time that is left.
     cells : list of Cell, optional
@@ -251,10 +259,18 @@ def run_plan(
     Each cell is stored when it is done. Interrupted or killed at any point, the run goes on
     with the next cell when it is started again, and ends with the same results. Results that
     another version of prevalens has computed are kept, with a warning.
+
+    Cells that share a fitted quantifier are one group; in other processes its results arrive
+    together. When a process of loky dies, the cells that were being computed are computed again
+    one at a time, and one whose process dies again has failed. An executor that breaks fails all
+    cells that it has not finished.
     """
     wanted = plan.cells() if cells is None else list(cells)
-    n_jobs = _check_jobs(n_jobs)
-    _check_own_parts(n_jobs)
+    if executor is None:
+        n_jobs = _check_jobs(1 if n_jobs is None else n_jobs)
+        _check_own_parts(n_jobs)
+    elif n_jobs is not None:
+        check_int(n_jobs, "n_jobs", minimum=1)
     store.check()
     store.clean()
     keys = Keys(wanted)
@@ -264,7 +280,13 @@ def run_plan(
     durations = _durations(store, done)
     scores = store.folder / "scores" if remember else None
     failed = []
-    results = compute(_groups(pending.values()), n_jobs, scores, plan.parts)
+    results = compute(
+        _groups(pending.values()),
+        n_jobs,
+        executor=executor,
+        cache_folder=scores,
+        parts=plan.parts,
+    )
     with (
         closing(results),
         Progress(list(pending.values()), durations, n_jobs=n_jobs, enabled=progress) as shown,

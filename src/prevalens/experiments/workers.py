@@ -1,259 +1,205 @@
-"""Worker processes: each computes one group of cells after the other, and none can hurt another.
+"""Computing groups of cells here, in processes of loky, or on any executor of `concurrent.futures`.
 
-A worker is a Python of its own that reads groups from its standard input and writes results to
-its standard output. Its libraries are told their number of threads before they start. When
-the parent process ends, in whatever way, its input ends too, and it ends at once.
+Loky starts the processes, hands out the work and notices a process that has died. Two things are
+our own, as no executor offers them: groups that need the same scores are not computed at the same
+time where that can be avoided, and the cells that were being computed when a process died are
+computed again one by one, so that a deadly cell costs itself alone.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import pickle
-import queue
+import re
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Generator, Iterator, Sequence
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import TypeAlias
 
+from loky import ProcessPoolExecutor
 from threadpoolctl import threadpool_limits
 
 from prevalens.catalogue import load_parts, own_modules
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell
-from prevalens.experiments.run import CellResult, Failure, run_cells
+from prevalens.experiments.run import CellResult, Failure, failure_of, run_cells
 from prevalens.experiments.specs import Parts
+from prevalens.validation import PrevalensWarning
 
-__all__ = ["compute", "serve"]
+__all__ = ["compute"]
 
-#: One thread in every cell, alone or not: another number could change the last digits.
-_THREADS = "1"
-_LIMITS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "LOKY_MAX_CPU_COUNT",
-)
-#: What a worker is told: modules with parts of one's own, where scores are kept, the plan's parts
-#: (pickled by name, so that the worker imports their modules), the cells.
-_Group: TypeAlias = tuple[tuple[str, ...], Path | None, Parts | None, list[Cell]]
-_COMMAND = "from prevalens.experiments.workers import serve; serve()"
+Found: TypeAlias = CellResult | Failure
+Group: TypeAlias = Sequence[Cell]
+#: Computes a group of cells; can be sent to another process.
+Task: TypeAlias = Callable[[Group], list[Found]]
+
+#: The environment of worker processes. One thread in every cell, alone or not: another number
+#: could change the last digits.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "LOKY_MAX_CPU_COUNT": "1",
+    # A worker keeps the last dataset; loky would take that for a leak and replace the worker.
+    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",
+}
 
 
 def compute(
-    groups: Sequence[Sequence[Cell]],
-    n_jobs: int,
-    cache_folder: Path | None,
+    groups: Sequence[Group],
+    n_jobs: int | None = 1,
+    *,
+    executor: Executor | None = None,
+    cache_folder: Path | None = None,
     parts: Parts | None = None,
-) -> Generator[CellResult | Failure, None, None]:
-    """Compute groups of cells, in this process or in several; results come as they are ready.
+) -> Generator[Found, None, None]:
+    """Compute groups of cells and yield results and failures as they are ready.
 
     Parameters
     ----------
     groups : list of lists of Cell
         The cells of a group share a fitted quantifier.
-    n_jobs : int
-        1 computes here; more start that many processes.
-    cache_folder : Path or None
+    n_jobs : int or None
+        Without an executor: 1 computes in this process, more start that many processes. With an
+        executor: how many groups it is given at a time; None gives it all of them at once.
+    executor : concurrent.futures.Executor, optional
+        Where to compute. It is not shut down.
+    cache_folder : Path, optional
         Where scores are kept.
     parts : mapping of str to Entry, optional
         Parts that the methods may name beside those of the catalogue.
     """
-    if n_jobs == 1:
-        cache = _cache(cache_folder)
-        with threadpool_limits(limits=1):
+    waiting = list(groups)
+    task = partial(_run_group, own_modules(), cache_folder, parts)
+    # Here too: an executor of threads computes in this process.
+    with threadpool_limits(limits=1):
+        if executor is not None:
+            lost = yield from _dispatch(executor, task, waiting, n_jobs or len(waiting))
+            error = BrokenExecutor("The executor is broken and takes no more work.")
+            yield from (failure_of(cell, error) for group in lost + waiting for cell in group)
+        elif n_jobs == 1:
             for group in groups:
-                yield from run_cells(group, cache, parts)
-    else:
-        yield from _Crew(groups, min(n_jobs, len(groups)), cache_folder, parts).results()
+                yield from run_cells(group, _cache(cache_folder), parts)
+        else:
+            yield from _in_processes(task, waiting, min(n_jobs or 1, len(waiting)))
+
+
+def _run_group(
+    modules: Sequence[str], cache_folder: Path | None, parts: Parts | None, cells: Group
+) -> list[Found]:
+    """Compute a group in whatever process or thread this is called."""
+    for module in modules:
+        load_parts(module)
+    with threadpool_limits(limits=1):
+        return list(run_cells(cells, _cache(cache_folder), parts))
 
 
 def _cache(folder: Path | None) -> ScoreCache | None:
     return None if folder is None else ScoreCache(folder)
 
 
-class _Crew:
-    """Threads that each look after one worker and hand it one group after the other."""
+def _in_processes(task: Task, waiting: list[Group], n_jobs: int) -> Iterator[Found]:
+    """Compute groups in processes; if one of these dies, go on with new ones."""
+    while waiting:
+        with _processes(n_jobs) as pool:
+            lost = yield from _dispatch(pool, task, waiting, n_jobs)
+        if lost:
+            warnings.warn(
+                f"A worker process died; {sum(map(len, lost))} cells that were being computed are "
+                "computed again, one at a time.",
+                PrevalensWarning,
+                stacklevel=2,
+            )
+        for cell in (cell for group in lost for cell in group):
+            yield _run_alone(task, cell)
 
-    def __init__(
-        self,
-        groups: Sequence[Sequence[Cell]],
-        n_jobs: int,
-        cache_folder: Path | None,
-        parts: Parts | None = None,
-    ) -> None:
-        self._parts = parts
-        self._cache_folder = cache_folder
-        self._schedule = _Schedule(groups)
-        self._found: queue.SimpleQueue[CellResult | Failure | BaseException | None]
-        self._found = queue.SimpleQueue()
-        self._workers: dict[int, _Worker] = {}
-        self._threads = [
-            threading.Thread(target=self._look_after, args=(number,), daemon=True)
-            for number in range(n_jobs)
-        ]
 
-    def results(self) -> Iterator[CellResult | Failure]:
-        for thread in self._threads:
-            thread.start()
+def _run_alone(task: Task, cell: Cell) -> Found:
+    """Compute a cell in a process of its own, so that a death is certainly its doing."""
+    with _processes(1) as pool:
         try:
-            busy = len(self._threads)
-            while busy:
-                found = self._found.get()
-                if isinstance(found, BaseException):
-                    raise found
-                if found is None:
-                    busy -= 1
-                else:
-                    yield found
-        finally:
-            self._stop()
-
-    def _stop(self) -> None:
-        self._schedule.close()
-        for worker in list(self._workers.values()):
-            worker.kill()
-        for thread in self._threads:
-            thread.join()
-
-    def _look_after(self, number: int) -> None:
-        try:
-            while group := self._schedule.next():
-                self._complete(number, group)
-                self._schedule.finished(group)
-            self._found.put(None)
-        except BaseException as error:  # the main thread raises it
-            self._found.put(error)
-        finally:
-            if number in self._workers:
-                self._workers.pop(number).end()
-
-    def _complete(self, number: int, group: Sequence[Cell]) -> None:
-        """Have all cells of a group computed; if the worker dies over one, the next goes on."""
-        left = list(group)
-        while left and not self._schedule.closed:
-            worker = self._workers.setdefault(number, _Worker(self._cache_folder, self._parts))
-            try:
-                for found in worker.run(left):
-                    self._found.put(found)
-                    left.pop(0)
-            except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-                reason = self._workers.pop(number).end()
-                if not self._schedule.closed:
-                    sentence = f"The process that computed it died ({reason})."
-                    self._found.put(Failure(left.pop(0), sentence, sentence))
+            (found,) = pool.submit(task, [cell]).result()
+        except BrokenExecutor as error:
+            codes = re.search(r"\{(.+?)\}", str(error))
+            reason = f" ({codes[1]})" if codes else ""
+            sentence = f"The process that computed it died{reason}."
+            return Failure(cell, sentence, f"{sentence}\n\n{error}")
+    return found
 
 
-class _Schedule:
-    """Which group comes next: one whose scores nobody is computing, so that none are twice."""
-
-    def __init__(self, groups: Sequence[Sequence[Cell]]) -> None:
-        self._waiting = [list(group) for group in groups]
-        self._running: list[str] = []
-        self._lock = threading.Lock()
-        self.closed = False
-
-    def next(self) -> list[Cell]:
-        """Take a group; empty if there is none left."""
-        with self._lock:
-            if self.closed or not self._waiting:
-                return []
-            keys = [group[0].scores_key() for group in self._waiting]
-            free = (place for place, key in enumerate(keys) if key not in self._running)
-            place = next(free, 0)
-            self._running.append(keys[place])
-            return self._waiting.pop(place)
-
-    def finished(self, group: Sequence[Cell]) -> None:
-        with self._lock:
-            self._running.remove(group[0].scores_key())
-
-    def close(self) -> None:
-        self.closed = True
-
-
-class _Worker:
-    """A process that computes cells; started with the first of them."""
-
-    def __init__(self, cache_folder: Path | None, parts: Parts | None) -> None:
-        self._parts = parts
-        self._cache_folder = cache_folder
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def run(self, cells: Sequence[Cell]) -> Iterator[CellResult | Failure]:
-        """One answer per cell, in this order; EOFError if the process ends before."""
-        if self._process is None:
-            self._process = _start()
-        to, answers = _pipes(self._process)
-        _send(to, (own_modules(), self._cache_folder, self._parts, list(cells)))
-        for _ in range(len(cells)):
-            yield pickle.load(answers)
-
-    def kill(self) -> None:
-        """End it at once; whoever waits for an answer gets an EOFError."""
-        if self._process is not None:
-            self._process.kill()
-
-    def end(self) -> str:
-        """Let it end, which it does when its input ends, and say how it did."""
-        if self._process is None:
-            return "never started"
-        for pipe in _pipes(self._process):
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-        code = self._process.wait()
-        return f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
-
-
-def _start() -> subprocess.Popen[bytes]:
-    environment = os.environ | dict.fromkeys(_LIMITS, _THREADS)
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.Popen(
-        [sys.executable, "-c", _COMMAND],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
+@contextmanager
+def _processes(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes; none is left, even if this is left in the middle of a cell."""
+    pool = ProcessPoolExecutor(
+        n_jobs, env=_ENVIRONMENT, initializer=_start_worker, initargs=(os.getpid(),)
     )
+    try:
+        yield pool
+    finally:
+        pool.shutdown(kill_workers=True)
 
 
-def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    to, answers = process.stdin, process.stdout
-    assert to is not None
-    assert answers is not None
-    return to, answers
-
-
-def serve() -> None:
-    """What a worker process does: answer each group of cells on standard input."""
-    answers = os.fdopen(os.dup(1), "wb")
-    # Whatever a library prints must not get between the answers.
-    os.dup2(2, 1)
+def _start_worker(parent: int) -> None:
     # Ctrl-C reaches every process of a terminal; the parent decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    groups: queue.SimpleQueue[_Group] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(groups,), daemon=True).start()
-    while True:
-        modules, folder, parts, cells = groups.get()
-        for module in modules:
-            load_parts(module)
-        for found in run_cells(cells, _cache(folder), parts):
-            _send(answers, found)
+    # What a library prints does not belong to the command's output.
+    os.dup2(2, 1)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
-def _receive(groups: queue.SimpleQueue[_Group]) -> None:
-    """Read in a thread of its own, so that the parent's end is noticed in the middle of a cell."""
-    while True:
-        try:
-            groups.put(pickle.load(sys.stdin.buffer))
-        except BaseException:  # whatever it is, nobody is there to be told
-            os._exit(0)
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended; loky would first finish the cell.
+
+    On Windows, a process does not see the end of its parent in this way.
+    """
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(0)
 
 
-def _send(stream: IO[bytes], value: Any) -> None:
-    pickle.dump(value, stream)
-    stream.flush()
+def _dispatch(
+    executor: Executor, task: Task, waiting: list[Group], width: int
+) -> Generator[Found, None, list[Group]]:
+    """Hand groups to an executor, at most `width` at a time, until none waits or it breaks.
+
+    Groups are taken out of `waiting`. Those that were lost when the executor broke are returned.
+    """
+    running: dict[Future[list[Found]], Group] = {}
+    lost: list[Group] = []
+    try:
+        while (waiting or running) and not lost:
+            while waiting and len(running) < width and not lost:
+                group = _take_next(waiting, running.values())
+                try:
+                    running[executor.submit(task, group)] = group
+                except BrokenExecutor:
+                    lost.append(group)
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                group = running.pop(future)
+                error = future.exception()
+                if error is None:
+                    yield from future.result()
+                elif isinstance(error, BrokenExecutor):
+                    lost.append(group)
+                else:
+                    yield from (failure_of(cell, error) for cell in group)
+        # A broken executor computes nothing any more.
+        return lost + list(running.values())
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _take_next(waiting: list[Group], running: Iterable[Group]) -> Group:
+    """Take the first group whose scores nobody is computing, or else the first."""
+    busy = {group[0].scores_key() for group in running}
+    free = (i for i, group in enumerate(waiting) if group[0].scores_key() not in busy)
+    return waiting.pop(next(free, 0))
