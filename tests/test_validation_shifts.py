@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from prevalens.validation_shifts import (
-    FAMILIES,
+    FAMILY_WEIGHTS,
     FEW,
     FEWEST,
+    draw_shifts,
+    half_splits,
     losses,
-    rehearse,
-    rehearse_halves,
+    shifted_splits,
     total_loss,
 )
 
@@ -22,31 +23,31 @@ def labels():
 
 
 @pytest.fixture(scope="module")
-def acts(labels):
-    return rehearse(labels, seed=0)
+def splits(labels):
+    return shifted_splits(labels, random_state=0)
 
 
-def test_every_family_is_rehearsed_in_every_fold(acts):
-    found = {(act.fold, act.family) for act in acts}
+def test_every_family_is_drawn_in_every_fold(splits):
+    found = {(split.fold, split.family) for split in splits}
     folds = {fold for fold, _ in found}
-    assert found == {(fold, family) for fold in folds for family in FAMILIES}
+    assert found == {(fold, family) for fold in folds for family in FAMILY_WEIGHTS}
     assert len(folds) == 10
 
 
-def test_samples_come_from_items_that_are_not_learnt_from(labels, acts):
-    for act in acts:
-        assert not set(act.rest) & set(act.held)
-        assert len(act.rest) + len(act.held) == len(labels)
-        assert act.samples.n_items == len(act.held)
-        assert np.all(act.samples.sizes == act.size)
-        np.testing.assert_allclose(act.true, act.samples.mean(labels[act.held]))
+def test_samples_come_from_items_that_are_not_learnt_from(labels, splits):
+    for split in splits:
+        assert not set(split.rest) & set(split.held)
+        assert len(split.rest) + len(split.held) == len(labels)
+        assert split.samples.n_items == len(split.held)
+        assert np.all(split.samples.sizes == split.size)
+        np.testing.assert_allclose(split.true, split.samples.mean(labels[split.held]))
 
 
-def test_acts_of_a_fold_stand_together_and_share_their_items(acts):
+def test_splits_of_a_fold_stand_together_and_share_their_items(splits):
     # The mixture keeps what it learnt of a fold until the next one begins.
-    folds = [act.fold for act in acts]
+    folds = [split.fold for split in splits]
     assert folds == sorted(folds)
-    for before, after in pairwise(acts):
+    for before, after in pairwise(splits):
         if before.fold == after.fold:
             assert before.rest is after.rest
 
@@ -54,44 +55,78 @@ def test_acts_of_a_fold_stand_together_and_share_their_items(acts):
 @pytest.mark.parametrize(("n_items", "n_folds"), [(301, 8), (2 * FEW, 2)])
 def test_halves_are_divided_by_chance(n_items, n_folds):
     labels = (np.random.default_rng(1).random((n_items, 2)) < [0.5, 0.2]).astype(np.int8)
-    found = rehearse_halves(labels)
-    assert {(act.fold, act.family) for act in found} == {
-        (fold, family) for fold in range(n_folds) for family in FAMILIES
+    found = half_splits(labels)
+    assert {(split.fold, split.family) for split in found} == {
+        (fold, family) for fold in range(n_folds) for family in FAMILY_WEIGHTS
     }
-    for act in found:
-        assert abs(len(act.held) - len(act.rest)) <= 1
-        assert not set(act.rest) & set(act.held)
+    for split in found:
+        assert abs(len(split.held) - len(split.rest)) <= 1
+        assert not set(split.rest) & set(split.held)
     # By chance: the halves of a division do not have as many positives each.
-    halves = {tuple(labels[act.held].sum(axis=0)) for act in found}
+    halves = {tuple(labels[split.held].sum(axis=0)) for split in found}
     assert len(halves) == n_folds
-    assert rehearse_halves(labels[: FEWEST - 1]) == []
+    assert half_splits(labels[: FEWEST - 1]) == []
 
 
-def test_the_seed_decides(labels, acts):
-    again = rehearse(labels, seed=0)
-    assert all(np.array_equal(a.true, b.true) for a, b in zip(acts, again, strict=True))
-    other = rehearse(labels, seed=1)
-    assert not all(np.array_equal(a.true, b.true) for a, b in zip(acts, other, strict=True))
+def test_the_seed_decides(labels, splits):
+    again = shifted_splits(labels, random_state=0)
+    assert all(np.array_equal(a.true, b.true) for a, b in zip(splits, again, strict=True))
+    other = shifted_splits(labels, random_state=1)
+    assert not all(np.array_equal(a.true, b.true) for a, b in zip(splits, other, strict=True))
 
 
-def test_the_training_prevalence_has_a_loss_of_one_and_the_truth_of_none(acts):
-    naive = losses(acts, lambda act: np.tile(act.naive, (len(act.true), 1)))
-    assert naive == pytest.approx(dict.fromkeys(FAMILIES, 1.0))
+def test_the_training_prevalence_has_a_loss_of_one_and_the_truth_of_none(splits):
+    naive = losses(splits, lambda split: np.tile(split.naive, (len(split.true), 1)))
+    assert naive == pytest.approx(dict.fromkeys(FAMILY_WEIGHTS, 1.0))
     assert total_loss(naive) == pytest.approx(1.0)
-    assert total_loss(losses(acts, lambda act: act.true)) == 0.0
+    assert total_loss(losses(splits, lambda split: split.true)) == 0.0
 
 
-def test_half_the_error_is_half_the_loss(acts):
-    halfway = losses(acts, lambda act: (act.true + act.naive) / 2)
-    assert halfway == pytest.approx(dict.fromkeys(FAMILIES, 0.5))
+def test_half_the_error_is_half_the_loss(splits):
+    halfway = losses(splits, lambda split: (split.true + split.naive) / 2)
+    assert halfway == pytest.approx(dict.fromkeys(FAMILY_WEIGHTS, 0.5))
 
 
-def test_too_few_items_are_not_rehearsed(labels):
-    assert rehearse(labels[: FEWEST - 1]) == []
+def test_too_few_items_are_not_divided(labels):
+    assert shifted_splits(labels[: FEWEST - 1]) == []
 
 
 def test_labels_that_never_move_say_nothing_of_a_method():
     constant = np.ones((90, 2), dtype=np.int8)
-    found = losses(rehearse(constant), lambda act: act.true)
+    found = losses(shifted_splits(constant), lambda split: split.true)
     assert found
     assert set(found.values()) == {1.0}
+
+
+def test_the_naive_prevalences_are_those_of_the_items_to_learn_from(labels, splits):
+    for split in splits:
+        np.testing.assert_array_equal(split.naive, labels[split.rest].mean(axis=0))
+        assert not np.array_equal(split.naive, labels[split.held].mean(axis=0))
+
+
+@pytest.mark.parametrize("draw", [shifted_splits, half_splits])
+def test_groups_are_never_divided(labels, draw):
+    groups = np.arange(len(labels)) // 3
+    for split in draw(labels, groups=groups):
+        assert not set(groups[split.rest]) & set(groups[split.held])
+    assert draw(labels, groups=np.zeros(len(labels))) == []
+
+
+def test_four_kinds_of_shift_in_two_sizes() -> None:
+    rng = np.random.default_rng(0)
+    Y = (rng.random((400, 5)) < 0.3).astype(np.int8)
+    samples, family = draw_shifts(Y, 20, rng)
+    assert np.bincount(family).tolist() == [40] * 4
+    assert sorted(set(samples.sizes)) == [30, 100]
+    moved = np.abs(samples.mean(Y) - Y.mean(axis=0)).mean(axis=1)
+    large = samples.sizes == 100
+    assert np.all([moved[large & (family == kind)].mean() for kind in (1, 2, 3)] > 1.2 * moved[
+        large & (family == 0)
+    ].mean())  # fmt: skip
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 7])
+def test_tiny_pools_give_tiny_samples(n_items: int) -> None:
+    samples, family = draw_shifts(np.ones((n_items, 2), dtype=np.int8), 3, np.random.default_rng(0))
+    assert len(samples) == len(family) >= 18
+    assert samples.sizes.max() <= max(1, n_items // 2)

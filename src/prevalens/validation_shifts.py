@@ -1,60 +1,70 @@
-"""Rehearsals: samples of labelled items under a mix of shifts, held out from what is fitted.
+"""Validation under shift: samples of labelled items that were held out from what is fitted.
 
-Hyperparameters and intervals are set by how well they do here. One family of shifts alone would
-favour the method that assumes it.
+Hyperparameters are chosen, and intervals calibrated, by how well they do here. One family of shifts
+alone would favour the method that assumes it, so samples of several are drawn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from prevalens import protocols
 from prevalens.metrics import shift_bins
-from prevalens.protocols import MLAPP, LabelsetWeights, LabelTilt, Natural, Protocol
+from prevalens.protocols.families import draw_family
 from prevalens.samples import Samples
 from prevalens.splits import stratified_folds
 from prevalens.types import Floats, LabelMatrix
-from prevalens.validation import InputError, check_rng
+from prevalens.validation import check_rng
 
 __all__ = [
-    "FAMILIES",
-    "Act",
+    "FAMILY_WEIGHTS",
+    "ShiftedSplit",
     "draw_shifts",
-    "drawn",
+    "half_splits",
     "losses",
-    "rehearse",
-    "rehearse_halves",
+    "shifted_splits",
     "total_loss",
 ]
 
+#: Items per sample; a third of the held-out items if that is less.
 SIZE = 100
 #: Below this many items, more folds and a second division: a third of them teaches too little.
 FEW = 1500
 #: Fewer labelled items than this cannot be divided and drawn from.
 FEWEST = 45
 #: The families of shifts and what share of the loss each has.
-FAMILIES = {"ml-app": 0.4, "natural": 0.2, "label-tilt": 0.2, "labelsets": 0.2}
+FAMILY_WEIGHTS = {"ml-app": 0.4, "natural": 0.2, "label-tilt": 0.2, "labelset-weights": 0.2}
+#: Options of the families while settings are compared.
+_OPTIONS: dict[str, dict[str, Any]] = {"label-tilt": {"scale": 2.5}}
+#: The families that intervals are calibrated on, and the largest sizes of samples: the smaller
+#: ones tell noise from what does not fade with size. Shares of the pool that they may take.
+_CALIBRATION = ("natural", "ml-app", "label-tilt", "labelset-weights")
+_LARGE, _SMALL = 100, 30
+_LARGE_SHARE, _SMALL_SHARE = 2, 5
 
 
 @dataclass(frozen=True, eq=False)
-class Act:
+class ShiftedSplit:
     """Samples drawn from one part of the labelled items, for what was fitted on the rest.
 
     Attributes
     ----------
     fold : int
-        Which division of the items; the acts of one fold share `rest` and `held`.
+        Which division of the items; the splits of one fold share `rest` and `held`.
     rest, held : array of int
         Rows to fit on, rows the samples are drawn from.
     family : str
+        Name of the family of shifts.
     samples : Samples
         Bags of positions in `held`, all of one size.
     size : int
+        Items per sample.
     true : array of float, shape (n_samples, n_labels)
+        Prevalences of the samples.
     naive : array of float, shape (n_labels,)
         Prevalences of the rest.
     """
@@ -69,19 +79,32 @@ class Act:
     naive: Floats
 
 
-def rehearse(
-    Y: LabelMatrix, *, seed: int = 0, n_samples: int = 150, stratified: bool = True
-) -> list[Act]:
+def shifted_splits(
+    Y: LabelMatrix,
+    *,
+    random_state: int = 0,
+    n_samples: int = 150,
+    stratified: bool = True,
+    groups: Any = None,
+) -> list[ShiftedSplit]:
     """Draw `n_samples` per family and fold; nothing if there are too few items.
 
-    Stratified folds make settings comparable. Folds by chance differ from the rest as a new pool of
-    items does, above all in their rare labels: errors are as large as they will be.
+    Parameters
+    ----------
+    Y : 0/1 array, shape (n_items, n_labels)
+    random_state : int
+    n_samples : int
+    stratified : bool
+        Stratified folds make settings comparable. Folds by chance differ from the rest as a new
+        pool of items does, above all in their rare labels: errors are as large as they will be.
+    groups : array, shape (n_items,), optional
+        Items with the same value share a fold.
     """
     divisions = (5, 2) if len(Y) < FEW else (3, 1)
-    return _divided(Y, divisions, n_samples, seed=seed, stratified=stratified)
+    return _divided(Y, divisions, n_samples, random_state, groups, stratified=stratified)
 
 
-def rehearse_halves(Y: LabelMatrix, *, seed: int = 0) -> list[Act]:
+def half_splits(Y: LabelMatrix, *, random_state: int = 0, groups: Any = None) -> list[ShiftedSplit]:
     """Draw from one half of the items, for what was fitted on the other.
 
     Two halves by chance are two pools of items of one size, as training and new items often are,
@@ -89,82 +112,73 @@ def rehearse_halves(Y: LabelMatrix, *, seed: int = 0) -> list[Act]:
     what all items will teach.
     """
     divisions, n_samples = ((2, 4), 300) if len(Y) < 2 * FEW else ((2, 1), 150)
-    return _divided(Y, divisions, n_samples, seed=seed, stratified=False)
+    return _divided(Y, divisions, n_samples, random_state, groups, stratified=False)
 
 
 def _divided(
     Y: LabelMatrix,
     divisions: tuple[int, int],
     n_samples: int,
+    random_state: int,
+    groups: Any,
     *,
-    seed: int,
     stratified: bool,
-) -> list[Act]:
-    """The acts of `divisions`: so many folds, so many times."""
-    if len(Y) < FEWEST:
-        return []
-    rng = check_rng(seed)
+) -> list[ShiftedSplit]:
+    """The splits of `divisions`: so many folds, so many times."""
     n_folds, n_divisions = divisions
+    names, group_of = (None, None) if groups is None else np.unique(groups, return_inverse=True)
+    if len(Y) < FEWEST or (names is not None and len(names) < n_folds):
+        return []
+    rng = check_rng(random_state)
     each = max(1, 3 * n_samples // (n_folds * n_divisions))
-    acts: list[Act] = []
+    splits: list[ShiftedSplit] = []
     for division in range(n_divisions):
-        fold_of = (
-            stratified_folds(Y, n_folds, seed=rng)
-            if stratified
-            else rng.permutation(np.arange(len(Y)) % n_folds)
-        )
+        if stratified:
+            fold_of = stratified_folds(Y, n_folds, seed=rng, groups=group_of)
+        else:
+            n_units = len(Y) if names is None else len(names)
+            fold_of = rng.permutation(np.arange(n_units) % n_folds)
+            fold_of = fold_of if group_of is None else fold_of[group_of]
         for fold in range(n_folds):
             held, rest = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
-            acts.extend(_acts(Y, division * n_folds + fold, rest, held, rng, each))
-    return acts
+            splits.extend(_of_fold(Y, division * n_folds + fold, rest, held, rng, each))
+    return splits
 
 
-def _acts(
+def _of_fold(
     Y: LabelMatrix,
     fold: int,
     rest: npt.NDArray[np.int64],
     held: npt.NDArray[np.int64],
     rng: np.random.Generator,
     n_samples: int,
-) -> Iterator[Act]:
-    size = min(SIZE, len(held) // 3)
+) -> Iterator[ShiftedSplit]:
+    # Groups of many items may leave a fold with too few.
+    size = max(1, min(SIZE, len(held) // 3))
     naive = Y[rest].mean(axis=0, dtype=np.float64)
-    for family, protocol in _protocols(size, n_samples).items():
-        samples = drawn(protocol, Y[held], rng)
+    for family in FAMILY_WEIGHTS:
+        # As many again for ML-APP, whose samples differ most from each other.
+        n_drawn = 2 * n_samples if family == "ml-app" else n_samples
+        samples = draw_family(family, Y[held], size, n_drawn, rng, **_OPTIONS.get(family, {}))
         if samples is not None and len(samples):
-            yield Act(fold, rest, held, family, samples, size, samples.mean(Y[held]), naive)
+            true = samples.mean(Y[held])
+            yield ShiftedSplit(fold, rest, held, family, samples, size, true, naive)
 
 
-def _protocols(size: int, n_samples: int) -> dict[str, protocols.Protocol]:
-    # As many again for ML-APP, whose samples differ most from each other.
-    return {
-        "ml-app": protocols.MLAPP(size, more_than=2 * n_samples - 1, max_samples=2 * n_samples),
-        "natural": protocols.Natural(size, n_samples),
-        "label-tilt": protocols.LabelTilt(size, n_samples, scale=2.5),
-        "labelsets": protocols.LabelsetWeights(size, n_samples),
-    }
-
-
-def drawn(protocol: protocols.Protocol, Y: LabelMatrix, rng: np.random.Generator) -> Samples | None:
-    """Samples of a protocol; None if no label has items enough to be steered."""
-    try:
-        return protocol.draw(Y, rng)
-    except InputError:
-        return None
-
-
-def losses(acts: Sequence[Act], estimate: Callable[[Act], Floats]) -> dict[str, float]:
+def losses(
+    splits: Sequence[ShiftedSplit], estimate: Callable[[ShiftedSplit], Floats]
+) -> dict[str, float]:
     """Mean absolute error by family, as a ratio to that of the training prevalence.
 
     The ratio is taken in three regimes of shift, as the paper reports them, and averaged:
     otherwise the many samples that moved little would decide alone.
     """
-    found: dict[str, list[Floats]] = {}
-    for act in acts:
-        error = np.abs(act.true - estimate(act)).mean(axis=1)
-        constant = np.abs(act.true - act.naive).mean(axis=1)
-        found.setdefault(act.family, []).append(np.vstack([error, constant]))
-    return {family: _ratio(np.hstack(parts)) for family, parts in found.items()}
+    by_family: dict[str, list[Floats]] = {}
+    for split in splits:
+        error = np.abs(split.true - estimate(split)).mean(axis=1)
+        constant = np.abs(split.true - split.naive).mean(axis=1)
+        by_family.setdefault(split.family, []).append(np.vstack([error, constant]))
+    return {family: _ratio(np.hstack(parts)) for family, parts in by_family.items()}
 
 
 def _ratio(pairs: Floats) -> float:
@@ -181,15 +195,9 @@ def _ratio(pairs: Floats) -> float:
 
 
 def total_loss(by_family: dict[str, float]) -> float:
-    """The families' losses in one number, weighted by `FAMILIES`."""
-    weights = np.array([FAMILIES[family] for family in by_family])
+    """The families' losses in one number, weighted by `FAMILY_WEIGHTS`."""
+    weights = np.array([FAMILY_WEIGHTS[family] for family in by_family])
     return float(np.average(list(by_family.values()), weights=weights))
-
-
-#: Samples of at most this many items; half of the pool if that is less.
-_LARGE = 100
-#: And smaller ones, a fifth of the pool at most, to tell noise from what does not fade with size.
-_SMALL = 30
 
 
 def draw_shifts(
@@ -201,29 +209,21 @@ def draw_shifts(
     ----------
     Y : 0/1 array, shape (n_items, n_labels)
     n_each : int
-        Samples per kind of shift and size.
+        Samples per family of shifts and size.
     rng : numpy Generator
 
     Returns
     -------
     samples : Samples
     family : array of int, shape (n_samples,)
-        Which kind of shift each sample is of.
+        Which family each sample is of, in the order above.
     """
     parts, families = [], []
-    for size in (min(_LARGE, max(1, len(Y) // 2)), min(_SMALL, max(1, len(Y) // 5))):
-        for number, protocol in enumerate(_calibration_protocols(size, n_each)):
-            found = drawn(protocol, Y, rng)
-            if found is not None:
-                parts.append(found)
-                families.append(np.full(len(found), number, dtype=np.int64))
+    for largest, share in ((_LARGE, _LARGE_SHARE), (_SMALL, _SMALL_SHARE)):
+        size = min(largest, max(1, len(Y) // share))
+        for number, family in enumerate(_CALIBRATION):
+            samples = draw_family(family, Y, size, n_each, rng)
+            if samples is not None:
+                parts.append(samples)
+                families.append(np.full(len(samples), number, dtype=np.int64))
     return Samples.concat(parts), np.concatenate(families)
-
-
-def _calibration_protocols(size: int, n_each: int) -> list[Protocol]:
-    return [
-        Natural(size, n_each),
-        MLAPP(size, more_than=n_each - 1, max_samples=n_each),
-        LabelTilt(size, n_each),
-        LabelsetWeights(size, n_each),
-    ]

@@ -22,7 +22,7 @@ from prevalens.tables.column_guard import ColumnGuard
 from prevalens.tables.text import TextPreparation
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, is_texts
-from prevalens.validation_shifts import SIZE, Act, losses, rehearse, total_loss
+from prevalens.validation_shifts import SIZE, ShiftedSplit, losses, shifted_splits, total_loss
 
 __all__ = ["Candidate", "Choice", "choose"]
 
@@ -79,10 +79,11 @@ class Choice:
     def table(self) -> str:
         """The candidates, one line each, as text."""
         families = list(self.candidates[0].by_family)
-        head = f"{'method':42} {'all':>6} " + " ".join(f"{name:>10}" for name in families)
+        width = max([10, *map(len, families)])
+        head = f"{'method':42} {'all':>6} " + " ".join(f"{name:>{width}}" for name in families)
         lines = [
             f"{one.name:42} {one.loss:6.3f} "
-            + " ".join(f"{one.by_family.get(name, float('nan')):10.3f}" for name in families)
+            + " ".join(f"{one.by_family.get(name, float('nan')):{width}.3f}" for name in families)
             for one in self.candidates
         ]
         return "\n".join([head, *lines])
@@ -178,7 +179,7 @@ class _Search:
             self.preparation = TextPreparation().fit(X)
             X = self.preparation.transform(X)
         self.X = X
-        self.acts = rehearse(Y, seed=seed, stratified=False)
+        self.splits = shifted_splits(Y, random_state=seed, stratified=False)
         self.folds: npt.NDArray[np.intp] | None = None
 
     def run(self) -> Choice:
@@ -186,7 +187,7 @@ class _Search:
         trainer = Trainer(self.X, self.Y, divisions, self.budget, self.seed, self.tell)
         linear = self._linear(trainer)
         # Without rehearsal there is nothing to compare.
-        trees = trainer.trees() if self.acts else []
+        trees = trainer.trees() if self.splits else []
         return self._decide(_groups(linear, trees), trainer)
 
     def _divide(self) -> list[Division]:
@@ -201,7 +202,7 @@ class _Search:
         return list(divisions)
 
     def _linear(self, trainer: Trainer) -> _Linear:
-        members = trainer.linear(alone=not self.acts)
+        members = trainer.linear(alone=not self.splits)
         if len(members) == 1:
             return _Linear(members, [])
         began = time.perf_counter()
@@ -245,8 +246,8 @@ class _Search:
         constant = Candidate("naive", 1.0, dict.fromkeys(tried[0].candidate.by_family, 1.0))
         tried.append(_Tried(constant, TrainingPrevalence(), Scores(self.X, "features"), []))
         # Without rehearsal there is nothing to compare; the mixture is the safest guess.
-        handicap = HANDICAP * max([1.0, *(SIZE / act.size for act in self.acts)])
-        best = _best(tried, handicap) if self.acts else tried[0]
+        handicap = HANDICAP * max([1.0, *(SIZE / split.size for split in self.splits)])
+        best = _best(tried, handicap) if self.splits else tried[0]
         rest = [one for one in tried if one is not best]
         rest.sort(key=lambda one: _handicapped(one, handicap))
         candidates = (best.candidate, *(one.candidate for one in rest))
@@ -272,17 +273,17 @@ class _Search:
 
     def _loss(self, aggregator: Aggregator, scores: Scores) -> tuple[float, dict[str, float]]:
         """Rehearsed loss; the mixture's own rehearsal is taken as it is."""
-        if not self.acts:
+        if not self.splits:
             return float("nan"), {}
         if isinstance(aggregator, ScenarioMixture):
-            by_family = aggregator.rehearsed_losses(scores, self.Y)
+            by_family = aggregator.validation_losses(scores, self.Y)
             return total_loss(by_family), by_family
 
-        def estimate(act: Act) -> Floats:
-            fitted = clone(aggregator).fit(scores.take(act.rest), self.Y[act.rest])
-            return fitted.aggregate(scores.take(act.held), act.samples)
+        def estimate(split: ShiftedSplit) -> Floats:
+            fitted = clone(aggregator).fit(scores.take(split.rest), self.Y[split.rest])
+            return fitted.aggregate(scores.take(split.held), split.samples)
 
-        by_family = losses(self.acts, estimate)
+        by_family = losses(self.splits, estimate)
         return total_loss(by_family), by_family
 
 

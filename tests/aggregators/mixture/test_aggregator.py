@@ -116,11 +116,11 @@ def test_more_views_are_used(scored):
 def test_given_settings_are_kept(scored):
     data, train, _ = scored
     fitted = ScenarioMixture(0.2, 0.7).fit(train, data.train.Y)
-    assert (fitted.shrinkage_, fitted.tempers_) == (0.2, (0.7,))
+    assert (fitted.shrinkage_, fitted.evidence_weights_) == (0.2, (0.7,))
 
 
 def test_the_loss_of_rehearsal_is_told_by_family(fitted):
-    assert set(fitted.losses_) == {"ml-app", "natural", "label-tilt", "labelsets"}
+    assert set(fitted.losses_) == {"ml-app", "natural", "label-tilt", "labelset-weights"}
     assert 0 < fitted.loss_ < 1
 
 
@@ -139,7 +139,7 @@ def test_few_items_are_answered_without_rehearsal():
     ("parameters", "sentence"),
     [
         ({"shrinkage": 0}, "shrinkage must be above 0"),
-        ({"temper": -1}, "temper must be above 0"),
+        ({"evidence_weight": -1}, "evidence_weight must be above 0"),
         ({"point": "mode"}, "point"),
         ({"prior": (1, 1)}, "four weights"),
         ({"prior": (0, 0, 0)}, "four weights"),
@@ -170,10 +170,10 @@ def test_losses_can_be_had_without_a_fit(scored, fitted):
     data, scores, _ = scored
     Y = data.train.Y
     mixture = ScenarioMixture()
-    found = mixture.rehearsed_losses(scores, Y)
+    found = mixture.validation_losses(scores, Y)
     assert not hasattr(mixture, "shrinkage_")
     assert found == pytest.approx(fitted.losses_, rel=1e-9)
-    assert ScenarioMixture().rehearsed_losses(scores.take(np.arange(20)), Y[:20]) == {}
+    assert ScenarioMixture().validation_losses(scores.take(np.arange(20)), Y[:20]) == {}
 
 
 def test_without_rehearsal_bands_are_those_of_independent_gaussians():

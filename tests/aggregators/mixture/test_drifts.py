@@ -22,7 +22,7 @@ def drifts():
 
 def seen(drifts, scale):
     """Covariances of z, of z with the labels, and variances of the labels."""
-    C, F = drifts.cross, np.diag(drifts.firm)
+    C, F = drifts.cross, np.diag(drifts.signal_share)
     within = scale**2 * F @ F + np.eye(4) / COUNT
     shared = scale**2 * F @ C + C / COUNT
     return within, shared, scale**2 * np.square(C).sum(axis=0) + drifts.variances / COUNT
@@ -56,6 +56,6 @@ def test_unlikely_drifts_are_not_followed(drifts):
 
 
 def test_there_may_be_none(drifts):
-    none = Drifts(drifts.firm, drifts.cross, drifts.prevalence, drifts.variances, ())
+    none = Drifts(drifts.signal_share, drifts.cross, drifts.prevalence, drifts.variances, ())
     assert none.log_likelihood(np.ones((3, 4)), COUNT).shape == (3, 0)
     np.testing.assert_array_equal(none.mean(np.ones((3, 4)), np.empty((3, 0)), COUNT), 0)

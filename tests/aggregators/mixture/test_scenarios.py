@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from prevalens.aggregators.mixture.posterior import Moments
-from prevalens.aggregators.mixture.scenarios import View
+from prevalens.aggregators.mixture.scenarios import ScenarioModel
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +20,14 @@ def labelled():
     return values, Y
 
 
-def view(labelled, **changes):
+def model(labelled, **changes):
     settings = {
         "shrinkage": 1e-9,
-        "tempers": (1.0,),
+        "evidence_weights": (1.0,),
         "scales": (1.0,),
         "prior": (1.0, 1.0, 1.0, 1.0),
     }
-    return View(Moments.of(*labelled), **(settings | changes))
+    return ScenarioModel(Moments.of(*labelled), **(settings | changes))
 
 
 def test_moments_are_those_of_the_items(labelled):
@@ -46,7 +46,7 @@ def test_moments_are_those_of_the_items(labelled):
 
 def test_weights_are_the_evidence_summed_over_a_fine_grid(labelled):
     values, Y = labelled
-    found = view(labelled)
+    found = model(labelled)
     size, z = 50, values[Y[:, 0] == 1][:50].mean(axis=0)
     posterior = found.posterior(z[np.newaxis], size)
     expected = _weights_by_hand(values, Y, z, size)
@@ -85,7 +85,7 @@ def _weights_by_hand(values, Y, z, size):
 def test_many_moves_are_the_conditional_mean_of_a_gaussian(labelled):
     values, Y = labelled
     size, scale = 50, 1.0
-    found = view(labelled, prior=(0.0, 0.0, 1.0, 0.0), scales=(scale,))
+    found = model(labelled, prior=(0.0, 0.0, 1.0, 0.0), scales=(scale,))
     z = values.mean(axis=0) + 0.02
     count = 1 / (1 / size + 1 / len(Y))
     S, V = np.cov(values.T, bias=True), np.cov(Y.T, bias=True)
@@ -99,9 +99,9 @@ def test_many_moves_are_the_conditional_mean_of_a_gaussian(labelled):
 
 def test_blocks_of_samples_change_nothing(labelled, monkeypatch):
     values, _ = labelled
-    whole = view(labelled).posterior(values[:40], 30, variance=True)
+    whole = model(labelled).posterior(values[:40], 30, variance=True)
     monkeypatch.setattr("prevalens.aggregators.mixture.scenarios._BLOCK", 21)
-    parts = view(labelled).posterior(values[:40], 30, variance=True)
+    parts = model(labelled).posterior(values[:40], 30, variance=True)
     for left, right in zip(whole, parts, strict=True):
         np.testing.assert_allclose(left, right, atol=1e-12)
 
@@ -109,8 +109,8 @@ def test_blocks_of_samples_change_nothing(labelled, monkeypatch):
 def test_variance_shrinks_with_the_size_of_the_sample(labelled):
     values, _ = labelled
     mean = values[:60].mean(axis=0)[np.newaxis]
-    small = view(labelled).posterior(mean, 20, variance=True).variance
-    large = view(labelled).posterior(mean, 200, variance=True).variance
+    small = model(labelled).posterior(mean, 20, variance=True).variance
+    large = model(labelled).posterior(mean, 200, variance=True).variance
     assert np.all(large < small)
 
 
@@ -119,12 +119,12 @@ def test_several_tempers_are_weighed_by_their_evidence(labelled):
     rng = np.random.default_rng(1)
     means = np.array([values[rng.choice(len(Y), 40)].mean(axis=0) for _ in range(30)])
     means[::3] += [0.3, -0.2, 0.1]
-    tempers = (1.0, 0.25, 0.05)
-    together = view(labelled, tempers=tempers).posterior(means, 40, variance=True)
+    weights = (1.0, 0.25, 0.05)
+    together = model(labelled, evidence_weights=weights).posterior(means, 40, variance=True)
     shares, alone = [], []
-    for temper in tempers:
-        seen = view(labelled, tempers=(temper,))
-        part = seen._at(seen._see(means), np.arange(30), 40, temper, variance=True)
+    for weight in weights:
+        seen = model(labelled, evidence_weights=(weight,))
+        part = seen._at(seen._see(means), np.arange(30), 40, weight, variance=True)
         shares.append(part.evidence)
         alone.append(part)
     shares = np.exp(shares - np.max(shares, axis=0))
@@ -137,13 +137,13 @@ def test_several_tempers_are_weighed_by_their_evidence(labelled):
     np.testing.assert_allclose(together.mean, np.clip(mean, 0, 1), atol=1e-5)
     np.testing.assert_allclose(together.variance, second - mean**2, atol=1e-5)
     # Samples that no move of a label explains count for less.
-    trust = np.array(tempers) @ shares
+    trust = np.array(weights) @ shares
     assert trust[::3].mean() < trust[1::3].mean()
 
 
 def test_the_rough_evidence_is_near_the_integral(labelled):
     values, Y = labelled
-    seen = view(labelled)
+    seen = model(labelled)
     means = np.array([values[Y[:, label] == 1][:50].mean(axis=0) for label in range(3)])
     rows = np.arange(3)
     exact = seen._at(seen._see(means), rows, 50, 1.0, variance=False).evidence
@@ -151,5 +151,5 @@ def test_the_rough_evidence_is_near_the_integral(labelled):
 
 
 def test_shrinkage_makes_few_items_count_less(labelled):
-    assert view(labelled)._firmness == pytest.approx(1)
-    assert view(labelled, shrinkage=1.0)._firmness < 0.7
+    assert model(labelled)._mean_signal_share == pytest.approx(1)
+    assert model(labelled, shrinkage=1.0)._mean_signal_share < 0.7

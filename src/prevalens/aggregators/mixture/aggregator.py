@@ -13,26 +13,32 @@ from prevalens.aggregators.base import Aggregator, never_certain
 from prevalens.aggregators.counting import medians
 from prevalens.aggregators.mixture.calibration import Bands, Multiples
 from prevalens.aggregators.mixture.posterior import Moments, Posterior
-from prevalens.aggregators.mixture.scenarios import View
+from prevalens.aggregators.mixture.scenarios import ScenarioModel
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_choice
-from prevalens.validation_shifts import Act, losses, rehearse, rehearse_halves, total_loss
+from prevalens.validation_shifts import (
+    ShiftedSplit,
+    half_splits,
+    losses,
+    shifted_splits,
+    total_loss,
+)
 
 __all__ = ["ScenarioMixture"]
 
 #: Shrinkages that are tried, around a middling one first.
 _SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-#: Tempers that are weighed against each other for every sample.
-_TEMPERS = (1.0, 0.5, 0.25, 0.1)
+#: Evidence weights that are weighed against each other for every sample.
+_EVIDENCE_WEIGHTS = (1.0, 0.5, 0.25, 0.1)
 #: Standard deviation of the drift of items, as a share of an item's own.
 _DRIFTS = (0.07,)
 #: Prior weights of no move, one label, many labels and drifting items. Most batches have moved
 #: little, and what their mean score moves by is then noise of the classifier.
 _PRIOR = (4.0, 1.0, 0.2, 1.0)
-#: With fewer items the rehearsal is too small to choose by: the shrinkage is the middling one.
+#: With fewer items the validation is too small to choose by: the shrinkage is the middling one.
 _FEW = 1000
 _MIDDLING = 0.1
 #: Intervals are calibrated apart for this many classes of samples, by how far they seem to have
@@ -58,8 +64,8 @@ class ScenarioMixture(Aggregator):
     ----------
     shrinkage : float, optional
         Share of the mean variance that is added to the variance of every score direction. Default:
-        chosen by rehearsal; 0.1 with fewer than 1,000 items.
-    temper : float, optional
+        chosen by validation; 0.1 with fewer than 1,000 items.
+    evidence_weight : float, optional
         Factor on the number of items that a sample counts for in the evidence, 1 for full trust in
         the Gaussian model. Default: several are weighed, for each sample by how well it is
         explained, so that a sample unlike the model is trusted less.
@@ -77,9 +83,9 @@ class ScenarioMixture(Aggregator):
     Attributes
     ----------
     shrinkage_ : float
-    tempers_ : tuple of float
+    evidence_weights_ : tuple of float
     loss_ : float
-        Mean absolute error in rehearsal as a ratio to the training prevalence's; NaN without.
+        Mean absolute error in validation as a ratio to the training prevalence's; NaN without.
     losses_ : dict of str to float
         The same by family of shift.
     moments_ : Moments
@@ -87,12 +93,12 @@ class ScenarioMixture(Aggregator):
 
     Notes
     -----
-    Rehearsal: the labelled items are cut into parts; samples are drawn from each part under
+    Validation: the labelled items are cut into parts; samples are drawn from each part under
     four families of shift (ML-APP, none, exponential tilt, random weights on label sets) and
     estimated with what was learnt from the other parts. The test data play no role.
 
     Fitting costs O(n d (d + L) + d^3) for d scores and L labels, five to ten times with
-    rehearsal; aggregating O(d + L) products of (n_samples, L) matrices.
+    validation; aggregating O(d + L) products of (n_samples, L) matrices.
 
     It fails where the items of a label look different in the batch than in training, and trusts
     means: two batches with the same mean score get the same answer. The derivation is in
@@ -117,7 +123,7 @@ class ScenarioMixture(Aggregator):
     def __init__(
         self,
         shrinkage: float | None = None,
-        temper: float | None = None,
+        evidence_weight: float | None = None,
         *,
         point: str = "median",
         scales: Sequence[float] = (0.25, 0.5, 1.0, 2.0),
@@ -125,45 +131,55 @@ class ScenarioMixture(Aggregator):
         random_state: int = 0,
     ) -> None:
         self.shrinkage = shrinkage
-        self.temper = temper
+        self.evidence_weight = evidence_weight
         self.point = point
         self.scales = scales
         self.prior = prior
         self.random_state = random_state
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        values = scores.evidence
-        self._choose(values, Y)
-        self.moments_ = Moments.of(values, Y)
-        acts = rehearse(Y, seed=self.random_state, stratified=False)
-        found = self._rehearsed(values, Y, acts)
-        self.losses_ = losses(acts, lambda act: self._at_size(found[act].mean, act.size))
-        self.loss_ = total_loss(self.losses_) if acts else float("nan")
-        halves = rehearse_halves(Y, seed=self.random_state)
-        self._calibrate(found, self._rehearsed(values, Y, halves))
+        self._fit_grouped(scores, Y, None)
 
-    def rehearsed_losses(self, scores: Scores, Y: LabelMatrix) -> dict[str, float]:
+    def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: npt.NDArray[Any] | None) -> None:
+        values, state = scores.evidence, self.random_state
+        self._choose(values, Y, groups)
+        self.moments_ = Moments.of(values, Y)
+        splits = shifted_splits(Y, random_state=state, stratified=False, groups=groups)
+        found = self._validated(values, Y, splits)
+        self.losses_ = losses(splits, lambda split: self._at_size(found[split].mean, split.size))
+        self.loss_ = total_loss(self.losses_) if splits else float("nan")
+        halves = half_splits(Y, random_state=state, groups=groups)
+        self._calibrate(found, self._validated(values, Y, halves))
+
+    def validation_losses(
+        self, scores: Scores, Y: LabelMatrix, *, groups: npt.NDArray[Any] | None = None
+    ) -> dict[str, float]:
         """The `losses_` that `fit` would find, without its intervals; nothing is kept.
 
         To choose by: a fit spends most of its time on intervals.
         """
-        twin, values = clone(self), scores.evidence
-        twin._choose(values, Y)
-        acts = rehearse(Y, seed=self.random_state, stratified=False)
-        return twin._losses(_Stage(values, Y, acts), twin.shrinkage_)
+        twin, values, state = clone(self), scores.evidence, self.random_state
+        twin._choose(values, Y, groups)
+        splits = shifted_splits(Y, random_state=state, stratified=False, groups=groups)
+        return twin._losses(SplitCache(values, Y, splits), twin.shrinkage_)
 
-    def _choose(self, values: npt.NDArray[Any], Y: LabelMatrix) -> None:
-        """Tempers and shrinkage: those given, or those found best."""
+    def _choose(
+        self, values: npt.NDArray[Any], Y: LabelMatrix, groups: npt.NDArray[Any] | None
+    ) -> None:
+        """Evidence weights and shrinkage: those given, or those found best."""
         self._check_parameters()
-        self.tempers_ = _TEMPERS if self.temper is None else (float(self.temper),)
+        self.evidence_weights_ = (
+            _EVIDENCE_WEIGHTS if self.evidence_weight is None else (float(self.evidence_weight),)
+        )
         self.shrinkage_ = self.shrinkage or _MIDDLING
-        # A rehearsal of few items is too small to choose by.
+        # A validation of few items is too small to choose by.
         if self.shrinkage is None and len(Y) >= _FEW:
-            self.shrinkage_ = self._shrunk(_Stage(values, Y, rehearse(Y, seed=self.random_state)))
+            splits = shifted_splits(Y, random_state=self.random_state, groups=groups)
+            self.shrinkage_ = self._shrunk(SplitCache(values, Y, splits))
 
     def _check_parameters(self) -> None:
         check_choice(self.point, "point", ("median", "mean"))
-        for name in ("shrinkage", "temper"):
+        for name in ("shrinkage", "evidence_weight"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError(f"{name} must be above 0, or None to have it chosen; got {value}.")
@@ -176,18 +192,20 @@ class ScenarioMixture(Aggregator):
         if not self.scales or min(self.scales) <= 0:
             raise InputError(f"scales must be numbers above 0; got {self.scales!r}.")
 
-    def _view(self, moments: Moments, shrinkage: float) -> View:
+    def _model(self, moments: Moments, shrinkage: float) -> ScenarioModel:
         scales = tuple(float(scale) for scale in self.scales)
         none, one, many, drift = (float(weight) for weight in self.prior)
-        return View(moments, shrinkage, self.tempers_, scales, (none, one, many, drift), _DRIFTS)
+        return ScenarioModel(
+            moments, shrinkage, self.evidence_weights_, scales, (none, one, many, drift), _DRIFTS
+        )
 
-    def _shrunk(self, stage: _Stage) -> float:
+    def _shrunk(self, cache: SplitCache) -> float:
         """Descend over the shrinkage."""
         tried: dict[float, float] = {}
 
         def loss(shrinkage: float) -> float:
             if shrinkage not in tried:
-                tried[shrinkage] = total_loss(self._losses(stage, shrinkage))
+                tried[shrinkage] = total_loss(self._losses(cache, shrinkage))
             return tried[shrinkage]
 
         best = _MIDDLING
@@ -195,12 +213,12 @@ class ScenarioMixture(Aggregator):
             best = min(_neighbours(_SHRINKAGES, best, step), key=loss)
         return best
 
-    def _losses(self, stage: _Stage, shrinkage: float) -> dict[str, float]:
-        def estimate(act: Act) -> Floats:
-            view = stage.view(act, shrinkage, self._view)
-            return self._at_size(view.posterior(stage.means(act), act.size).mean, act.size)
+    def _losses(self, cache: SplitCache, shrinkage: float) -> dict[str, float]:
+        def estimate(split: ShiftedSplit) -> Floats:
+            model = cache.model(split, shrinkage, self._model)
+            return self._at_size(model.posterior(cache.means(split), split.size).mean, split.size)
 
-        return losses(stage.acts, estimate)
+        return losses(cache.splits, estimate)
 
     def _at_size(self, mean: Floats, size: int) -> Floats:
         return self._point(mean, np.full(len(mean), size))
@@ -208,24 +226,26 @@ class ScenarioMixture(Aggregator):
     def _point(self, mean: Floats, sizes: npt.NDArray[np.int64]) -> Floats:
         return medians(mean, sizes) if self.point == "median" else mean
 
-    def _calibrate(self, rehearsed: dict[Act, Posterior], halves: dict[Act, Posterior]) -> None:
+    def _calibrate(
+        self, validated: dict[ShiftedSplit, Posterior], halves: dict[ShiftedSplit, Posterior]
+    ) -> None:
         """Remember how far the truth lay from the posterior mean, in posterior deviations."""
         self.misfits_ = np.zeros(0)
         self.multiples_, self.bands_ = Multiples.gaussian(), Bands.gaussian(self.n_labels_)
-        if rehearsed:
-            self.misfits_ = np.sort(np.concatenate([p.misfit for p in rehearsed.values()]))
-            self.multiples_ = Multiples.of(rehearsed, _CLASSES, _WEIGHTS)
+        if validated:
+            self.misfits_ = np.sort(np.concatenate([p.misfit for p in validated.values()]))
+            self.multiples_ = Multiples.of(validated, _CLASSES, _WEIGHTS)
             self.bands_ = Bands.of(halves, _BAND_CLASSES, _BAND_WEIGHTS)
 
-    def _rehearsed(
-        self, values: npt.NDArray[Any], Y: LabelMatrix, acts: Sequence[Act]
-    ) -> dict[Act, Posterior]:
-        stage = _Stage(values, Y, acts)
+    def _validated(
+        self, values: npt.NDArray[Any], Y: LabelMatrix, splits: Sequence[ShiftedSplit]
+    ) -> dict[ShiftedSplit, Posterior]:
+        cache = SplitCache(values, Y, splits)
         return {
-            act: stage.view(act, self.shrinkage_, self._view).posterior(
-                stage.means(act), act.size, variance=True
+            split: cache.model(split, self.shrinkage_, self._model).posterior(
+                cache.means(split), split.size, variance=True
             )
-            for act in acts
+            for split in splits
         }
 
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
@@ -236,17 +256,17 @@ class ScenarioMixture(Aggregator):
         self, scores: Scores, samples: Samples, *, variance: bool
     ) -> tuple[Posterior, npt.NDArray[np.int64]]:
         means, sizes = samples.mean(scores.evidence), samples.sizes
-        view = self._view(self.moments_, self.shrinkage_)
+        model = self._model(self.moments_, self.shrinkage_)
         n_labels = self.n_labels_
         whole = Posterior(
             np.empty((len(means), n_labels)),
             np.empty((len(means), n_labels if variance else 0)),
             np.empty(len(means)),
-            np.empty((len(means), view.n_scenarios)),
+            np.empty((len(means), model.n_scenarios)),
         )
         for size in np.unique(sizes):
             rows = np.flatnonzero(sizes == size)
-            part = view.posterior(means[rows], float(size), variance=variance)
+            part = model.posterior(means[rows], float(size), variance=variance)
             for target, source in zip(whole, part, strict=True):
                 target[rows] = source
         return whole, sizes
@@ -266,10 +286,10 @@ class ScenarioMixture(Aggregator):
         Notes
         -----
         The half-width is a multiple of the posterior's standard deviation. The multiple is the
-        one that would have covered in rehearsal, for samples that seem to have moved about as
+        one that would have covered in validation, for samples that seem to have moved about as
         far and labels of about the same expected number of positives; for bands, the one at which
         all labels of a sample would have been covered at once. The p-value is the
-        share of rehearsed samples whose mean score lay at least as far from its best scenario.
+        share of validated samples whose mean score lay at least as far from its best scenario.
         """
         if level is None:
             return self.aggregate(scores, samples), None
@@ -292,31 +312,35 @@ class ScenarioMixture(Aggregator):
         return (1 + as_far) / (1 + len(self.misfits_))
 
 
-class _Stage:
-    """What the acts share: their mean scores, and the moments and views of their folds."""
+class SplitCache:
+    """What the splits share: their mean scores, and the moments and models of their folds."""
 
-    def __init__(self, values: npt.NDArray[Any], Y: LabelMatrix, acts: Sequence[Act]) -> None:
+    def __init__(
+        self, values: npt.NDArray[Any], Y: LabelMatrix, splits: Sequence[ShiftedSplit]
+    ) -> None:
         self._values, self._Y = values, Y
-        self.acts = acts
+        self.splits = splits
         self._moments: dict[int, Moments] = {}
-        self._view: tuple[tuple[int, float], View] | None = None
-        self._means = {act: act.samples.mean(values[act.held]) for act in acts}
+        self._model: tuple[tuple[int, float], ScenarioModel] | None = None
+        self._means = {split: split.samples.mean(values[split.held]) for split in splits}
 
-    def view(self, act: Act, shrinkage: float, make: Callable[[Moments, float], View]) -> View:
-        """The view of an act's fold; the acts of a fold come one after the other and share it."""
-        key = act.fold, shrinkage
-        if self._view is None or self._view[0] != key:
-            self._view = key, make(self._moments_of(act), shrinkage)
-        return self._view[1]
+    def model(
+        self, split: ShiftedSplit, shrinkage: float, make: Callable[[Moments, float], ScenarioModel]
+    ) -> ScenarioModel:
+        """The model of a split's fold; consecutive splits of one fold share it."""
+        key = split.fold, shrinkage
+        if self._model is None or self._model[0] != key:
+            self._model = key, make(self._moments_of(split), shrinkage)
+        return self._model[1]
 
-    def _moments_of(self, act: Act) -> Moments:
-        if act.fold not in self._moments:
-            self._moments[act.fold] = Moments.of(self._values[act.rest], self._Y[act.rest])
-        return self._moments[act.fold]
+    def _moments_of(self, split: ShiftedSplit) -> Moments:
+        if split.fold not in self._moments:
+            self._moments[split.fold] = Moments.of(self._values[split.rest], self._Y[split.rest])
+        return self._moments[split.fold]
 
-    def means(self, act: Act) -> Floats:
-        """Mean scores of an act's samples."""
-        return self._means[act]
+    def means(self, split: ShiftedSplit) -> Floats:
+        """Mean scores of a split's samples."""
+        return self._means[split]
 
 
 def _neighbours(grid: Sequence[float], value: float, step: int) -> list[float]:

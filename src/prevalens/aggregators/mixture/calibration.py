@@ -1,7 +1,7 @@
-"""Half-widths that would have covered in rehearsal, in units of the posterior's deviation.
+"""Half-widths that would have covered in validation, in units of the posterior's deviation.
 
 Samples are classed by how far they seem to have moved, labels by how many positives are expected;
-a stratum that rehearsal hardly saw has the multiples of Gaussian errors.
+a stratum that validation hardly saw has the multiples of Gaussian errors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.stats import norm
 from prevalens.aggregators.counting import binomial_median
 from prevalens.aggregators.mixture.posterior import Posterior
 from prevalens.types import Floats
-from prevalens.validation_shifts import Act
+from prevalens.validation_shifts import ShiftedSplit
 
 __all__ = ["Bands", "Multiples"]
 
@@ -26,7 +26,7 @@ _Ints = npt.NDArray[np.int64]
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
 #: Bands are multiples of intervals at this level, so that rare and frequent labels miss as often.
 _TAIL = 0.99
-#: Least multiple in that: a stratum without errors in rehearsal may have some yet.
+#: Least multiple in that: a stratum without errors in validation may have some yet.
 _LEAST = 0.5
 #: Share of what may be missed that bands give up. Over random divisions of six
 #: datasets, bands cover 85 to 95 % of new samples in 14 of 18 cells with it or without; on the
@@ -59,14 +59,17 @@ class Multiples:
 
     @classmethod
     def of(
-        cls, rehearsed: Mapping[Act, Posterior], n_classes: int, weights: Mapping[str, float]
+        cls,
+        validated: Mapping[ShiftedSplit, Posterior],
+        n_classes: int,
+        weights: Mapping[str, float],
     ) -> Self:
-        """From what was rehearsed; `weights` of the families' samples are 1 unless said."""
-        moved = np.concatenate([_moved(p, act.naive) for act, p in rehearsed.items()])
+        """From what was validated; `weights` of the families' samples are 1 unless said."""
+        moved = np.concatenate([_moved(p, split.naive) for split, p in validated.items()])
         cuts = np.quantile(moved, np.arange(1, n_classes) / n_classes)
         place = np.searchsorted(cuts, moved)
-        stratum, ratio = _strata(rehearsed), _ratios(rehearsed)
-        each = _sample_weights(rehearsed, weights)[:, np.newaxis]
+        stratum, ratio = _strata(validated), _ratios(validated)
+        each = _sample_weights(validated, weights)[:, np.newaxis]
         values = np.tile(_gaussian(), (n_classes, len(_STRATA) + 1, 1))
         for number in np.unique(place):
             for cell in range(len(_STRATA) + 1):
@@ -116,13 +119,16 @@ class Bands:
 
     @classmethod
     def of(
-        cls, rehearsed: Mapping[Act, Posterior], n_classes: int, weights: Mapping[str, float]
+        cls,
+        validated: Mapping[ShiftedSplit, Posterior],
+        n_classes: int,
+        weights: Mapping[str, float],
     ) -> Self:
-        """From what was rehearsed: quantiles of the largest ratio of a sample's labels."""
-        single = Multiples.of(rehearsed, n_classes, weights)
-        places = np.concatenate([single.places(p, act.naive) for act, p in rehearsed.items()])
-        largest = (_ratios(rehearsed) / _tails(single, places, _strata(rehearsed))).max(axis=1)
-        each = _sample_weights(rehearsed, weights)
+        """From what was validated: quantiles of the largest ratio of a sample's labels."""
+        single = Multiples.of(validated, n_classes, weights)
+        places = np.concatenate([single.places(p, split.naive) for split, p in validated.items()])
+        largest = (_ratios(validated) / _tails(single, places, _strata(validated))).max(axis=1)
+        each = _sample_weights(validated, weights)
         # Where many samples moved equally far, classes may be empty: they have what all have.
         wider = _LEVELS + _BAND_SLACK * (1 - _LEVELS)
         by_class = np.tile(_quantiles(largest, each, wider), (n_classes, 1))
@@ -156,12 +162,12 @@ def _stratum(mean: Floats, size: Any) -> _Ints:
     return np.searchsorted(_STRATA, mean * size, side="right")
 
 
-def _strata(rehearsed: Mapping[Act, Posterior]) -> _Ints:
-    return np.concatenate([_stratum(p.mean, act.size) for act, p in rehearsed.items()])
+def _strata(validated: Mapping[ShiftedSplit, Posterior]) -> _Ints:
+    return np.concatenate([_stratum(p.mean, split.size) for split, p in validated.items()])
 
 
-def _ratios(rehearsed: Mapping[Act, Posterior]) -> Floats:
-    return np.concatenate([_ratio(act.true, p, act.size) for act, p in rehearsed.items()])
+def _ratios(validated: Mapping[ShiftedSplit, Posterior]) -> Floats:
+    return np.concatenate([_ratio(split.true, p, split.size) for split, p in validated.items()])
 
 
 def _ratio(true: Floats, posterior: Posterior, size: int) -> Floats:
@@ -170,9 +176,9 @@ def _ratio(true: Floats, posterior: Posterior, size: int) -> Floats:
     return np.where((true == 0) & (binomial_median(posterior.mean, size) == 0), 0.0, ratio)
 
 
-def _sample_weights(acts: Mapping[Act, Any], by_family: Mapping[str, float]) -> Floats:
-    """One for each sample of the acts."""
-    return np.concatenate([np.full(len(a.true), by_family.get(a.family, 1.0)) for a in acts])
+def _sample_weights(splits: Mapping[ShiftedSplit, Any], by_family: Mapping[str, float]) -> Floats:
+    """One for each sample of the splits."""
+    return np.concatenate([np.full(len(a.true), by_family.get(a.family, 1.0)) for a in splits])
 
 
 def _position(level: float) -> int:

@@ -1,4 +1,4 @@
-"""What a sample says at several tempers, and all of them together."""
+"""What a sample says at several evidence weights, and all of them together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from prevalens.types import Floats, LabelMatrix
 
-__all__ = ["Moments", "Part", "Posterior", "blend", "log_sum"]
+__all__ = ["Moments", "Posterior", "WeightedAnswer", "blend", "log_sum"]
 
 
 class Posterior(NamedTuple):
@@ -34,8 +34,8 @@ class Posterior(NamedTuple):
     weights: Floats
 
 
-class Part(NamedTuple):
-    """The answer at one temper, for some of the samples."""
+class WeightedAnswer(NamedTuple):
+    """The answer at one evidence weight, for some of the samples."""
 
     rows: npt.NDArray[np.intp]
     evidence: Floats
@@ -44,8 +44,8 @@ class Part(NamedTuple):
     weights: Floats
 
 
-def blend(parts: Sequence[Part], n_samples: int) -> Posterior:
-    """The answers at several tempers, weighed by their evidence; the misfit is left open."""
+def blend(parts: Sequence[WeightedAnswer], n_samples: int) -> Posterior:
+    """Answers at several evidence weights, weighed by their evidence; the misfit is left open."""
     evidence = np.full((n_samples, len(parts)), -np.inf)
     for column, part in enumerate(parts):
         evidence[part.rows, column] = part.evidence

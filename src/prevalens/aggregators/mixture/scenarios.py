@@ -15,11 +15,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.aggregators.mixture.posterior import Moments, Part, Posterior, blend, log_sum
-from prevalens.aggregators.mixture.shifts import Drifts, Line, OneLabel, Tilts
+from prevalens.aggregators.mixture.posterior import (
+    Moments,
+    Posterior,
+    WeightedAnswer,
+    blend,
+    log_sum,
+)
+from prevalens.aggregators.mixture.shifts import Drifts, OneLabel, ScoreLine, Tilts
 from prevalens.types import Floats
 
-__all__ = ["View"]
+__all__ = ["ScenarioModel"]
 
 #: Keeps directions without any variance finite.
 _TINY = 1e-12
@@ -29,14 +35,14 @@ _BEYOND = 0.05
 _BEND = 0.25
 #: The mean score of a new pool drifts as if this many training sets had been averaged wrongly.
 _DRIFT = 5.0
-#: A temper whose log-evidence is this far below the best is not looked at closely.
+#: An evidence weight whose log-evidence is this far below the best is not looked at closely.
 _NEGLIGIBLE = 12.0
 #: Entries of one work array; bounds the memory of large problems.
 _BLOCK = 2_000_000
 
 
 class _Seen(NamedTuple):
-    """What samples look like from the training items, whatever the temper.
+    """What samples look like from the training items, whatever the evidence weight.
 
     Attributes
     ----------
@@ -44,7 +50,7 @@ class _Seen(NamedTuple):
         Mean scores, whitened.
     length : shape (n_samples,)
         Squared lengths of z.
-    line : Line
+    line : ScoreLine
         Distances from each label's line.
     turned : shape (n_samples, n_labels)
         z along the directions in which tilts of the labels move it.
@@ -54,7 +60,7 @@ class _Seen(NamedTuple):
 
     z: Floats
     length: Floats
-    line: Line
+    line: ScoreLine
     turned: Floats
     regressed: Floats
 
@@ -69,7 +75,7 @@ class _Seen(NamedTuple):
 
 
 @dataclass(frozen=True)
-class View:
+class ScenarioModel:
     """The scenarios at one setting of the hyperparameters.
 
     Parameters
@@ -78,7 +84,7 @@ class View:
     shrinkage : float
         Added to every variance, as a share of their mean: directions in which the scores hardly
         vary are trusted less.
-    tempers : tuple of float
+    evidence_weights : tuple of float
         Factors on the number of items a sample counts for; several are weighed by how well each
         explains the sample, equally likely beforehand.
     scales : tuple of float
@@ -93,7 +99,7 @@ class View:
 
     moments: Moments
     shrinkage: float
-    tempers: tuple[float, ...]
+    evidence_weights: tuple[float, ...]
     scales: tuple[float, ...]
     prior: tuple[float, float, float, float]
     drifts: tuple[float, ...] = ()
@@ -110,15 +116,15 @@ class View:
         return 1 / np.sqrt(spread + self.shrinkage * spread.mean() + _TINY)
 
     @cached_property
-    def _firmness(self) -> float:
+    def _mean_signal_share(self) -> float:
         """Mean share of the whitened variance that is the scores' own, not the shrinkage's.
 
         What few items leave uncertain varies as the scores do; the shrinkage's part does not.
         """
-        return float(np.mean(self._firm))
+        return float(np.mean(self._signal_share))
 
     @cached_property
-    def _firm(self) -> Floats:
+    def _signal_share(self) -> Floats:
         """The same share in each direction."""
         return self.moments.spread * self._factors**2
 
@@ -142,7 +148,7 @@ class View:
     @cached_property
     def _drifts(self) -> Drifts:
         moments, variances = self.moments, np.diag(self.moments.covariance)
-        return Drifts(self._firm, self._cross, moments.prevalence, variances, self.drifts)
+        return Drifts(self._signal_share, self._cross, moments.prevalence, variances, self.drifts)
 
     @cached_property
     def _log_broad(self) -> Floats:
@@ -199,15 +205,15 @@ class View:
 
     def _block(self, means: Floats, size: float, *, variance: bool) -> Posterior:
         seen = self._see(means)
-        if len(self.tempers) == 1:
+        if len(self.evidence_weights) == 1:
             kept = np.ones((len(means), 1), dtype=np.bool_)
         else:
-            rough = np.column_stack([self._rough(seen, size, temper) for temper in self.tempers])
+            rough = np.column_stack([self._rough(seen, size, w) for w in self.evidence_weights])
             kept = rough >= rough.max(axis=1, keepdims=True) - _NEGLIGIBLE
         parts = []
-        for column, temper in enumerate(self.tempers):
+        for column, evidence_weight in enumerate(self.evidence_weights):
             rows = np.flatnonzero(kept[:, column])
-            parts.append(self._at(seen.take(rows), rows, size, temper, variance=variance))
+            parts.append(self._at(seen.take(rows), rows, size, evidence_weight, variance=variance))
         whole = blend(parts, len(means))
         misfit = self._misfit(seen, size) if variance else np.full(len(means), np.nan)
         return whole._replace(misfit=misfit)
@@ -215,27 +221,28 @@ class View:
     def _see(self, means: Floats) -> _Seen:
         z = (means - self.moments.mean) @ (self.moments.axes * self._factors)
         length = np.einsum("ij,ij->i", z, z)
-        line = Line.of(z, length, self._low, self._step)
+        line = ScoreLine.of(z, length, self._low, self._step)
         regressed = z @ self._cross
         return _Seen(z, length, line, self._tilts.turn(regressed), regressed)
 
-    def _rough(self, seen: _Seen, size: float, temper: float) -> Floats:
-        """Log-evidence of a temper to within a few units."""
-        one = seen.line.rough(self._precision(size, temper)) + self._log_prior
-        return log_sum(np.column_stack([one, self._broad(seen, self._count(size, temper))]))
+    def _rough(self, seen: _Seen, size: float, evidence_weight: float) -> Floats:
+        """Log-evidence of an evidence weight to within a few units."""
+        one = seen.line.rough(self._precision(size, evidence_weight)) + self._log_prior
+        broad = self._broad(seen, self._count(size, evidence_weight))
+        return log_sum(np.column_stack([one, broad]))
 
     def _at(
         self,
         seen: _Seen,
         rows: npt.NDArray[np.intp],
         size: float,
-        temper: float,
+        evidence_weight: float,
         *,
         variance: bool,
-    ) -> Part:
-        """The answer at one temper."""
-        one = seen.line.integrate(self._precision(size, temper), self._density)
-        count = self._count(size, temper)
+    ) -> WeightedAnswer:
+        """The answer at one evidence weight."""
+        one = seen.line.integrate(self._precision(size, evidence_weight), self._density)
+        count = self._count(size, evidence_weight)
         logs = np.column_stack([one.evidence + self._log_prior, self._broad(seen, count)])
         evidence = log_sum(logs)
         weights = np.exp(logs - evidence[:, np.newaxis])
@@ -245,24 +252,24 @@ class View:
         spread = np.empty((len(rows), 0))
         if variance:
             spread = self._variance(seen, (single, broad), one, mean, (size, count))
-        return Part(rows, evidence, mean, spread, weights)
+        return WeightedAnswer(rows, evidence, mean, spread, weights)
 
-    def _count(self, size: float, temper: float) -> float:
+    def _count(self, size: float, evidence_weight: float) -> float:
         """Items that the mean score of a sample is worth, if nothing or many labels moved."""
-        return temper / (1 / size + self._firmness / self.moments.n_items)
+        return evidence_weight / (1 / size + self._mean_signal_share / self.moments.n_items)
 
-    def _precision(self, size: float, temper: float) -> Callable[[Floats], Floats]:
+    def _precision(self, size: float, evidence_weight: float) -> Callable[[Floats], Floats]:
         """The same if each label moved to a prevalence g.
 
         The variance of the mean score is that of `size` items, and that of the class means
         themselves, which a rare label's few items leave uncertain.
         """
         moments = self.moments
-        high = self._firmness / np.maximum(moments.positives, 1)
-        low = self._firmness / np.maximum(moments.negatives, 1)
+        high = self._mean_signal_share / np.maximum(moments.positives, 1)
+        low = self._mean_signal_share / np.maximum(moments.negatives, 1)
 
         def precision(g: Floats) -> Floats:
-            return temper / (1 / size + g**2 * high + (1 - g) ** 2 * low)
+            return evidence_weight / (1 / size + g**2 * high + (1 - g) ** 2 * low)
 
         return precision
 
@@ -273,16 +280,17 @@ class View:
         more is as far away as a new kind of item.
         """
         z = seen.z
-        firm = np.minimum(self.moments.spread * 3 / max(self.moments.spread.mean(), _TINY), 1)
+        spread = self.moments.spread
+        varies = np.minimum(spread * 3 / max(spread.mean(), _TINY), 1)
         g = seen.line.likeliest
         distance = seen.line.distance(g) * self._precision(size, 1.0)(g)
         best = np.argmin(np.where(np.isfinite(self._log_prior), distance, np.inf), axis=1)
         at = np.take_along_axis(g, best[:, np.newaxis], axis=1)
         rest = z - self._low[best] - at * self._step[best]
         many = self._tilts.explained(seen.turned, self._count(size, 1.0))
-        distances = [np.square(far) @ firm for far in (z, rest, z - many)]
+        distances = [np.square(far) @ varies for far in (z, rest, z - many)]
         nearest = np.min(distances, axis=0)
-        return nearest / ((1 / size + _DRIFT / self.moments.n_items) * max(firm.sum(), _TINY))
+        return nearest / ((1 / size + _DRIFT / self.moments.n_items) * max(varies.sum(), _TINY))
 
     def _broad(self, seen: _Seen, count: float) -> Floats:
         """Log-evidence, prior included, of no move, of tilts and of drifts."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from prevalens.types import Floats
 
-__all__ = ["Drifts", "Line", "OneLabel", "Tilts"]
+__all__ = ["Drifts", "OneLabel", "ScoreLine", "Tilts"]
 
 _Function = Callable[[Floats], Floats]
 #: Keeps labels without any step finite.
@@ -36,7 +36,7 @@ class OneLabel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class ScoreLine:
     """Squared distance of each sample from each label's line: ``offset - 2 g along + g^2 squared``.
 
     Attributes
@@ -53,15 +53,15 @@ class Line:
     n_scores: int
 
     @classmethod
-    def of(cls, z: Floats, length: Floats, low: Floats, step: Floats) -> Line:
+    def of(cls, z: Floats, length: Floats, low: Floats, step: Floats) -> ScoreLine:
         """From samples z (n_samples, n_scores) and lines low + g step (n_labels, n_scores)."""
         offset = length[:, np.newaxis] - 2 * z @ low.T + np.square(low).sum(axis=1)
         along = z @ step.T - np.einsum("ij,ij->i", low, step)
         return cls(offset, along, np.square(step).sum(axis=1), z.shape[1])
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Line:
+    def take(self, rows: npt.NDArray[np.intp]) -> ScoreLine:
         """Some of the samples."""
-        return Line(self.offset[rows], self.along[rows], self.squared, self.n_scores)
+        return ScoreLine(self.offset[rows], self.along[rows], self.squared, self.n_scores)
 
     @property
     def likeliest(self) -> Floats:
@@ -205,7 +205,7 @@ class Drifts:
 
     Attributes
     ----------
-    firm : shape (n_scores,)
+    signal_share : shape (n_scores,)
         F, the diagonal.
     cross : shape (n_scores, n_labels)
         Covariance of whitened scores and labels.
@@ -215,7 +215,7 @@ class Drifts:
         Standard deviations of theta.
     """
 
-    firm: Floats
+    signal_share: Floats
     cross: Floats
     prevalence: Floats
     variances: Floats
@@ -223,12 +223,12 @@ class Drifts:
 
     def _seen(self, scale: float, count: float) -> Floats:
         """Variance of z in each direction."""
-        found: Floats = scale**2 * self.firm**2 + 1 / count
+        found: Floats = scale**2 * self.signal_share**2 + 1 / count
         return found
 
     def _follow(self, scale: float, count: float) -> Floats:
         """By how much of z the labels follow in each direction."""
-        return (scale**2 * self.firm + 1 / count) / self._seen(scale, count)
+        return (scale**2 * self.signal_share + 1 / count) / self._seen(scale, count)
 
     def log_likelihood(self, squares: Floats, count: float) -> Floats:
         """Of each scale, from the squares of z, up to the constant of `Tilts.log_likelihood`."""
