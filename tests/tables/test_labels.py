@@ -6,7 +6,13 @@ import pytest
 
 from prevalens.errors import FormatError, InputError
 from prevalens.tables.formats import as_table
-from prevalens.tables.labels import label_columns, labels_of_columns, tag_matrix, tag_sets
+from prevalens.tables.labels import (
+    label_columns,
+    labels_of_columns,
+    separator_of,
+    tag_matrix,
+    tag_sets,
+)
 
 
 def test_columns_and_patterns() -> None:
@@ -66,3 +72,10 @@ def test_tags_that_are_no_json_list() -> None:
     chunk = as_table({"t": ["a", "[1"]}, name="t.csv").read()
     with pytest.raises(FormatError, match=r"t\.csv, row 2: the tags '\[1' are not a JSON list"):
         tag_sets(chunk, "t", None)
+
+
+def test_the_separator_of_tags_is_found() -> None:
+    assert separator_of(["a;b", "a", "b;a"]) == ";"
+    assert separator_of(["a|b", "a", "b|a"]) == "|"
+    assert separator_of(["one text, with commas and words", "another one, quite long"]) is None
+    assert separator_of([]) is None

@@ -1,4 +1,4 @@
-"""What single cells hold: nothing, a number, a yes or a no."""
+"""The content of single cells: nothing, a number, yes or no, a date."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ __all__ = [
     "parse_date",
     "period_of",
     "shown",
+    "slashed_forms",
 ]
 
 #: Words that stand for a missing value.
@@ -27,14 +28,14 @@ _ANSWERS = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0,
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell holds nothing: None, NaN, or a word that says so."""
+    """Whether a cell is None, NaN, or a word for a missing value."""
     if isinstance(cell, str):
         return cell.strip().lower() in _MISSING
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def answer_of(cell: Any) -> int | None:
-    """1 or 0 of a cell that says yes or no in one of the usual ways, else None.
+    """1 or 0 for a cell that says yes or no in one of the usual ways, else None.
 
     Examples
     --------
@@ -63,12 +64,12 @@ def number_of(cell: Any) -> float | None:
 
 
 def shown(cell: Any) -> str:
-    """A cell in a sentence, cut if it is long."""
+    """A cell for a message, cut if it is long."""
     text = repr(cell)
     return text if len(text) <= 42 else f"{text[:40]}..."
 
 
-#: Forms that can be read in one way only.
+#: Forms of dates that can be read in one way only.
 _FORMS = (
     "%Y/%m/%d",
     "%d.%m.%Y",
@@ -82,8 +83,8 @@ _FORMS = (
     "%b %Y",
     "%B %Y",
 )
-#: Forms in which day and month may be mistaken for each other.
-_DAY_FIRST, _MONTH_FIRST = "%d/%m/%Y", "%m/%d/%Y"
+#: Forms in which day and month may be confused.
+_SLASHED = ("%d/%m/%Y", "%m/%d/%Y")
 _TIME = re.compile(r"[ T]+\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?$")
 _EPOCH = re.compile(r"\d{10}(\d{3})?")
 #: Epochs before 1980 or after 2200 are numbers, not dates.
@@ -117,7 +118,7 @@ def parse_date(cell: Any, form: str | None = None) -> date | None:
     text = str(cell).strip()
     if form is not None:
         return _by_form(text, form) or _by_form(_TIME.sub("", text), form)
-    return _iso(text) or next(filter(None, (_by_form(text, one) for one in _FORMS)), None)
+    return _iso(text) or next(filter(None, (_by_form(text, usual) for usual in _FORMS)), None)
 
 
 def _iso(text: str) -> date | None:
@@ -126,8 +127,7 @@ def _iso(text: str) -> date | None:
     try:
         return datetime.fromisoformat(text).date()
     except ValueError:
-        pass
-    return None
+        return None
 
 
 def _from_epoch(number: float) -> date | None:
@@ -144,25 +144,27 @@ def _by_form(text: str, form: str) -> date | None:
         return None
 
 
+def slashed_forms(cells: Sequence[str]) -> list[str]:
+    """The forms, day first or month first, in which all dates such as 03/04/2024 can be read."""
+    texts = [_TIME.sub("", cell.strip()) for cell in cells]
+    return [form for form in _SLASHED if all(_by_form(text, form) for text in texts)]
+
+
 def date_format(cells: Sequence[Any], column: str) -> str | None:
-    """The form to read a column's dates in: None if each tells by itself.
+    """The form of a column's dates as `datetime.strptime` has it; None if each date tells its own.
 
     Dates such as 03/04/2024 are read by the others of the column: a 31/05/2024 among them shows
     that the day comes first.
     """
     texts = [_TIME.sub("", cell.strip()) for cell in cells if isinstance(cell, str)]
     slashed = [text for text in texts if re.fullmatch(r"\d{1,2}/\d{1,2}/\d{4}", text)]
-    if not slashed:
-        return None
-    fitting = [
-        form for form in (_DAY_FIRST, _MONTH_FIRST) if all(_by_form(text, form) for text in slashed)
-    ]
-    if len(fitting) == 2 and any(text.split("/")[0] != text.split("/")[1] for text in slashed):
+    forms = slashed_forms(slashed) if slashed else []
+    if len(forms) == 2 and any(text.split("/")[0] != text.split("/")[1] for text in slashed):
         raise InputError(
             f"In {slashed[0]!r} of the column {column!r} day and month cannot be told apart; give "
             "the form of the dates, %d/%m/%Y or %m/%d/%Y."
         )
-    return fitting[0] if fitting else None
+    return forms[0] if forms else None
 
 
 def _week(day: date) -> str:
@@ -170,7 +172,7 @@ def _week(day: date) -> str:
     return f"{year}-W{week:02d}"
 
 
-#: How days make periods; the names sort in the order of time.
+#: The period of a day, by frequency; the names sort in chronological order.
 FREQUENCIES: dict[str, Callable[[date], str]] = {
     "D": lambda day: day.isoformat(),
     "W": _week,

@@ -1,39 +1,53 @@
-"""What the cells of one column are, and how each kind becomes numbers."""
+"""Columns of several kinds, and how each kind becomes numbers."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from prevalens.tables.cells import is_missing, number_of, parse_date, shown
+from prevalens.tables.cells import (
+    answer_of,
+    is_missing,
+    number_of,
+    parse_date,
+    shown,
+    slashed_forms,
+)
+from prevalens.tables.labels import separator_of
 from prevalens.tables.preparation import CellError, Preparation, Unfamiliar
 from prevalens.tables.text import TextPreparation
 from prevalens.types import Floats
 from prevalens.validation import InputError
 
-__all__ = ["ColumnKind", "ColumnPreparation", "Encoder", "encoder_of", "kind_of"]
+__all__ = ["CellKind", "ColumnKind", "ColumnPreparation", "Encoder", "encoder_of", "kind_of"]
 
+#: How a column is encoded.
 ColumnKind: TypeAlias = Literal["number", "category", "date", "text", "vector"]
+#: What the cells of a column hold.
+CellKind: TypeAlias = Literal[
+    "empty", "binary", "number", "date", "vector", "tags", "text", "category"
+]
 
-#: Categories beyond this many are not told apart.
+#: Only so many of the most frequent categories get a column.
 _MOST_LEVELS = 1000
 #: From this many columns on, a block of categories is sparse.
 _SPARSE_FROM = 50
 
 
-class Encoder:
-    """One column to numbers.
+class Encoder(ABC):
+    """Turns the cells of one column into numbers.
 
     Attributes
     ----------
-    kind : str
+    kind : {"number", "category", "date", "text", "vector"}
     name : str
-        Of the column, for sentences.
+        The column's name, for messages.
     """
 
     kind: ColumnKind
@@ -41,30 +55,30 @@ class Encoder:
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @abstractmethod
     def fit_transform(self, cells: Sequence[Any]) -> Any:
-        """Learn, and give the numbers of the cells learnt from."""
-        raise NotImplementedError
+        """Learn from the cells and return their numbers, one row each."""
 
+    @abstractmethod
     def transform(self, cells: Sequence[Any]) -> Any:
-        """The numbers of cells, one row each."""
-        raise NotImplementedError
+        """The numbers of the cells, one row each."""
 
+    @abstractmethod
     def names(self) -> list[str]:
         """A name for every column of the numbers."""
-        raise NotImplementedError
 
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:  # noqa: ARG002
-        """How many of the cells are unlike those learnt from."""
+        """The share of cells unlike those learnt from; 0 where none can be."""
         return Unfamiliar(0.0, 0.0)
 
 
 class NumberEncoder(Encoder):
-    """Centred and scaled; the median where missing, and a column that says so if it happened."""
+    """Numbers, centred and scaled; missing ones become the median and set an extra 0/1 column."""
 
     kind: ColumnKind = "number"
 
     def fit_transform(self, cells: Sequence[Any]) -> Any:
-        """Learn, and give the numbers of the cells learnt from."""
+        """Learn from the cells and return their numbers, one row each."""
         values = self._numbers(cells)
         known = values[~np.isnan(values)]
         if not len(known):
@@ -78,66 +92,61 @@ class NumberEncoder(Encoder):
         return self._encoded(values)
 
     def transform(self, cells: Sequence[Any]) -> Any:
-        """The numbers of cells, one row each."""
+        """The numbers of the cells, one row each."""
         return self._encoded(self._numbers(cells))
 
     def _encoded(self, values: Floats) -> Floats:
         missing = np.isnan(values)
-        columns = []
+        columns = [np.zeros((len(values), 0))]
         if self.scale > 0:
             columns.append((np.where(missing, self.fill, values) - self.mean) / self.scale)
         if self.misses:
             columns.append(missing.astype(np.float64))
-        return np.column_stack(columns) if columns else np.zeros((len(values), 0))
+        return np.column_stack(columns)
 
     def names(self) -> list[str]:
-        """A name for every column of the numbers."""
+        """The column's name, and ``... is missing``."""
         return [self.name] * (self.scale > 0) + [f"{self.name} is missing"] * self.misses
 
     def _numbers(self, cells: Sequence[Any]) -> Floats:
-        found = [number_of(cell) for cell in cells]
-        for row, number in enumerate(found):
-            if number is None:
-                raise CellError(
-                    row,
-                    f"the column {self.name!r} holds numbers, but here is {shown(cells[row])}; "
-                    "correct it, or leave it empty if it is missing.",
-                )
-        return np.array(found, dtype=np.float64)
+        numbers = [number_of(cell) for cell in cells]
+        if None in numbers:
+            row = numbers.index(None)
+            what = (
+                f"the column {self.name!r} holds numbers, but here is {shown(cells[row])}; "
+                "correct it, or leave it empty if it is missing."
+            )
+            raise CellError(row, what)
+        return np.array(numbers, dtype=np.float64)
 
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:
-        """The share of numbers beyond the smallest and largest of the training."""
+        """The share of numbers outside the range of the training."""
         values = self._numbers(cells)
-        beyond = values[(values < self.low) | (values > self.high)]
-        examples = tuple(f"{value:g}" for value in beyond[:1])
-        return Unfamiliar(len(beyond) / max(1, len(values)), 0.0, examples)
+        outside = values[(values < self.low) | (values > self.high)]
+        examples = tuple(f"{value:g}" for value in outside[:1])
+        return Unfamiliar(len(outside) / max(1, len(values)), 0.0, examples)
 
 
 class CategoryEncoder(Encoder):
-    """A column of 0/1 per category that occurs more than once; others are none of them."""
+    """A 0/1 column for each category that occurs more than once; other cells are 0 in all."""
 
     kind: ColumnKind = "category"
 
     def fit_transform(self, cells: Sequence[Any]) -> Any:
-        """Learn, and give the numbers of the cells learnt from."""
-        words = Counter(map(self._word, cells))
+        """Learn from the cells and return their numbers, one row each."""
+        words = Counter(map(_category, cells))
         often = [word for word, count in words.most_common(_MOST_LEVELS) if count > 1]
-        few = len(words) <= max(20, len(cells) // 2)
-        self.levels = sorted(words if few and len(words) <= 20 else often)
-        if len(words) == 1:
-            self.levels = []
+        # Of few categories all are kept, of one none: it tells nothing.
+        self.levels = [] if len(words) == 1 else sorted(words if len(words) <= 20 else often)
         known = set(self.levels)
         rare = sum(count for word, count in words.items() if word not in known or count == 1)
         self.usual = rare / max(1, len(cells))
         return self.transform(cells)
 
-    def _word(self, cell: Any) -> str:
-        return "" if is_missing(cell) else str(cell).strip()
-
     def transform(self, cells: Sequence[Any]) -> Any:
-        """The numbers of cells, one row each."""
+        """The numbers of the cells, one row each."""
         position = {word: j for j, word in enumerate(self.levels)}
-        columns = np.array([position.get(self._word(cell), -1) for cell in cells], dtype=np.int64)
+        columns = np.array([position.get(_category(cell), -1) for cell in cells], dtype=np.int64)
         rows = np.flatnonzero(columns >= 0)
         shape = (len(columns), len(self.levels))
         values = np.ones(len(rows), dtype=np.float32)
@@ -145,47 +154,50 @@ class CategoryEncoder(Encoder):
         return block if len(self.levels) >= _SPARSE_FROM else block.toarray().astype(np.float64)
 
     def names(self) -> list[str]:
-        """A name for every column of the numbers."""
+        """``column = category`` for each category."""
         return [f"{self.name} = {level or '(missing)'}" for level in self.levels]
 
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:
-        """The share of categories that the training does not have."""
+        """The share of cells whose category does not occur in the training."""
         known = set(self.levels)
-        new = Counter(word for word in map(self._word, cells) if word not in known)
+        new = Counter(word for word in map(_category, cells) if word not in known)
         examples = tuple(word for word, _ in new.most_common(3))
         return Unfamiliar(new.total() / max(1, len(cells)), self.usual, examples)
 
 
-class DateEncoder(CategoryEncoder):
+def _category(cell: Any) -> str:
+    return "" if is_missing(cell) else str(cell).strip()
+
+
+class DateEncoder(Encoder):
     """The month and the day of the week, as categories."""
 
     kind: ColumnKind = "date"
 
     def fit_transform(self, cells: Sequence[Any]) -> Any:
-        """Learn, and give the numbers of the cells learnt from."""
-        self.levels = [f"month {m}" for m in range(1, 13)] + [f"weekday {d}" for d in range(7)]
-        self.usual = 0.0
+        """There is nothing to learn; return the numbers of the cells."""
         return self.transform(cells)
 
     def transform(self, cells: Sequence[Any]) -> Any:
-        """The numbers of cells, one row each."""
-        values = np.zeros((len(cells), len(self.levels)))
+        """The numbers of the cells, one row each."""
+        values = np.zeros((len(cells), 19))
         for row, cell in enumerate(cells):
             if is_missing(cell):
                 continue
             day = parse_date(cell)
             if day is None:
-                raise CellError(
-                    row,
-                    f"the column {self.name!r} holds dates, but here is {shown(cell)}; write "
-                    "dates as 2024-05-31.",
+                what = (
+                    f"the column {self.name!r} holds dates, but here is {shown(cell)}; write dates "
+                    "as 2024-05-31."
                 )
+                raise CellError(row, what)
             values[row, day.month - 1] = values[row, 12 + day.weekday()] = 1.0
         return values
 
-    def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:  # noqa: ARG002
-        """Months and weekdays are never new."""
-        return Unfamiliar(0.0, 0.0)
+    def names(self) -> list[str]:
+        """``column = month 1`` to ``column = weekday 6``."""
+        months = [f"{self.name} = month {month}" for month in range(1, 13)]
+        return months + [f"{self.name} = weekday {day}" for day in range(7)]
 
 
 class TextEncoder(Encoder):
@@ -194,20 +206,20 @@ class TextEncoder(Encoder):
     kind: ColumnKind = "text"
 
     def fit_transform(self, cells: Sequence[Any]) -> Any:
-        """Learn, and give the numbers of the cells learnt from."""
+        """Learn from the cells and return their numbers, one row each."""
         self.preparation = TextPreparation()
         return self.preparation.fit_transform(cells)
 
     def transform(self, cells: Sequence[Any]) -> Any:
-        """The numbers of cells, one row each."""
+        """The numbers of the cells, one row each."""
         return self.preparation.transform(cells)
 
     def names(self) -> list[str]:
-        """A name for every column of the numbers."""
+        """``column: term`` for each term."""
         return [f"{self.name}: {term}" for term in self.preparation.get_feature_names_out()]
 
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:
-        """The share of words that the training does not have."""
+        """The share of words that do not occur in the training."""
         return self.preparation.unfamiliar(cells)
 
 
@@ -217,86 +229,111 @@ class VectorEncoder(Encoder):
     kind: ColumnKind = "vector"
 
     def fit_transform(self, cells: Sequence[Any]) -> Any:
-        """Learn, and give the numbers of the cells learnt from."""
+        """Learn from the cells and return their numbers, one row each."""
         self.width = len(cells[0])
         return self.transform(cells)
 
     def transform(self, cells: Sequence[Any]) -> Any:
-        """The numbers of cells, one row each."""
+        """The numbers of the cells, one row each."""
         for row, cell in enumerate(cells):
             if not _is_vector(cell) or len(cell) != self.width:
-                raise CellError(
-                    row,
+                what = (
                     f"the column {self.name!r} holds {self.width} numbers per item, but here is "
-                    f"{shown(cell)}.",
+                    f"{shown(cell)}."
                 )
+                raise CellError(row, what)
         return np.array([list(cell) for cell in cells], dtype=np.float64)
 
     def names(self) -> list[str]:
-        """A name for every column of the numbers."""
+        """``column[position]`` for each number."""
         return [f"{self.name}[{position}]" for position in range(self.width)]
 
 
-_ENCODERS: dict[ColumnKind, Callable[[str], Encoder]] = {
-    "number": NumberEncoder,
-    "category": CategoryEncoder,
-    "date": DateEncoder,
-    "text": TextEncoder,
-    "vector": VectorEncoder,
+_ENCODERS: dict[ColumnKind, type[Encoder]] = {
+    encoder.kind: encoder
+    for encoder in (NumberEncoder, CategoryEncoder, DateEncoder, TextEncoder, VectorEncoder)
 }
 
 
 def encoder_of(name: str, cells: Sequence[Any], kind: ColumnKind | None = None) -> Encoder:
-    """The encoder that a column's cells ask for."""
-    chosen = kind or kind_of(cells)
+    """The encoder for a column, by its cells if no kind is given."""
+    chosen = kind or _encoded_as(cells)
     if chosen not in _ENCODERS:
         raise InputError(f"A column is one of {', '.join(_ENCODERS)}; got {chosen!r} for {name!r}.")
     return _ENCODERS[chosen](name)
 
 
-def kind_of(cells: Sequence[Any]) -> ColumnKind:
-    """What most people would call the cells of a column.
+def _encoded_as(cells: Sequence[Any]) -> ColumnKind:
+    known = [cell for cell in cells if not is_missing(cell)]
+    kind = _certain_kind(known)
+    if kind == "empty" or kind == "binary":
+        return "number"
+    return kind or _kind_of_words(known)
+
+
+def kind_of(cells: Sequence[Any]) -> CellKind:
+    """What some cells of a column hold.
+
+    Returns
+    -------
+    {"empty", "binary", "number", "date", "vector", "tags", "text", "category"}
+        "binary" is 0 and 1, yes and no, true and false; "tags" several short names in a cell, with
+        a separator between them (see `separator_of`).
 
     Examples
     --------
     >>> kind_of(["1", "2.5", ""]), kind_of(["north", "south", "north"]), kind_of(["2024-05-31"])
     ('number', 'category', 'date')
+    >>> kind_of(["0", "1"]), kind_of(["a;b", "b", "a;b;c"]), kind_of(["the printer is on fire"])
+    ('binary', 'tags', 'text')
     """
     known = [cell for cell in cells if not is_missing(cell)]
+    certain = _certain_kind(known)
+    if certain is not None:
+        return certain
+    # A preparation takes such dates for categories: only the whole column tells day from month.
+    if all(isinstance(cell, str) and slashed_forms([cell]) for cell in known):
+        return "date"
+    return "tags" if separator_of(known) is not None else _kind_of_words(known)
+
+
+def _certain_kind(
+    known: Sequence[Any],
+) -> Literal["empty", "vector", "binary", "number", "date"] | None:
     if not known:
-        return "number"
+        return "empty"
     if all(map(_is_vector, known)):
         return "vector"
+    if all(answer_of(cell) is not None for cell in known):
+        return "binary"
     if all(number_of(cell) is not None for cell in known):
         return "number"
-    if all(parse_date(cell) is not None for cell in known):
-        return "date"
-    return "text" if _reads_like_text(known) else "category"
+    return "date" if all(parse_date(cell) is not None for cell in known) else None
+
+
+def _kind_of_words(known: Sequence[Any]) -> Literal["text", "category"]:
+    words = [str(cell) for cell in known]
+    distinct = len(set(words)) / len(words)
+    spaces = sum(word.count(" ") for word in words) / len(words)
+    length = sum(map(len, words)) / len(words)
+    return "text" if distinct > 0.5 and (spaces >= 2 or length > 40) else "category"
 
 
 def _is_vector(cell: Any) -> bool:
     if not isinstance(cell, (list, tuple, np.ndarray)) or not len(cell):
         return False
-    return all(isinstance(one, (int, float, np.number)) for one in cell)
-
-
-def _reads_like_text(cells: Sequence[Any]) -> bool:
-    words = [str(cell) for cell in cells]
-    distinct = len(set(words)) / len(words)
-    spaces = sum(word.count(" ") for word in words) / len(words)
-    length = sum(map(len, words)) / len(words)
-    return distinct > 0.5 and (spaces >= 2 or length > 40)
+    return all(isinstance(number, (int, float, np.number)) for number in cell)
 
 
 class ColumnPreparation(Preparation):
-    """Each column as its cells ask for: numbers scaled, categories one-hot, texts as terms.
+    """Every column by its kind: numbers scaled, categories one-hot, texts as terms.
 
     Parameters
     ----------
     columns : sequence of str, optional
-        Which to use; all if left out.
+        The columns to use; all if omitted.
     kinds : mapping of column to {"number", "category", "date", "text", "vector"}, optional
-        For columns whose cells would be taken for something else.
+        For columns whose cells would be taken for another kind.
 
     Attributes
     ----------
@@ -304,9 +341,9 @@ class ColumnPreparation(Preparation):
 
     Notes
     -----
-    Missing numbers become the median, and a column says that they were missing; categories that
-    the training does not have become none of them. Of dates only the month and the day of the week
-    are used: the year of a later batch would be beyond everything seen.
+    Missing numbers become the median, and an extra column marks them; categories that do not occur
+    in the training get 0 in all columns. Of dates only the month and the day of the week are used:
+    the year of a later batch would lie outside everything seen in training.
 
     Examples
     --------
@@ -348,26 +385,30 @@ class ColumnPreparation(Preparation):
         return matrix
 
     def _transform(self, items: Any) -> Any:
-        blocks = [one.transform(_cells(items, name)) for name, one in self.encoders_.items()]
-        return _side_by_side(blocks)
+        return _side_by_side(
+            [encoder.transform(_cells(items, name)) for name, encoder in self.encoders_.items()]
+        )
 
     def unfamiliar(self, items: Any) -> Unfamiliar:
         """The share of cells unlike any of the training: new categories, numbers out of range."""
-        found = {name: one.unfamiliar(_cells(items, name)) for name, one in self.encoders_.items()}
-        share = float(np.mean([one.share for one in found.values()]))
-        usual = float(np.mean([one.usual for one in found.values()]))
-        worst = sorted(found, key=lambda name: found[name].usual - found[name].share)
-        examples = [f"{name}: {word}" for name in worst for word in found[name].examples]
+        shares = {
+            name: encoder.unfamiliar(_cells(items, name))
+            for name, encoder in self.encoders_.items()
+        }
+        share = float(np.mean([column.share for column in shares.values()]))
+        usual = float(np.mean([column.usual for column in shares.values()]))
+        worst = sorted(shares, key=lambda name: shares[name].usual - shares[name].share)
+        examples = [f"{name}: {word}" for name in worst for word in shares[name].examples]
         return Unfamiliar(share, usual, tuple(examples[:10]))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """The column's name, with the category, word or position where it has several features."""
-        names = [name for one in self.encoders_.values() for name in one.names()]
+        names = [name for encoder in self.encoders_.values() for name in encoder.names()]
         return np.array(names, dtype=object)
 
     def describe(self) -> str:
         """What is done, in a short sentence."""
-        kinds = [one.kind for one in self.encoders_.values()]
+        kinds = [encoder.kind for encoder in self.encoders_.values()]
         counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
         return f"{len(kinds)} columns ({counted}), {self.n_features_:,} features"
 

@@ -16,7 +16,14 @@ from prevalens.tables.cells import answer_of, is_missing, shown
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import LabelMatrix
 
-__all__ = ["check_separator", "label_columns", "labels_of_columns", "tag_matrix", "tag_sets"]
+__all__ = [
+    "check_separator",
+    "label_columns",
+    "labels_of_columns",
+    "separator_of",
+    "tag_matrix",
+    "tag_sets",
+]
 
 _SEPARATORS = re.compile(r"[,;|]")
 
@@ -53,6 +60,22 @@ def check_separator(sep: str | None) -> None:
     """Refuse an empty separator of tags."""
     if sep == "":
         raise InputError("The separator of tags is empty; name one or more characters, as ','.")
+
+
+def separator_of(cells: Iterable[Any]) -> str | None:
+    """The character between the tags of a column; None if its cells are no lists of tags.
+
+    Tags are short and occur again and again; sentences with commas are not and do not.
+    """
+    texts = [str(cell) for cell in cells]
+    for mark in (";", "|", ","):
+        if not any(mark in text for text in texts):
+            continue
+        tags = [tag.strip() for text in texts for tag in text.split(mark)]
+        few_words = sum(len(tag.split()) for tag in tags) <= 2 * len(tags)
+        if few_words and len(set(tags)) <= max(0.6 * len(tags), 3) and max(map(len, tags)) <= 60:
+            return mark
+    return None
 
 
 def tag_sets(chunk: Chunk, column: str, sep: str | None) -> list[set[str]]:
