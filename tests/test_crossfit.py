@@ -1,4 +1,5 @@
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,15 +14,18 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from prevalens.crossfit import CrossFit, HoldOut
+from prevalens import Quantifier
+from prevalens.aggregators import ACC
+from prevalens.crossfit import CrossFit, HoldOut, Scheme, warn_of_copies
 from prevalens.response import response
 from prevalens.splits import stratified_folds, stratified_holdout
-from prevalens.validation import InputError, PrevalensWarning
+from prevalens.validation import InputError, PrevalensWarning, check_items
 
 
 def data(n=80, n_labels=3, seed=0):
@@ -37,7 +41,7 @@ CLASSIFIER = MultiOutputClassifier(LogisticRegression())
 
 def test_cross_fitted_scores_are_those_of_a_classifier_without_that_fold():
     X, Y = data()
-    labelled = CrossFit(4, seed=7).fit(CLASSIFIER, X, Y, BOTH)
+    labelled = CrossFit(4, random_state=7).fit(CLASSIFIER, X, Y, BOTH)
     folds = stratified_folds(Y, 4, seed=7)
     for fold in range(4):
         rows = folds == fold
@@ -61,7 +65,7 @@ def test_the_final_classifier_of_a_cross_fit_knows_all_items():
 
 def test_held_out_scores_are_those_of_a_classifier_that_did_not_see_them():
     X, Y = data()
-    labelled = HoldOut(0.3, seed=5).fit(CLASSIFIER, X, Y)
+    labelled = HoldOut(0.3, random_state=5).fit(CLASSIFIER, X, Y)
     rest, held = stratified_holdout(Y, 0.3, seed=5)
     fitted = clone(CLASSIFIER).fit(X[rest], Y[rest])
     np.testing.assert_array_equal(labelled.rows, held)
@@ -109,8 +113,8 @@ def test_no_item_is_scored_by_a_classifier_that_trained_on_it(n_folds, seed, ord
     X, Y = data(n=30, seed=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrevalensWarning)
-        crossed = CrossFit(n_folds, seed=seed, order=order).fit(Memory(), X, Y)
-        held = HoldOut(1 / n_folds, seed=seed, order=order).fit(Memory(), X, Y)
+        crossed = CrossFit(n_folds, random_state=seed, order=order).fit(Memory(), X, Y)
+        held = HoldOut(1 / n_folds, random_state=seed, order=order).fit(Memory(), X, Y)
     assert not crossed.scores.values.any()
     assert not held.scores.values.any()
     assert crossed.classifier.predict(X).all()
@@ -265,7 +269,63 @@ def test_schemes_are_values_with_parameters():
     assert clone(CrossFit(3, order=2)).get_params() == {
         "n_folds": 3,
         "order": 2,
-        "seed": 0,
+        "random_state": 0,
         "n_jobs": None,
     }
     assert repr(HoldOut(0.2)) == "HoldOut(fraction=0.2)"
+
+
+def repeated(times: int = 4) -> tuple[Any, Any, Any]:
+    """Noise with labels that have nothing to do with it, every item several times."""
+    rng = np.random.default_rng(0)
+    items, labels = rng.normal(size=(100, 5)), (rng.random((100, 2)) < 0.4).astype(np.int8)
+    return np.tile(items, (times, 1)), np.tile(labels, (times, 1)), np.tile(np.arange(100), times)
+
+
+@pytest.mark.parametrize("scheme", [CrossFit(5), HoldOut(0.4), HoldOut(0.4, refit=True)], ids=repr)
+def test_items_of_a_group_are_never_on_both_sides(scheme: Scheme) -> None:
+    _, labels, groups = repeated()
+    for rest, held in scheme.divide(labels, groups):
+        assert not set(groups[rest]) & set(groups[held])
+        assert len(rest) + len(held) == len(labels)
+
+
+def test_copies_make_a_useless_classifier_look_good_unless_they_are_grouped() -> None:
+    X, Y, groups = repeated()
+    nearest = KNeighborsClassifier(1)
+
+    def gain(groups: Any) -> float:
+        votes = CrossFit(5).fit(nearest, X, Y, "votes", groups=groups).scores.values
+        return float(votes[Y == 1].mean() - votes[Y == 0].mean())
+
+    assert gain(None) > 0.6
+    assert abs(gain(groups)) < 0.15
+
+
+def test_a_quantifier_keeps_groups_together() -> None:
+    X, Y, groups = repeated()
+    leaky = Quantifier(KNeighborsClassifier(1), ACC()).fit
+    with pytest.warns(PrevalensWarning, match="300 of 400 items are exact copies"):
+        assert np.all(leaky(X, Y).aggregator_.tpr_ > 0.6)
+    honest = leaky(X, Y, groups=groups).aggregator_
+    assert np.all(np.abs(honest.tpr_ - honest.fpr_) < 0.2)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, lambda X: [str(x) for x in X]])
+def test_a_warning_of_copies_in_every_form_of_items(form: Any) -> None:
+    X, Y, _ = repeated(2)
+    with pytest.warns(PrevalensWarning, match="100 of 200 items are exact copies"):
+        warn_of_copies(check_items(form(X)), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_copies(check_items(form(X[:105])), Y[:105])
+        # The same features with other labels are no copies.
+        warn_of_copies(check_items(form(X)), np.vstack([Y[:100], 1 - Y[:100]]))
+
+
+def test_groups_that_cannot_be_divided_are_refused() -> None:
+    X, Y, groups = repeated()
+    with pytest.raises(InputError, match="2 groups cannot be cut into 5 folds"):
+        CrossFit(5).fit(KNeighborsClassifier(1), X, Y, "votes", groups=groups % 2)
+    with pytest.raises(InputError, match="X has 400 rows but groups has 3"):
+        Quantifier(KNeighborsClassifier(1), ACC()).fit(X, Y, groups=[1, 2, 3])

@@ -30,13 +30,13 @@ def test_the_whole_pool_as_one_sample() -> None:
 
 
 def test_the_naive_error_is_the_shift() -> None:
-    found = evaluate(NAIVE, DATA.test, MLAPP(size=50, grid=11), seed=0)
+    found = evaluate(NAIVE, DATA.test, MLAPP(size=50, grid=11), random_state=0)
     np.testing.assert_allclose(found.errors("ae"), found.shift)
     assert found.by_shift()["low"][0] < found.by_shift()["high"][0]
 
 
 def test_regimes_add_up() -> None:
-    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), seed=0)
+    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), random_state=0)
     regimes = found.by_shift("rae")
     counts = [regimes[name][1] for name in ("low", "mid", "high")]
     assert sum(counts) == regimes["all"][1] == len(found)
@@ -46,13 +46,13 @@ def test_regimes_add_up() -> None:
 
 
 def test_by_target_and_prevalence() -> None:
-    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), seed=0)
+    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), random_state=0)
     targets = found.by_target()
     assert sum(n for _, n in targets.values()) == len(found)
     rows = found.by_prevalence(n_bins=5)
     assert sum(row["n_samples"] for row in rows) == len(found)
     assert all(row["low"] < row["high"] for row in rows)
-    natural = evaluate(FITTED, DATA.test, Natural(size=20, n_samples=5), seed=0)
+    natural = evaluate(FITTED, DATA.test, Natural(size=20, n_samples=5), random_state=0)
     assert natural.by_target() == {}
     assert natural.by_prevalence() == []
 
@@ -67,8 +67,8 @@ def test_an_empty_regime_is_nan() -> None:
 
 def test_the_same_seed_gives_the_same_samples_to_all() -> None:
     protocol = Natural(size=20, n_samples=30)
-    first = evaluate(FITTED, DATA.test, protocol, seed=5)
-    second = evaluate(NAIVE, DATA.test, protocol, seed=5)
+    first = evaluate(FITTED, DATA.test, protocol, random_state=5)
+    second = evaluate(NAIVE, DATA.test, protocol, random_state=5)
     np.testing.assert_array_equal(first.true, second.true)
     assert first.seed == 5
 
@@ -83,17 +83,17 @@ def test_every_item_is_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     quantifier = Quantifier(PerLabel(), CC()).fit(DATA.train.X, DATA.train.Y)
     monkeypatch.setattr(PerLabel, "predict", counting)
-    evaluate(quantifier, DATA.test, MLAPP(size=50, grid=11), seed=0)
+    evaluate(quantifier, DATA.test, MLAPP(size=50, grid=11), random_state=0)
     assert calls["items"] == DATA.test.n_items
 
 
 def test_protocols_that_look_at_items_are_told_them() -> None:
-    found = evaluate(FITTED, DATA.test, CovariateTilt(size=50, n_samples=10), seed=0)
+    found = evaluate(FITTED, DATA.test, CovariateTilt(size=50, n_samples=10), random_state=0)
     assert len(found) == 10
 
 
 def test_records_carry_their_provenance() -> None:
-    found = evaluate(FITTED, DATA.test, Natural(size=20, n_samples=30), seed=5)
+    found = evaluate(FITTED, DATA.test, Natural(size=20, n_samples=30), random_state=5)
     records = found.records("synthetic", data_sha="abc")
     assert {record.metric for record in records} == {"ae", "rae"}
     assert {record.shift for record in records} == {"low", "mid", "high", "all"}

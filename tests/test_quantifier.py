@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -224,10 +226,17 @@ def test_intervals_on_demand() -> None:
 class _Knowing(PCC):
     """An aggregator that makes its own intervals, and doubts all but the first sample."""
 
-    def intervals(self, scores: Scores, samples: Samples, level: float) -> Intervals:
+    has_intervals = True
+
+    def estimate(
+        self, scores: Scores, samples: Samples, level: float | None = None
+    ) -> tuple[Any, Intervals | None]:
         point = self.aggregate(scores, samples)
+        if level is None:
+            return point, None
         low, high = point * level, np.minimum(point / level, 1)
-        return Intervals(low, high, low, high, p_value=np.r_[0.5, [1e-4] * (len(samples) - 1)])
+        p_value = np.r_[0.5, [1e-4] * (len(samples) - 1)]
+        return point, Intervals(low, high, low, high, p_value)
 
 
 def test_intervals_of_the_aggregator_and_the_warning_of_misfit() -> None:
@@ -308,7 +317,7 @@ def test_a_choice_is_gone_when_the_parts_are_given() -> None:
     quantifier = Quantifier().fit(TRAIN.X[:40], TRAIN.Y[:40, :2])
     assert quantifier.choice_.name.endswith("mixture")
     quantifier.set_params(classifier=PerLabel(), aggregator=CC()).fit(TRAIN.X, TRAIN.Y)
-    assert not hasattr(quantifier, "choice_")
+    assert quantifier.choice_ is None
 
 
 @pytest.mark.parametrize("routed", [False, True])

@@ -183,7 +183,9 @@ class _Builder:
             "aggregator": method.aggregator,
             "scheme": method.scheme,
         }
-        parts = {role: call and self.part(call, role) for role, call in roles.items()}
+        parts: dict[str, Any] = {
+            role: call and self.part(call, role) for role, call in roles.items()
+        }
         return Quantifier(parts["classifier"], parts["aggregator"], scheme=parts["scheme"])
 
     def _is_whole(self, method: Method) -> bool:

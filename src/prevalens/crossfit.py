@@ -2,27 +2,31 @@
 
 Scores of the training items themselves are too good: an aggregator that learns from them
 believes the classifier better than it is. `CrossFit` scores every item by a classifier
-trained on the other folds, `HoldOut` keeps some items aside.
+trained on the other folds, `HoldOut` keeps some items aside. `out_of_fold` is the one function
+that trains and scores; everything in the package that needs such scores calls it.
+
+Items that depend on each other (several rows of one person, copies of one text) leak through any
+division that separates them. With ``groups``, the items of one group stay on one side.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
+import scipy.sparse as sp
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
 from prevalens.response import constant_labels, offers, response, train
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds, stratified_holdout
-from prevalens.types import LabelMatrix
+from prevalens.types import Classifier, Groups, Ints, Items, LabelMatrix, Labels, Progress, Settings
 from prevalens.validation import (
     InputError,
     PrevalensWarning,
@@ -31,6 +35,7 @@ from prevalens.validation import (
     check_fraction,
     check_int,
     check_same_length,
+    column_names,
     count_items,
     take_items,
 )
@@ -41,15 +46,46 @@ __all__ = [
     "HoldOut",
     "LabelledScores",
     "Scheme",
-    "train_and_score",
+    "TrainsTogether",
+    "divisions_of",
+    "fit_settings",
+    "out_of_fold",
     "warn_of_constant_labels",
+    "warn_of_copies",
 ]
 
 #: How many labels a warning names before it says "and so on".
 _NAMED = 10
+#: A warning names copies if they are at least this share of the items, and at least this many.
+_MANY_COPIES, _FEWEST_COPIES = 0.1, 20
 
 #: Rows to train on, rows to score.
-Division: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+Division: TypeAlias = tuple[Ints, Ints]
+
+
+@runtime_checkable
+class TrainsTogether(Protocol):
+    """A classifier that trains several settings of itself in less time than one after the other."""
+
+    def fit_settings(
+        self, settings: Sequence[Settings], X: Items, Y: LabelMatrix
+    ) -> Iterator[Classifier]:
+        """One fitted classifier per setting, in that order."""
+
+
+def fit_settings(
+    classifier: Classifier, settings: Sequence[Settings], X: Items, Y: LabelMatrix
+) -> Iterator[Classifier]:
+    """Train one classifier with each of several settings; yields them in that order.
+
+    A classifier that `TrainsTogether` shares the work between them (the batched logistic
+    regression solves all at once); any other is cloned and trained once per setting.
+    """
+    if isinstance(classifier, TrainsTogether):
+        yield from classifier.fit_settings(settings, X, Y)
+        return
+    for setting in settings:
+        yield train(clone(classifier).set_params(**setting), X, Y)
 
 
 @dataclass(frozen=True)
@@ -68,10 +104,10 @@ class LabelledScores:
         Which of several classifiers scored each of them; None if there was one.
     """
 
-    classifier: Any
+    classifier: Classifier
     by_kind: Mapping[Kind, Scores]
-    rows: npt.NDArray[np.intp]
-    folds: npt.NDArray[np.intp] | None = None
+    rows: Ints
+    folds: Ints | None = None
 
     @property
     def scores(self) -> Scores:
@@ -84,21 +120,36 @@ class LabelledScores:
 class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
     """A way to get labelled scores of items the classifier has not trained on.
 
+    A subclass declares `refits` and writes `divide`.
+
     Attributes
     ----------
     refits : bool
-        Whether the final classifier is trained on all items, after those that give the scores.
+        True if the final classifier is trained on all items, after those that give the scores.
+    random_state : int
+    n_jobs : int, optional
+        Divisions trained at the same time.
     """
 
     refits: bool
+    random_state: int = 0
     n_jobs: int | None = None
 
     @abstractmethod
-    def divide(self, Y: LabelMatrix) -> list[Division]:
-        """Rows to train on and rows to score, in one or more ways; no row is scored twice."""
+    def divide(self, Y: LabelMatrix, groups: Groups = None) -> list[Division]:
+        """Rows to train on and rows to score, in one or more ways; no row is scored twice.
+
+        With `groups`, the items of one group are all on the same side.
+        """
 
     def fit(
-        self, classifier: Any, X: Any, Y: Any, kinds: Kind | Iterable[Kind] = "posteriors"
+        self,
+        classifier: Classifier,
+        X: Items,
+        Y: Labels,
+        kinds: Kind | Iterable[Kind] = "posteriors",
+        *,
+        groups: Groups = None,
     ) -> LabelledScores:
         """Train the classifier and score labelled items.
 
@@ -111,18 +162,44 @@ class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
         Y : 0/1 array, shape (n_items, n_labels)
         kinds : {"votes", "posteriors"} or several of them
             However many are asked for, nothing is trained twice.
+        groups : sequence, one entry per item, optional
+            Items of one group are never both trained on and scored.
         """
-        names = getattr(Y, "columns", None)
+        return self.fit_settings(classifier, [{}], X, Y, kinds, groups=groups)[0]
+
+    def fit_settings(
+        self,
+        classifier: Classifier,
+        settings: Sequence[Settings],
+        X: Items,
+        Y: Labels,
+        kinds: Kind | Iterable[Kind] = "posteriors",
+        *,
+        groups: Groups = None,
+    ) -> list[LabelledScores]:
+        """What `fit` gives, for each of several settings of one classifier.
+
+        All settings see the same division, and share the work where the classifier
+        `TrainsTogether`.
+        """
+        names = column_names(Y)
         Y = check_binary_matrix(Y)
         check_same_length(count_items(X), "X", Y.shape[0], "Y")
         asked = _check_kinds(classifier, kinds)
         if isinstance(classifier, FrozenEstimator):
             scores = _score(classifier, X, Y.shape[1], asked)
-            return LabelledScores(classifier, scores, np.arange(len(Y)))
-        divisions = self.divide(Y)
+            return [LabelledScores(classifier, scores, np.arange(len(Y)))] * len(settings)
+        divisions = self.divide(Y, groups)
         warn_of_constant_labels(Y, divisions, names)
-        return train_and_score(
-            classifier, X, Y, divisions, asked, refit=self.refits, n_jobs=self.n_jobs
+        return out_of_fold(
+            classifier,
+            X,
+            Y,
+            divisions,
+            asked,
+            settings=settings,
+            refit=self.refits,
+            n_jobs=self.n_jobs,
         )
 
 
@@ -132,10 +209,9 @@ class CrossFit(Scheme):
     Parameters
     ----------
     n_folds : int
-    order : int
-        Of the iterative stratification: 1 keeps each label's share in every fold, 2 each
-        pair's.
-    seed : int
+    order : {1, 2}
+        1 balances labels in the stratification, 2 balances pairs of labels too.
+    random_state : int
     n_jobs : int, optional
         Classifiers trained at the same time; there are `n_folds` + 1.
 
@@ -169,22 +245,20 @@ class CrossFit(Scheme):
         n_folds: int = 5,
         *,
         order: int = 1,
-        seed: int = 0,
+        random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.n_folds = n_folds
         self.order = order
-        self.seed = seed
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def divide(self, Y: LabelMatrix) -> list[Division]:
+    def divide(self, Y: LabelMatrix, groups: Groups = None) -> list[Division]:
         """Each fold against the others."""
         n_folds = check_int(self.n_folds, "n_folds", minimum=2)
-        fold_of = stratified_folds(Y, n_folds, order=self.order, seed=self.seed)
-        return [
-            (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold))
-            for fold in range(n_folds)
-        ]
+        return divisions_of(
+            stratified_folds(Y, n_folds, order=self.order, seed=self.random_state, groups=groups)
+        )
 
 
 class HoldOut(Scheme):
@@ -197,8 +271,9 @@ class HoldOut(Scheme):
     refit : bool
         Whether the final classifier is trained again, on all items. The scores then come
         from another classifier than the one that answers later.
-    order, seed : int
-        Of the iterative stratification.
+    order : {1, 2}
+        1 balances labels in the stratification, 2 balances pairs of labels too.
+    random_state : int
 
     Notes
     -----
@@ -223,34 +298,46 @@ class HoldOut(Scheme):
         *,
         refit: bool = False,
         order: int = 1,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.fraction = fraction
         self.refit = refit
         self.order = order
-        self.seed = seed
+        self.random_state = random_state
 
     @property
     def refits(self) -> bool:  # type: ignore[override]
         """Whether the final classifier is trained on all items."""
         return self.refit
 
-    def divide(self, Y: LabelMatrix) -> list[Division]:
+    def divide(self, Y: LabelMatrix, groups: Groups = None) -> list[Division]:
         """The rest against the items kept."""
         fraction = check_fraction(self.fraction, "fraction")
-        return [stratified_holdout(Y, fraction, order=self.order, seed=self.seed)]
+        return [
+            stratified_holdout(Y, fraction, order=self.order, seed=self.random_state, groups=groups)
+        ]
 
 
-def train_and_score(
-    classifier: Any,
-    X: Any,
+def divisions_of(fold_of: Ints) -> list[Division]:
+    """Each fold against all others, from the fold of every item, shape (n_items,)."""
+    return [
+        (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold))
+        for fold in range(int(fold_of.max()) + 1)
+    ]
+
+
+def out_of_fold(
+    classifier: Classifier,
+    X: Items,
     Y: LabelMatrix,
     divisions: Sequence[Division],
-    kinds: Sequence[Kind],
+    kinds: Sequence[Kind] = ("posteriors",),
     *,
+    settings: Sequence[Settings] = ({},),
     refit: bool = True,
     n_jobs: int | None = None,
-) -> LabelledScores:
+    progress: Progress | None = None,
+) -> list[LabelledScores]:
     """Train a classifier on each division and score the rows it has not seen.
 
     Parameters
@@ -261,47 +348,80 @@ def train_and_score(
     divisions : list of (rows to train on, rows to score)
         No row may be scored twice.
     kinds : list of {"votes", "posteriors"}
+    settings : list of dict
+        Parameters of the classifier; each setting gives one result.
     refit : bool
         Whether one more classifier is trained, on all items; otherwise the last one is handed
         back.
     n_jobs : int, optional
+        Divisions trained at the same time.
+    progress : callable, optional
+        Called with "fold 1 of 5" and so on; only with ``n_jobs=None``.
+
+    Returns
+    -------
+    list of LabelledScores
+        One per setting.
     """
-    everything, nothing = np.arange(len(Y)), np.zeros(0, dtype=np.intp)
+    everything, nothing = np.arange(len(Y)), np.zeros(0, dtype=np.int64)
     work = [*divisions, (everything, nothing)] if refit else list(divisions)
-    results = Parallel(n_jobs=n_jobs)(
-        delayed(_one_division)(classifier, X, Y, rest, held, kinds, keep=number == len(work) - 1)
-        for number, (rest, held) in enumerate(work)
-    )
+
+    def jobs() -> Iterator[Any]:
+        for number, (rest, held) in enumerate(work):
+            if progress is not None and number < len(divisions):
+                progress(f"fold {number + 1} of {len(divisions)}")
+            keep = number == len(work) - 1
+            yield delayed(_train_and_score)(classifier, settings, X, Y, rest, held, kinds, keep)
+
+    results = Parallel(n_jobs=n_jobs)(jobs())
     rows = np.concatenate([held for _, held in divisions])
     order = np.argsort(rows, kind="stable")
-    parts = [scores for _, scores in results[: len(divisions)]]
-    joined = {kind: Scores.concat([part[kind] for part in parts]).take(order) for kind in kinds}
     fold_of = np.repeat(np.arange(len(divisions)), [len(held) for _, held in divisions])
     folds = fold_of[order] if len(divisions) > 1 else None
-    return LabelledScores(results[-1][0], joined, rows[order], folds)
+    labelled = []
+    for number in range(len(settings)):
+        parts = [result[number][1] for result in results[: len(divisions)]]
+        by_kind = {
+            kind: Scores.concat([part[kind] for part in parts]).take(order) for kind in kinds
+        }
+        labelled.append(LabelledScores(results[-1][number][0], by_kind, rows[order], folds))
+    return labelled
 
 
-def _one_division(
-    classifier: Any,
-    X: Any,
+def _train_and_score(
+    classifier: Classifier,
+    settings: Sequence[Settings],
+    X: Items,
     Y: LabelMatrix,
-    rest: npt.NDArray[Any],
-    held: npt.NDArray[Any],
+    rest: Ints,
+    held: Ints,
     kinds: Sequence[Kind],
-    *,
     keep: bool,
-) -> tuple[Any, dict[Kind, Scores]]:
-    fitted = train(classifier, take_items(X, rest), Y[rest])
-    scores = _score(fitted, take_items(X, held), Y.shape[1], kinds) if len(held) else {}
-    # What nobody needs is not sent back from another process.
-    return (fitted if keep else None), scores
+) -> list[tuple[Classifier | None, dict[Kind, Scores]]]:
+    """For each setting: the trained classifier if it is to be kept, and the scores of `held`."""
+    X_rest, X_held = take_items(X, rest), take_items(X, held)
+    fitted = (
+        [train(classifier, X_rest, Y[rest])]
+        if list(settings) == [{}]
+        else fit_settings(classifier, settings, X_rest, Y[rest])
+    )
+    return [
+        # What nobody needs is not sent back from another process.
+        (
+            trained if keep else None,
+            _score(trained, X_held, Y.shape[1], kinds) if len(held) else {},
+        )
+        for trained in fitted
+    ]
 
 
-def _score(classifier: Any, X: Any, n_labels: int, kinds: Sequence[Kind]) -> dict[Kind, Scores]:
+def _score(
+    classifier: Classifier, X: Items, n_labels: int, kinds: Sequence[Kind]
+) -> dict[Kind, Scores]:
     return {kind: response(classifier, X, kind, n_labels) for kind in kinds}
 
 
-def _check_kinds(classifier: Any, kinds: Kind | Iterable[Kind]) -> tuple[Kind, ...]:
+def _check_kinds(classifier: Classifier, kinds: Kind | Iterable[Kind]) -> tuple[Kind, ...]:
     asked: tuple[Kind, ...] = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     offered = offers(classifier)
     for kind in asked:
@@ -315,7 +435,7 @@ def _check_kinds(classifier: Any, kinds: Kind | Iterable[Kind]) -> tuple[Kind, .
 
 
 def warn_of_constant_labels(
-    Y: LabelMatrix, divisions: Sequence[Division], names: Iterable[Any] | None = None
+    Y: LabelMatrix, divisions: Sequence[Division], names: Iterable[object] | None = None
 ) -> None:
     """Name the labels that some classifier cannot learn, and in how many of the divisions."""
     times = np.sum([constant_labels(Y[rest]) for rest, _ in divisions], axis=0)
@@ -332,3 +452,31 @@ def warn_of_constant_labels(
         PrevalensWarning,
         stacklevel=3,
     )
+
+
+def warn_of_copies(X: Items, Y: LabelMatrix) -> None:
+    """Warn if many items are exact copies of others, which any division may separate.
+
+    A copy has the same features (or text) and the same labels as an earlier item. The warning
+    comes if copies are at least 10 % of the items, and at least 20. Data frames are not looked at.
+    """
+    if len(Y) < 2 * _FEWEST_COPIES:
+        return
+    rows: Iterator[object]
+    if sp.issparse(X):
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        rows = ((X.indices[i:j].tobytes(), X.data[i:j].tobytes()) for i, j in ends)
+    elif isinstance(X, np.ndarray):
+        rows = (row if isinstance(row, str) else row.tobytes() for row in X)
+    else:
+        return
+    distinct = {hash((row, labels.tobytes())) for row, labels in zip(rows, Y, strict=True)}
+    n_copies = len(Y) - len(distinct)
+    if n_copies >= max(_FEWEST_COPIES, _MANY_COPIES * len(Y)):
+        warnings.warn(
+            f"{n_copies} of {len(Y)} items are exact copies of others. Copies on both sides of a "
+            "division make a classifier look better than it is; drop them, or name the items that "
+            "belong together: fit(X, Y, groups=...).",
+            PrevalensWarning,
+            stacklevel=4,
+        )

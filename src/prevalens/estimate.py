@@ -176,6 +176,13 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             return float(column) if column.ndim == 0 else column
         return self.point[key]
 
+    def sample(self, position: int) -> PrevalenceEstimate:
+        """The estimate of one of several samples, shape (n_labels,)."""
+        names = (*_SIDES, *_BANDS, "p_value")
+        parts = {name: part for name in names if (part := vars(self)[name]) is not None}
+        fields = {name: part[position] for name, part in parts.items()}
+        return PrevalenceEstimate(self.point[position], self.labels, level=self.level, **fields)
+
     def to_dict(self) -> dict[Any, Any]:
         """``{label: prevalence}``; for several samples ``{sample: {label: prevalence}}``."""
         if self.index is None:

@@ -12,6 +12,7 @@ from prevalens._version import __version__
 from prevalens.charts import Dots, Line, Lines, draw, table
 from prevalens.collection import Collection
 from prevalens.metrics import MEASURES, SHIFT_NAMES, shift, shift_bins
+from prevalens.protocols import Protocol
 from prevalens.quantifier import Quantifier
 from prevalens.records import Record
 from prevalens.samples import Samples
@@ -146,7 +147,7 @@ def _mean(values: Floats) -> tuple[float, int]:
 
 
 def evaluate(
-    quantifier: Quantifier, pool: Collection, protocol: Any, *, seed: Any = 0
+    quantifier: Quantifier, pool: Collection, protocol: Protocol, *, random_state: object = 0
 ) -> Evaluation:
     """Draw samples from a labelled pool and compare estimates with the truth.
 
@@ -157,8 +158,8 @@ def evaluate(
         Labelled items the quantifier has not seen.
     protocol : Protocol
         How samples are drawn, for example ``MLAPP(repeats=25)``.
-    seed : int or Generator
-        The same seed gives the same samples to every method.
+    random_state : int or Generator
+        The same number gives the same samples to every method.
 
     Notes
     -----
@@ -170,12 +171,14 @@ def evaluate(
     >>> from prevalens.protocols import Natural
     >>> data = synthetic(n_train=300, n_test=200, n_labels=4, seed=0)
     >>> quantifier = Quantifier().fit(data.train.X, data.train.Y)
-    >>> found = evaluate(quantifier, data.test, Natural(size=50, n_samples=20), seed=0)
+    >>> found = evaluate(quantifier, data.test, Natural(size=50, n_samples=20), random_state=0)
     >>> len(found)
     20
     """
-    samples = protocol.with_items(pool.X).draw(pool.Y, check_rng(seed))
-    return evaluate_samples({"": quantifier}, pool, samples, protocol=protocol, seed=seed)[""]
+    samples = protocol.with_items(pool.X).draw(pool.Y, check_rng(random_state))
+    return evaluate_samples(
+        {"": quantifier}, pool, samples, protocol=protocol, random_state=random_state
+    )[""]
 
 
 def evaluate_samples(
@@ -183,8 +186,8 @@ def evaluate_samples(
     pool: Collection,
     samples: Samples,
     *,
-    protocol: Any = "given",
-    seed: Any = None,
+    protocol: Protocol | str = "given",
+    random_state: object = None,
 ) -> dict[str, Evaluation]:
     """Compare several fitted quantifiers on the same samples.
 
@@ -197,15 +200,15 @@ def evaluate_samples(
         Bags of rows of the pool.
     protocol : Protocol or str
         For the record only.
-    seed : int, optional
+    random_state : int, optional
         For the record only.
     """
     true = samples.mean(pool.Y)
-    number = int(seed) if isinstance(seed, (int, np.integer)) else None
+    number = int(random_state) if isinstance(random_state, (int, np.integer)) else None
     return {
         name: Evaluation(
             method=name or quantifier.name,
-            protocol=getattr(protocol, "name", str(protocol)),
+            protocol=protocol if isinstance(protocol, str) else protocol.name,
             true=true,
             estimated=_estimates(quantifier, pool, samples),
             training=quantifier.prevalence_,

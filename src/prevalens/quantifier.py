@@ -6,27 +6,30 @@ The only place that knows both halves. Named methods are pairs: ``Quantifier(Per
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self, TypeGuard
 
 import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.aggregators import Aggregator, ScenarioMixture
-from prevalens.classifiers import CrossFit, PerLabel
+from prevalens.classifiers import CrossFit, Panel, PerLabel
+from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.collection import label_matrix
+from prevalens.crossfit import Scheme, warn_of_copies
 from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.expression import Call, Method, expression_of, to_text
 from prevalens.response import is_joint, offers, response, train
 from prevalens.samples import Samples
-from prevalens.scores import Kind, Scores
+from prevalens.scores import Scores
 from prevalens.selection.automatic import Choice, choose
-from prevalens.types import Floats, LabelMatrix
-from prevalens.uncertainty import Bootstrap, plain_intervals, warn_of_misfit, with_labels
+from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix, Labels, Progress
+from prevalens.uncertainty import Bootstrap, plain_estimate, warn_of_misfit, with_labels
 from prevalens.validation import (
     InputError,
     check_fraction,
@@ -37,15 +40,15 @@ from prevalens.validation import (
 
 __all__ = ["Quantifier"]
 
-_Tell = Callable[[str], None]
+_TIME_BUDGET = 600.0
 
 
 class _Learnt(NamedTuple):
     """What a fit finds."""
 
-    classifier: Any
+    classifier: Classifier | None
     aggregator: Aggregator
-    uncertainty: Any = None
+    uncertainty: Bootstrap | None = None
     choice: Choice | None = None
 
 
@@ -60,7 +63,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         one logistic regression per label. None if the aggregator reads the items themselves.
     aggregator : Aggregator, optional
         How the scores of items become prevalences. Default: the scenario mixture. With neither
-        classifier nor aggregator, both are chosen by rehearsed quantification loss.
+        classifier nor aggregator, both are chosen by their quantification loss in rehearsal.
     scheme : CrossFit or HoldOut, optional
         How labelled scores for the aggregator arise. Default: out-of-fold scores of five
         folds, then the classifier is fitted again on all items.
@@ -73,10 +76,12 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    choice_ : Choice
-        Of the automatic choice: all candidates with their losses.
+    choice_ : Choice or None
+        What the automatic choice found: all candidates with their losses. None if both parts were
+        given.
     classifier_ : fitted classifier, or None
     aggregator_ : fitted aggregator
+    uncertainty_ : fitted Bootstrap, or None
     labels_ : tuple of str
     prevalence_ : array of float, shape (n_labels,)
         Prevalences in the training items.
@@ -102,12 +107,12 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        classifier: Any = None,
-        aggregator: Any = None,
+        classifier: Classifier | None = None,
+        aggregator: Aggregator | None = None,
         *,
-        scheme: Any = None,
-        uncertainty: Any = None,
-        time_budget: float = 600.0,
+        scheme: Scheme | None = None,
+        uncertainty: Bootstrap | None = None,
+        time_budget: float = _TIME_BUDGET,
     ):
         self.classifier = classifier
         self.aggregator = aggregator
@@ -116,7 +121,13 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self.time_budget = time_budget
 
     def fit(
-        self, X: Any, Y: Any, *, labels: Any = None, progress: Callable[[str], None] | None = None
+        self,
+        X: Items,
+        Y: Labels,
+        *,
+        labels: Sequence[str] | None = None,
+        groups: Groups = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn from labelled items.
 
@@ -126,24 +137,30 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         Y : 0/1 matrix, data frame or list of label sets, one row per item
         labels : sequence of str, optional
             Names of the labels; taken from Y if left out.
+        groups : sequence, one entry per item, optional
+            Items that depend on each other, such as copies or several rows of one person, have
+            the same entry. The classifier that scores an item for the aggregator has then not
+            seen any item of its group. Without groups, a warning says if copies are at least 10 %
+            of the items (and at least 20).
         progress : callable, optional
-            Told in a few words what comes next. What it raises ends the fit and leaves the
-            quantifier as it was.
+            Called with a short message before each stage. What it raises ends the fit and leaves
+            the quantifier as it was.
         """
-        # Halves that do not fit are refused before the items are looked at.
-        self.halves()
+        # Parts that do not fit together are refused before the items are looked at.
+        self.resolved_parts()
         X = check_items(X)
         Y, names = label_matrix(Y, labels)
         check_same_length(count_items(X), "X", Y.shape[0], "Y")
-        found = self._learn(X, Y, progress or (lambda _: None))
-        # Remembered at the end and together: a fit that was stopped leaves no half of itself.
+        if groups is not None:
+            groups = np.asarray(_values(groups))
+            check_same_length(count_items(X), "X", len(groups), "groups")
+        learnt = self._learn(X, Y, groups, progress or (lambda _: None))
+        # Set at the end and together: a fit that was stopped leaves no half of itself.
         self.labels_, self.n_labels_ = names, len(names)
         self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
-        self.classifier_, self.aggregator_ = found.classifier, found.aggregator
-        self.uncertainty_ = found.uncertainty
-        self.__dict__.pop("choice_", None)
-        if found.choice is not None:
-            self.choice_ = found.choice
+        self.classifier_, self.aggregator_ = learnt.classifier, learnt.aggregator
+        self.uncertainty_: Bootstrap | None = learnt.uncertainty
+        self.choice_: Choice | None = learnt.choice
         return self
 
     @property
@@ -151,67 +168,90 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """Whether classifier and aggregator are left to the quantifier itself."""
         return self.classifier is None and self.aggregator is None
 
-    def _learn(self, X: Any, Y: LabelMatrix, tell: _Tell) -> _Learnt:
+    def _learn(self, X: Items, Y: LabelMatrix, groups: Groups, progress: Progress) -> _Learnt:
         if self.is_automatic:
-            return self._learn_automatically(X, Y, tell)
-        classifier, aggregator = self.halves()
+            return self._learn_automatically(X, Y, groups, progress)
+        classifier, aggregator = self.resolved_parts()
         aggregator = clone(aggregator)
         if classifier is None:
-            return self._learn_second(None, aggregator, Scores(X, "features"), Y, tell)
-        tell("training the classifier")
-        kind: Kind = aggregator.consumes
+            return self._learn_second(None, aggregator, Scores(X, "features"), Y, groups, progress)
+        progress("training the classifier")
+        kind = aggregator.consumes
         if aggregator.needs_labelled_scores or self._calibration(aggregator) is not None:
-            labelled = self.scheme_or_default().fit(classifier, X, Y, kind)
-            seen = labelled.scores, Y[labelled.rows], tell, labelled.folds
+            if groups is None and not isinstance(classifier, FrozenEstimator):
+                warn_of_copies(X, Y)
+            labelled = self.scheme_or_default().fit(classifier, X, Y, kind, groups=groups)
+            groups = None if groups is None else groups[labelled.rows]
+            seen = labelled.scores, Y[labelled.rows], groups, progress, labelled.folds
             return self._learn_second(labelled.classifier, aggregator, *seen)
         # Counting looks only at the number of labels; Y itself has the right form.
         return _Learnt(train(classifier, X, Y), aggregator.fit(Scores(Y, kind), Y))
 
-    def _learn_automatically(self, X: Any, Y: LabelMatrix, tell: _Tell) -> _Learnt:
-        seed = getattr(self.scheme, "seed", 0)
-        choice = choose(X, Y, time_budget=self.time_budget, seed=seed, progress=tell)
+    def _learn_automatically(
+        self, X: Items, Y: LabelMatrix, groups: Groups, progress: Progress
+    ) -> _Learnt:
+        if groups is None:
+            warn_of_copies(X, Y)
+        choice = choose(
+            X,
+            Y,
+            groups=groups,
+            time_budget=self.time_budget,
+            random_state=self.scheme_or_default().random_state,
+            progress=progress,
+        )
         aggregator = choice.aggregator
-        prepared = self._prepared(aggregator, choice.scores, Y, choice.folds, tell)
+        prepared = None
+        if choice.scores is not None:
+            prepared = self._prepared(aggregator, choice.scores, Y, choice.folds, progress)
         kept = replace(choice, scores=None, folds=None)
         return _Learnt(choice.classifier, aggregator, prepared, kept)
 
     def _learn_second(
         self,
-        classifier: Any,
+        classifier: Classifier | None,
         aggregator: Aggregator,
         scores: Scores,
         Y: LabelMatrix,
-        tell: _Tell,
-        folds: Any = None,
+        groups: Groups,
+        progress: Progress,
+        folds: Ints | None = None,
     ) -> _Learnt:
-        tell("fitting the aggregator")
-        aggregator.fit(scores, Y)
-        return _Learnt(classifier, aggregator, self._prepared(aggregator, scores, Y, folds, tell))
+        progress("fitting the aggregator")
+        aggregator.fit(scores, Y, groups=groups)
+        prepared = self._prepared(aggregator, scores, Y, folds, progress)
+        return _Learnt(classifier, aggregator, prepared)
 
     def _prepared(
-        self, aggregator: Aggregator, scores: Any, Y: LabelMatrix, folds: Any, tell: _Tell
-    ) -> Any:
+        self,
+        aggregator: Aggregator,
+        scores: Scores,
+        Y: LabelMatrix,
+        folds: Ints | None,
+        progress: Progress,
+    ) -> Bootstrap | None:
         """What calibrated intervals need; None where they are not prepared."""
         uncertainty = self._calibration(aggregator)
         if uncertainty is None:
             return None
-        tell("preparing intervals")
-        return clone(uncertainty).fit(aggregator, scores, Y, folds=folds)
+        progress("preparing intervals")
+        fitted: Bootstrap = clone(uncertainty).fit(aggregator, scores, Y, folds=folds)
+        return fitted
 
-    def _calibration(self, aggregator: Aggregator) -> Any:
+    def _calibration(self, aggregator: Aggregator) -> Bootstrap | None:
         """What prepares intervals; None where the aggregator makes its own, or none are wanted."""
         if aggregator.has_intervals:
             return None
-        # Whoever leaves the choice of the method to us leaves that of the intervals, too.
-        if self.is_automatic and self.uncertainty is None and aggregator.consumes == "posteriors":
+        # An automatic method answers with calibrated intervals, whatever it turns out to be.
+        if self.is_automatic and self.uncertainty is None:
             return Bootstrap()
         return self.uncertainty
 
-    def scheme_or_default(self) -> Any:
+    def scheme_or_default(self) -> Scheme:
         """The scheme, or five-fold cross-fitting."""
         return CrossFit() if self.scheme is None else self.scheme
 
-    def halves(self) -> tuple[Any, Aggregator]:
+    def resolved_parts(self) -> tuple[Classifier | None, Aggregator]:
         """Classifier (None if not needed) and aggregator with defaults filled in, and checked."""
         aggregator = ScenarioMixture() if self.aggregator is None else self.aggregator
         if not isinstance(aggregator, Aggregator):
@@ -219,18 +259,19 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
                 f"The aggregator must be an Aggregator such as PCC(); got {aggregator!r}. "
                 "A classifier comes first: Quantifier(classifier, aggregator)."
             )
-        classifier = self.classifier
         if aggregator.consumes == "features":
-            return None, _adopt(aggregator, classifier)
-        classifier = PerLabel() if classifier is None else classifier
-        _check_halves(classifier, aggregator)
+            return None, _taking_over(aggregator, self.classifier)
+        classifier = PerLabel() if self.classifier is None else self.classifier
+        _check_parts(classifier, aggregator)
         return classifier, aggregator
 
     @property
     def expression(self) -> Method:
         """The method as a tree: which classifier, which aggregator, which scheme."""
         if self.is_automatic:
-            return _automatic(self.time_budget)
+            changed = self.time_budget != _TIME_BUDGET
+            given = {"time_budget": self.time_budget} if changed else {}
+            return Method(aggregator=Call("auto", (), given))
         aggregator = ScenarioMixture() if self.aggregator is None else self.aggregator
         classifier = self.classifier
         if classifier is None and aggregator.consumes != "features":
@@ -243,7 +284,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
     @property
     def name(self) -> str:
-        """The method in the words of the catalogue, such as ``lr+pcc``."""
+        """The method's name in the catalogue, such as ``lr+pcc``."""
         return to_text(self.expression)
 
     @property
@@ -257,22 +298,85 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return "MLC+MLA"
         aggregator = ScenarioMixture() if self.aggregator is None else self.aggregator
         second = "MLA" if aggregator.joint else "BA"
-        classifier = self.classifier
-        if classifier is None and aggregator.consumes == "features":
+        if self.classifier is None and aggregator.consumes == "features":
             return second
-        first = "MLC" if classifier is not None and is_joint(classifier) else "BC"
-        return f"{first}+{second}"
+        joint = self.classifier is not None and is_joint(self.classifier)
+        return f"{'MLC' if joint else 'BC'}+{second}"
 
-    def score(self, X: Any) -> Scores:
+    def score(self, X: Items) -> Scores:
         """The scores of items as the aggregator reads them; the costly half, done once."""
         check_is_fitted(self, "aggregator_")
         X = check_items(X)
-        if self.classifier_ is None:
+        classifier, kind = self.classifier_, self.aggregator_.consumes
+        if classifier is None:
             return Scores(X, "features")
-        return response(self.classifier_, X, self.aggregator_.consumes, self.n_labels_)
+        if _may_trust(classifier, X):
+            # The items are checked; the classifier's own methods would check them again.
+            values = classifier._votes(X) if kind == "votes" else classifier._posteriors(X)
+            return Scores(values, kind)
+        return response(classifier, X, kind, self.n_labels_)
+
+    def aggregate(
+        self,
+        scores: Scores,
+        samples: Samples,
+        interval: float | None = None,
+        *,
+        index: Sequence[object] | None = None,
+    ) -> PrevalenceEstimate:
+        """Estimate the prevalences of samples of items that have been scored.
+
+        Parameters
+        ----------
+        scores : Scores
+            What `score` gave for the pool of items.
+        samples : Samples
+            Bags of rows of that pool.
+        interval : float, optional
+            As in `quantify`.
+        index : sequence, optional
+            A name per sample; default: their positions.
+
+        Returns
+        -------
+        PrevalenceEstimate, shape (n_samples, n_labels)
+        """
+        check_is_fitted(self, "aggregator_")
+        if interval is None:
+            point = self.aggregator_.aggregate(scores, samples)
+            return PrevalenceEstimate(point, self.labels_, index=index)
+        level = check_fraction(interval, "interval")
+        point, found = self._with_intervals(scores, samples, level)
+        if found.p_value is not None:
+            alone = index is None and len(samples) == 1
+            names = range(len(samples)) if index is None else index
+            warn_of_misfit(found.p_value, None if alone else names)
+        ends = {name: value for name, value in vars(found).items() if value is not None}
+        return PrevalenceEstimate(point, self.labels_, index=index, level=level, **ends)
+
+    def _with_intervals(
+        self, scores: Scores, samples: Samples, level: float
+    ) -> tuple[Floats, Intervals]:
+        """Estimates with intervals of the aggregator's own making, else of a bootstrap."""
+        if self.aggregator_.has_intervals:
+            point, found = self.aggregator_.estimate(scores, samples, level)
+            assert found is not None  # promised by has_intervals
+            return point, found
+        if self.uncertainty_ is not None:
+            return self.uncertainty_.estimate(self.aggregator_, scores, samples, level)
+        return plain_estimate(self.aggregator_, scores, samples, level)
+
+    @property
+    def has_calibrated_intervals(self) -> bool:
+        """False if intervals hold only the noise of the items, which shrinks with their number."""
+        return self.aggregator_.has_intervals or self.uncertainty_ is not None
 
     def quantify(
-        self, X: Any, *, interval: float | None = None, labelled: Any = None
+        self,
+        X: Items,
+        *,
+        interval: float | None = None,
+        labelled: tuple[Sequence[int], Labels] | None = None,
     ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in one batch.
 
@@ -293,12 +397,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """
         interval = 0.9 if labelled is not None and interval is None else interval
         scores = self.score(X)
-        samples = Samples.whole(scores.n_items)
-        point = self.aggregator_.aggregate(scores, samples)
-        fields = self.interval_fields(scores, samples, interval, None)
-        estimate = PrevalenceEstimate(
-            point[0], self.labels_, level=interval, **{name: f[0] for name, f in fields.items()}
-        )
+        estimate = self.aggregate(scores, Samples.whole(scores.n_items), interval).sample(0)
         if labelled is None:
             return estimate
         per_label = scores.kind != "features" and scores.states is None
@@ -306,7 +405,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         return with_labels(estimate, values, labelled)
 
     def quantify_many(
-        self, X: Any, groups: Any, *, interval: float | None = None
+        self, X: Items, groups: Samples | Groups, *, interval: float | None = None
     ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in many batches; every item is scored once.
 
@@ -325,46 +424,33 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """
         scores = self.score(X)
         if isinstance(groups, Samples):
-            samples, index = groups, list(range(len(groups)))
-        else:
-            samples, names = Samples.by_group(_values(groups))
-            index = names.tolist()
-            check_same_length(scores.n_items, "X", samples.n_items, "groups")
-        point = self.aggregator_.aggregate(scores, samples)
-        fields = self.interval_fields(scores, samples, interval, index)
-        return PrevalenceEstimate(point, self.labels_, index=index, level=interval, **fields)
-
-    def interval_fields(
-        self, scores: Scores, samples: Samples, level: float | None, names: list[Any] | None
-    ) -> dict[str, Floats]:
-        """Intervals of the aggregator's own making, else of the bootstrap, by their names."""
-        if level is None:
-            return {}
-        level = check_fraction(level, "interval")
-        found: Intervals | None = None
-        if self.aggregator_.has_intervals:
-            found = self.aggregator_.estimate(scores, samples, level)[1]
-        elif getattr(self, "uncertainty_", None) is not None:
-            found = self.uncertainty_.intervals(self.aggregator_, scores, samples, level)
-        else:
-            found = plain_intervals(self.aggregator_, scores, samples, level)
-        if found is not None and found.p_value is not None:
-            warn_of_misfit(found.p_value, names)
-        return {name: value for name, value in vars(found).items() if value is not None}
+            return self.aggregate(scores, groups, interval, index=range(len(groups)))
+        samples, names = Samples.by_group(_values(groups))
+        check_same_length(scores.n_items, "X", samples.n_items, "groups")
+        return self.aggregate(scores, samples, interval, index=names.tolist())
 
 
-def _automatic(time_budget: float) -> Method:
-    default = inspect.signature(Quantifier.__init__).parameters["time_budget"].default
-    given = {} if time_budget == default else {"time_budget": time_budget}
-    return Method(aggregator=Call("auto", (), given))
-
-
-def _values(groups: Any) -> Any:
+def _values(groups: Groups) -> Groups:
     series = nw.from_native(groups, series_only=True, pass_through=True)
     return series.to_numpy() if isinstance(series, nw.Series) else groups
 
 
-def _adopt(aggregator: Aggregator, classifier: Any) -> Aggregator:
+def _may_trust(classifier: object, X: Items) -> TypeGuard[MultiLabelClassifier]:
+    """Whether checked items may be scored without the classifier's own checks.
+
+    They are numbers without column names and have as many columns as the training items; of all
+    others the classifier's own methods say what is wrong. A panel answers with the scores of all
+    its members, which `response` knows.
+    """
+    if not isinstance(classifier, MultiLabelClassifier) or isinstance(classifier, Panel):
+        return False
+    matrix = (isinstance(X, np.ndarray) or sp.issparse(X)) and X.ndim == 2 and X.dtype != object
+    known = vars(classifier)
+    unnamed = "feature_names_in_" not in known
+    return bool(matrix and unnamed and known.get("n_features_in_") == X.shape[1])
+
+
+def _taking_over(aggregator: Aggregator, classifier: Classifier | None) -> Aggregator:
     """An aggregator that reads items; LPQ may take over the classifier, others need none."""
     if classifier is None:
         return aggregator
@@ -372,8 +458,8 @@ def _adopt(aggregator: Aggregator, classifier: Any) -> Aggregator:
     return aggregator.with_classifier(single)
 
 
-def _check_halves(classifier: Any, aggregator: Aggregator) -> None:
-    """Say in a sentence if the classifier does not offer what the aggregator reads."""
+def _check_parts(classifier: Classifier, aggregator: Aggregator) -> None:
+    """Refuse a classifier that does not offer what the aggregator reads."""
     if not hasattr(classifier, "fit"):
         raise InputError(f"The classifier must have a fit method; got {classifier!r}.")
     kinds = offers(classifier)

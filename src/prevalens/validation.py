@@ -36,6 +36,7 @@ __all__ = [
     "check_prevalences",
     "check_rng",
     "check_same_length",
+    "column_names",
     "count_items",
     "is_texts",
     "take_items",
@@ -259,6 +260,12 @@ def check_prevalences(values: Any, name: str) -> Floats:
             f"{name} must lie between 0 and 1; got {value} in sample {row}, label {column}."
         )
     return array
+
+
+def column_names(table: object) -> list[str] | None:
+    """The names of a data frame's columns; None for anything that is not a data frame."""
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    return list(frame.columns) if isinstance(frame, nw.DataFrame) else None
 
 
 def count_items(X: Any) -> int:

@@ -66,7 +66,7 @@ def test_with_an_identity_for_a_regressor_it_is_its_base(base, scheme):
 
 def test_it_is_the_papers_algorithm_written_out():
     """Hold out 40 %, fit the base on the rest, regress true prevalences on its estimates, clip."""
-    scheme = HoldOut(0.4, seed=7)
+    scheme = HoldOut(0.4, random_state=7)
     ours = RQ(PACC(), Ridge(0.1), protocol=FEW, scheme=scheme, random_state=3).fit(SCORES, Y)
 
     rest, held = stratified_holdout(Y, 0.4, seed=7)

@@ -9,7 +9,8 @@ import pytest
 from sklearn.base import clone
 
 from prevalens.classifiers import CrossFit, HoldOut, MLkNN, PerLabel, Stacked, Tree
-from prevalens.classifiers.settings import PerLabelSettings, fit_settings, labelled_settings
+from prevalens.classifiers.settings import PerLabelSettings
+from prevalens.crossfit import fit_settings
 from prevalens.datasets import synthetic
 from prevalens.validation import InputError
 
@@ -53,7 +54,7 @@ def test_labelled_scores_are_the_schemes(
     scheme: Any, classifier: Any, settings: list[dict[str, Any]]
 ) -> None:
     classifier = complete(classifier)
-    found = labelled_settings(scheme, classifier, settings, X, Y, "posteriors")
+    found = scheme.fit_settings(classifier, settings, X, Y, "posteriors")
     for setting, labelled in zip(settings, found, strict=True):
         plain = scheme.fit(clone(classifier).set_params(**setting), X, Y, "posteriors")
         np.testing.assert_array_equal(labelled.rows, np.sort(plain.rows))

@@ -31,7 +31,7 @@ def test_every_seed_is_that_of_the_cell_unless_named(expression: str, path: str)
     name = path.rpartition("__")[2]
     half = "scheme" if path.startswith("scheme") else path.partition("__")[0]
     named = {
-        "scheme": "lr+pacc@holdout(0.3,seed=9)",
+        "scheme": "lr+pacc@holdout(0.3,random_state=9)",
         "classifier": f"{expression.partition('+')[0]}({name}=9)+pcc",
         "aggregator": f"lr+rq({name}=9)",
     }[half]

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from prevalens.aggregators import ACC, CC, PACC, PCC
 from prevalens.classifiers import CrossFit, PerLabel
-from prevalens.classifiers.settings import fit_settings
+from prevalens.crossfit import fit_settings
 from prevalens.datasets import synthetic
 from prevalens.experiments.cache import Remembered, ScoreCache
 from prevalens.protocols import Natural

@@ -34,9 +34,9 @@ def same(left: CellResult, right: CellResult) -> bool:
 
 def test_figures_are_those_of_an_evaluation_by_hand(make_cell: Make) -> None:
     data = load("synthetic")
-    quantifier = parse("lr+pacc").set_params(scheme=CrossFit(seed=3))
+    quantifier = parse("lr+pacc").set_params(scheme=CrossFit(random_state=3))
     quantifier.fit(data.train.X, data.train.Y, labels=data.train.labels)
-    expected = evaluate(quantifier, data.test, MLAPP(size=50, grid=5), seed=3)
+    expected = evaluate(quantifier, data.test, MLAPP(size=50, grid=5), random_state=3)
     result = run_cell(make_cell(expression="lr+pacc", seed=3))
     for metric in ("ae", "rae"):
         np.testing.assert_allclose(result.columns[metric], expected.errors(metric), rtol=1e-6)

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from prevalens import Quantifier, Samples
 from prevalens.aggregators import ACC, CC, LPQ, PACC, PCC, RQ
-from prevalens.classifiers import HoldOut, MLkNN, PerLabel, Stacked
+from prevalens.classifiers import CrossFit, HoldOut, MLkNN, PerLabel, Stacked
 from prevalens.datasets import synthetic
 from prevalens.evaluation import evaluate
 from prevalens.metrics import ae
@@ -176,8 +176,8 @@ def test_parallel_is_the_same() -> None:
 
 def test_some_at_random() -> None:
     grid = {"classifier__C": [0.01, 0.1, 1.0, 10.0, 100.0]}
-    found = search(Quantifier(PerLabel(), PCC()), grid, n_candidates=2, seed=4)
-    again = search(Quantifier(PerLabel(), PCC()), grid, n_candidates=2, seed=4)
+    found = search(Quantifier(PerLabel(), PCC()), grid, n_candidates=2, random_state=4)
+    again = search(Quantifier(PerLabel(), PCC()), grid, n_candidates=2, random_state=4)
     assert len(found.cv_results_["params"]) == 2
     assert found.cv_results_["params"] == again.cv_results_["params"]
 
@@ -236,3 +236,22 @@ def test_settings_of_a_classifier_that_the_aggregator_trains_count() -> None:
     ]
     np.testing.assert_allclose(-found["mean_test_score"], by_hand)
     assert len(set(np.round(by_hand, 6))) == 4
+
+
+def test_groups_are_never_on_both_sides_of_any_division() -> None:
+    groups = np.arange(len(Y)) // 3
+    seen: list[tuple[set[int], set[int]]] = []
+
+    class Watching(CrossFit):
+        def divide(self, Y: Any, groups: Any = None) -> Any:
+            divisions = super().divide(Y, groups)
+            seen.extend((set(groups[rest]), set(groups[held])) for rest, held in divisions)
+            return divisions
+
+    quantifier = Quantifier(PerLabel(), PACC(), scheme=Watching(3))
+    tuned = GridSearch(quantifier, {"classifier__C": [0.1, 1.0]}, protocol=PROTOCOL)
+    tuned.fit(X, Y, groups=groups)
+    rest, held = tuned._divide(Y, groups)
+    assert not set(groups[rest]) & set(groups[held])
+    assert len(seen) == 6
+    assert not any(left & right for left, right in seen)

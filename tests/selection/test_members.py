@@ -15,7 +15,7 @@ def data():
 
 
 def trainer(data, seconds=600.0, tell=lambda _: None):
-    divisions = CrossFit(2, seed=0).divide(data.Y)
+    divisions = CrossFit(2, random_state=0).divide(data.Y)
     return Trainer(data.X, data.Y, divisions, Budget(seconds), 0, tell)
 
 

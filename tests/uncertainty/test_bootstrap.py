@@ -13,7 +13,7 @@ from prevalens.datasets import synthetic
 from prevalens.protocols import MLAPP, LabelTilt, Natural
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.uncertainty import Bootstrap, plain_intervals
+from prevalens.uncertainty import Bootstrap, plain_estimate
 from prevalens.validation import InputError
 
 DATA = synthetic(n_train=500, n_test=800, n_labels=4, n_features=8, seed=3)
@@ -32,7 +32,7 @@ def test_covers_under_several_shifts(aggregator: object) -> None:
         samples = protocol.draw(TEST.Y, 1)
         truth = samples.mean(TEST.Y)
         scores = quantifier.score(TEST.X)
-        found = quantifier.uncertainty_.intervals(quantifier.aggregator_, scores, samples, 0.9)
+        _, found = quantifier.uncertainty_.estimate(quantifier.aggregator_, scores, samples, 0.9)
         inside = (found.lower <= truth) & (truth <= found.upper)
         # ML-APP drives four labels further than 500 labelled items let calibration go.
         assert inside.mean() > (0.75 if isinstance(protocol, MLAPP) else 0.8)
@@ -44,8 +44,8 @@ def test_calibration_is_needed_for_pcc() -> None:
     quantifier = fit(PCC())
     samples = MLAPP(100, max_samples=300).draw(TEST.Y, 1)
     truth, scores = samples.mean(TEST.Y), quantifier.score(TEST.X)
-    plain = plain_intervals(quantifier.aggregator_, scores, samples, 0.9)
-    known = quantifier.uncertainty_.intervals(quantifier.aggregator_, scores, samples, 0.9)
+    _, plain = plain_estimate(quantifier.aggregator_, scores, samples, 0.9)
+    _, known = quantifier.uncertainty_.estimate(quantifier.aggregator_, scores, samples, 0.9)
     shares = [((f.lower <= truth) & (truth <= f.upper)).mean() for f in (plain, known)]
     assert shares[0] < 0.7 < shares[1]
 
@@ -95,7 +95,7 @@ def test_a_label_without_errors_leaves_room_for_one_odd_item(size: int, items: f
     scores = Scores(Y.astype(float), kind="posteriors")
     pcc = PCC().fit(scores, Y)
     bag = Samples.from_indices([np.arange(size) % 400], n_items=400)
-    found = Bootstrap(resamples=4).fit(pcc, scores, Y).intervals(pcc, scores, bag, 0.9)
+    _, found = Bootstrap(resamples=4).fit(pcc, scores, Y).estimate(pcc, scores, bag, 0.9)
     truth = bag.mean(Y)
     np.testing.assert_allclose(truth - found.lower, 1 / size, atol=1e-4)
     np.testing.assert_allclose(found.upper - truth, 1 / size, atol=1e-4)
@@ -103,11 +103,11 @@ def test_a_label_without_errors_leaves_room_for_one_odd_item(size: int, items: f
     np.testing.assert_allclose(found.band_upper - truth, items, atol=1e-4)
 
 
-def test_plain_intervals_are_percentiles() -> None:
+def test_plain_estimate_are_percentiles() -> None:
     values = np.random.default_rng(0).random((400, 2))
     scores = Scores(values)
     pcc = PCC().fit(scores, np.eye(400, 2))
-    found = plain_intervals(pcc, scores, Samples.whole(400), 0.9, resamples=2000)
+    _, found = plain_estimate(pcc, scores, Samples.whole(400), 0.9, resamples=2000)
     half = 1.645 * values.std(axis=0) / 20
     np.testing.assert_allclose((found.upper - found.lower)[0] / 2, half, rtol=0.1)
     assert np.all(found.band_upper > found.upper)

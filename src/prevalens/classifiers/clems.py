@@ -21,11 +21,11 @@ from sklearn.utils import get_tags
 
 from prevalens.classifiers.base import MultiLabelClassifier, beside
 from prevalens.classifiers.knn import MLkNN
-from prevalens.classifiers.settings import Settings, fit_settings
 from prevalens.classifiers.stacked import by_own_settings
+from prevalens.crossfit import fit_settings
 from prevalens.response import offers, response, train
 from prevalens.scores import Kind
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, LabelMatrix, Settings
 from prevalens.validation import InputError, check_int
 
 __all__ = ["CLEMS", "COSTS", "cost_blocks", "embed", "starting_points"]

@@ -7,7 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from joblib import Parallel, delayed
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +18,7 @@ from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.response import constant_labels, offers, response
 from prevalens.scores import Kind
+from prevalens.solvers.design import linear_predictor
 from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, count_items
@@ -188,11 +191,18 @@ class PerLabel(MultiLabelClassifier):
 
     def _asked(self, X: Any, kind: Kind) -> Floats:
         if self.estimator is None:
-            return response(self.classifier_, X, kind, self.n_labels_).values
+            log_odds = self._log_odds(X)
+            return (log_odds > 0).astype(np.float64) if kind == "votes" else expit(log_odds)
         values = self._constant(X, self.constants_)
         for label, one in self._varying():
             values[:, label] = response(one, X, kind, 1).values[:, 0]
         return values
+
+    def _log_odds(self, X: Any) -> Floats:
+        """Log odds of checked items under the default."""
+        if sp.issparse(X):
+            return linear_predictor(X, self.coef_, self.intercept_)
+        return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def _constant(self, X: Any, row: npt.NDArray[Any]) -> Floats:
         return np.tile(row.astype(np.float64), (count_items(X), 1))

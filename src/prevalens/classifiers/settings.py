@@ -1,41 +1,20 @@
-"""Many settings of one classifier: trained together, or chosen label by label."""
+"""A classifier whose settings are chosen label by label."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
 from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.crossfit import LabelledScores
 from prevalens.response import offers, response, train
-from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, LabelMatrix
-from prevalens.validation import InputError, take_items
+from prevalens.types import Floats, LabelMatrix, Settings
+from prevalens.validation import InputError
 
-__all__ = ["PerLabelSettings", "Settings", "fit_settings", "labelled_settings"]
-
-#: Parameters of a classifier by name.
-Settings: TypeAlias = Mapping[str, Any]
-
-
-def fit_settings(
-    classifier: Any, settings: Sequence[Settings], X: Any, Y: LabelMatrix
-) -> Iterator[Any]:
-    """Train one classifier with each of several settings; yields them in that order.
-
-    A classifier that has a method ``fit_settings(settings, X, Y)`` of its own shares the work
-    between them (the batched logistic regression solves all in one go); any other is cloned and
-    trained once per setting.
-    """
-    if hasattr(classifier, "fit_settings"):
-        yield from classifier.fit_settings(settings, X, Y)
-        return
-    for setting in settings:
-        yield train(clone(classifier).set_params(**setting), X, Y)
+__all__ = ["PerLabelSettings"]
 
 
 class PerLabelSettings(MultiLabelClassifier):
@@ -106,34 +85,3 @@ class PerLabelSettings(MultiLabelClassifier):
         for columns, values in blocks:
             joined[:, columns] = values
         return joined
-
-
-def labelled_settings(
-    scheme: Any,
-    classifier: Any,
-    settings: Sequence[Settings],
-    X: Any,
-    Y: LabelMatrix,
-    kind: Kind,
-) -> Iterator[LabelledScores]:
-    """What ``scheme.fit`` gives, for each of several settings of one classifier.
-
-    The work of the settings is shared where the classifier can (see `fit_settings`); every
-    setting sees the same division of the items.
-    """
-    if not hasattr(classifier, "fit_settings"):
-        for setting in settings:
-            yield scheme.fit(clone(classifier).set_params(**setting), X, Y, kind)
-        return
-    parts = []
-    for rest, held in scheme.divide(Y):
-        X_held = take_items(X, held)
-        finals = list(fit_settings(classifier, settings, take_items(X, rest), Y[rest]))
-        parts.append((held, [response(one, X_held, kind, Y.shape[1]).values for one in finals]))
-    if scheme.refits:
-        finals = list(fit_settings(classifier, settings, X, Y))
-    rows = np.concatenate([held for held, _ in parts])
-    order = np.argsort(rows, kind="stable")
-    for number, final in enumerate(finals):
-        values = np.concatenate([scores[number] for _, scores in parts])[order]
-        yield LabelledScores(final, {kind: Scores(values, kind)}, rows[order])

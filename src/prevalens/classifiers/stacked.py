@@ -14,11 +14,16 @@ from sklearn.preprocessing import StandardScaler
 
 from prevalens.classifiers.base import MultiLabelClassifier, beside
 from prevalens.classifiers.per_label import PerLabel
-from prevalens.classifiers.settings import Settings, fit_settings
-from prevalens.crossfit import Division, LabelledScores, train_and_score, warn_of_constant_labels
+from prevalens.crossfit import (
+    Division,
+    LabelledScores,
+    fit_settings,
+    out_of_fold,
+    warn_of_constant_labels,
+)
 from prevalens.response import offers, response, train
 from prevalens.splits import IterativeStratification
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, LabelMatrix, Settings
 from prevalens.validation import InputError, Matrix, check_int
 
 __all__ = ["Stacked", "by_own_settings"]
@@ -145,7 +150,7 @@ class Stacked(MultiLabelClassifier):
             )
         divisions = self._divide(X, Y)
         warn_of_constant_labels(Y, divisions)
-        return train_and_score(base, X, Y, divisions, ("posteriors",), n_jobs=self.n_jobs)
+        return out_of_fold(base, X, Y, divisions, n_jobs=self.n_jobs)[0]
 
     def _prepare(self, X: Matrix, first_layer: LabelledScores) -> Matrix:
         """Remember the first layer and how to scale; the second layer's input in training."""

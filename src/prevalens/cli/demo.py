@@ -51,7 +51,7 @@ def print_table(*, seed: int, items: int, labels: int, quick: bool) -> None:
     fitted = _fit(data)
     for title, protocol in _protocols(quick=quick).items():
         samples = protocol.draw(data.test.Y, seed)
-        found = evaluate_samples(fitted, data.test, samples, protocol=protocol, seed=seed)
+        found = evaluate_samples(fitted, data.test, samples, protocol=protocol, random_state=seed)
         click.echo()
         Console().print(_table(f"{title}: {len(samples):,} samples of 100 items", found))
     click.echo(EXPLANATION)

@@ -26,12 +26,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens._version import __version__
 from prevalens.catalogue import stamp
-from prevalens.classifiers.settings import Settings
 from prevalens.experiments.specs import canonical
 from prevalens.files import make_folder, sweep, write_whole
 from prevalens.response import is_joint, offers, response, train
 from prevalens.scores import Kind
-from prevalens.types import LabelMatrix
+from prevalens.types import LabelMatrix, Settings
 
 __all__ = ["Remembered", "ScoreCache", "digest", "identity"]
 

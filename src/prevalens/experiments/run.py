@@ -187,7 +187,9 @@ def build(
     if not method.grid:
         return quantifier
     grid = {name: [read_value(value) for value in values] for name, values in method.grid.items()}
-    return GridSearch(quantifier, grid, seed=seed, progress=False, **_options(method.selection))
+    return GridSearch(
+        quantifier, grid, random_state=seed, progress=False, **_options(method.selection)
+    )
 
 
 def _quantifiers(method: Any) -> list[Quantifier]:
@@ -387,7 +389,7 @@ def _evaluate(
         # The same seed and protocol give the same samples to every method.
         samples = protocol.draw(dataset.test.Y, check_rng(cell.seed))
         compared = evaluate_samples(
-            {cell.method.name: fitted.quantifier}, dataset.test, samples, seed=cell.seed
+            {cell.method.name: fitted.quantifier}, dataset.test, samples, random_state=cell.seed
         )
         (found,) = compared.values()
     return CellResult(

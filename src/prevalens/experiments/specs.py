@@ -273,7 +273,7 @@ def tuned(
         choose=choose,
         min_positives=min_positives,
         order=order,
-        seed=seed,
+        random_state=seed,
         progress=False,
     )
 

@@ -395,12 +395,14 @@ class _Remembered:
     def __init__(self, scheme: Any, known: dict[tuple[str, ...], Any]) -> None:
         self.scheme, self.known = scheme, known
 
-    def fit(self, classifier: Any, X: Any, Y: LabelMatrix, kind: Kind) -> Any:
+    def fit(
+        self, classifier: Any, X: Any, Y: LabelMatrix, kind: Kind, *, groups: Any = None
+    ) -> Any:
         """What the scheme gives for a classifier and a kind of scores."""
         parts = (expression_of(classifier), expression_of(self.scheme))
         key = (*map(to_text, parts), kind)
         if key not in self.known:
-            self.known[key] = self.scheme.fit(classifier, X, Y, kind)
+            self.known[key] = self.scheme.fit(classifier, X, Y, kind, groups=groups)
         return self.known[key]
 
 
@@ -438,7 +440,7 @@ class _Race:
             self.failures[name] = str(error)
             return
         for j, one in enumerate(samples):
-            estimated = quantifier.aggregator_.aggregate(scores, one)
+            estimated = quantifier.aggregate(scores, one).point
             self.errors[number, fold, j] = ae(one.mean(pool.pool_Y), estimated).mean()
         self.seconds[number, fold] = time.perf_counter() - start
 

@@ -278,7 +278,7 @@ class _Pool:
         return Trial(
             protocol=protocol.name,
             true=samples.mean(self.Y),
-            estimated=self.model.quantifier.aggregator_.aggregate(self.scores, samples),
+            estimated=self.model.quantifier.aggregate(self.scores, samples).point,
             counted=None if self.votes is None else samples.mean(self.votes),
             rows=rows if lower is not None else rows[:0],
             lower=lower,

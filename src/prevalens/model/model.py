@@ -25,7 +25,7 @@ from prevalens.model.file import (
     to_bytes,
     write_model,
 )
-from prevalens.model.scoring import interval_fields, joined
+from prevalens.model.scoring import estimate_fields, joined
 from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -318,7 +318,7 @@ class Model:
         scores = self.score(items)
         if groups is None:
             found = self.aggregate(scores, Samples.whole(scores.n_items), interval=interval)
-            return _only(found)
+            return found.sample(0)
         if isinstance(groups, Samples):
             return self.aggregate(scores, groups, interval=interval)
         samples, names = Samples.by_group(np.asarray(groups))
@@ -335,9 +335,8 @@ class Model:
     ) -> PrevalenceEstimate:
         """Estimate the prevalences of samples of items that have been scored."""
         names = list(range(len(samples)) if index is None else index)
-        point = self.quantifier.aggregator_.aggregate(scores, samples)
-        fields = interval_fields(self.quantifier, scores, samples, point, interval, names)
-        return PrevalenceEstimate(point, self.labels, index=names, level=interval, **fields)
+        fields = estimate_fields(self.quantifier, scores, samples, interval, names)
+        return PrevalenceEstimate(labels=self.labels, index=names, level=interval, **fields)
 
     def save(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         """Write the model to one file.
@@ -416,7 +415,7 @@ def _told(quantifier: Any, tell: Callable[[str], None]) -> dict[str, Any]:
 
 def _reads_scores(quantifier: Quantifier) -> bool:
     """Whether intervals can be calibrated in reasonable time: not on the items themselves."""
-    return quantifier.is_automatic or quantifier.halves()[1].consumes != "features"
+    return quantifier.is_automatic or quantifier.resolved_parts()[1].consumes != "features"
 
 
 def _automatic(time_budget: float | None) -> Quantifier:
@@ -448,11 +447,3 @@ def _name(quantifier: Any) -> str:
     """The method's name; of an automatic choice, that of what was chosen."""
     choice = getattr(quantifier, "choice_", None)
     return str(quantifier.name if choice is None else choice.name)
-
-
-def _only(found: PrevalenceEstimate) -> PrevalenceEstimate:
-    """The estimate of the one sample there is."""
-    names = ("lower", "upper", "band_lower", "band_upper", "p_value")
-    fields = {name: getattr(found, name) for name in names}
-    first = {name: None if value is None else value[0] for name, value in fields.items()}
-    return PrevalenceEstimate(found.point[0], found.labels, level=found.level, **first)

@@ -10,12 +10,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.errors import InputError
+from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.types import Floats
 from prevalens.validation import count_items
 
-__all__ = ["interval_fields", "joined"]
+__all__ = ["estimate_fields", "joined"]
 
 
 def joined(parts: Iterable[Scores]) -> Scores:
@@ -80,18 +81,18 @@ _LARGEST = 10_000
 _AT_A_TIME = 100_000
 _ENDS = ("lower", "upper", "band_lower", "band_upper")
 
+#: Parts of an estimate by their names.
 Fields = dict[str, Floats]
 
 
-def interval_fields(
-    quantifier: Any,
+def estimate_fields(
+    quantifier: Quantifier,
     scores: Scores,
     samples: Samples,
-    point: Floats,
     level: float | None,
     names: Sequence[Any],
 ) -> Fields:
-    """Intervals, bands and goodness of fit by their names; nothing without a level.
+    """Estimates and, with a level, intervals, bands and goodness of fit, by their names.
 
     Of a batch larger than 10,000 items as many are drawn at random, and stand for it. The ends of
     a plain bootstrap's intervals are then moved towards the estimate by the square root of how many
@@ -103,21 +104,20 @@ def interval_fields(
     Bickel, Götze and van Zwet, "Resampling fewer than n observations", Statistica Sinica 7, 1997.
     """
     if level is None:
-        return {}
-    # A plain bootstrap knows the noise of the items only, which is less in a larger batch.
-    plain = (
-        not quantifier.aggregator_.has_intervals
-        and getattr(quantifier, "uncertainty_", None) is None
-    )
+        return {"point": quantifier.aggregate(scores, samples).point}
     parts: list[Fields] = []
     for where, block in samples.blocks(_AT_A_TIME):
         smaller, ratio = _thinned(block)
         own, alone = _alone(scores, smaller)
-        fields = quantifier.interval_fields(own, alone, level, list(names[where]))
+        estimate = quantifier.aggregate(own, alone, level, index=list(names[where]))
+        known = {name: vars(estimate)[name] for name in ("point", *_ENDS, "p_value")}
+        fields = {name: value for name, value in known.items() if value is not None}
         if smaller is not block:
-            around = quantifier.aggregator_.aggregate(own, alone)
-            factor = 1 / np.sqrt(ratio) if plain else np.ones(len(ratio))
-            fields = _moved(fields, point[where] - around, point[where], factor)
+            point = quantifier.aggregate(scores, block).point
+            # A plain bootstrap knows the noise of the items only, which is less in a larger batch.
+            calibrated = quantifier.has_calibrated_intervals
+            factor = np.ones(len(ratio)) if calibrated else 1 / np.sqrt(ratio)
+            fields = _moved(fields, point, factor)
         parts.append(fields)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -140,14 +140,11 @@ def _thinned(block: Samples) -> tuple[Samples, Floats]:
     return Samples.from_indices(bags, n_items=block.n_items), sizes / np.minimum(sizes, _LARGEST)
 
 
-def _moved(
-    fields: Fields,
-    move: Floats,
-    point: Floats,
-    factor: Floats,
-) -> Fields:
+def _moved(fields: Fields, point: Floats, factor: Floats) -> Fields:
     """Ends of intervals around the estimate of all items instead of that of a part of them."""
+    move = point - fields["point"]
     narrowed = {
         name: point + (fields[name] + move - point) * factor[:, np.newaxis] for name in _ENDS
     }
-    return {**fields, **{name: np.clip(end, 0, 1) for name, end in narrowed.items()}}
+    ends = {name: np.clip(end, 0, 1) for name, end in narrowed.items()}
+    return {**fields, **ends, "point": point}

@@ -20,7 +20,7 @@ from prevalens.scores import Scores
 from prevalens.selection.members import Budget, Member, Trainer, scores_of
 from prevalens.tables.column_guard import ColumnGuard
 from prevalens.tables.text import TextPreparation
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Groups, Items, LabelMatrix, Progress
 from prevalens.validation import InputError, is_texts
 from prevalens.validation_shifts import SIZE, ShiftedSplit, losses, shifted_splits, total_loss
 
@@ -112,11 +112,12 @@ class _Tried(NamedTuple):
 
 
 def choose(
-    X: Any,
+    X: Items,
     Y: _Labels,
     *,
+    groups: Groups = None,
     time_budget: float = 600.0,
-    seed: int = 0,
+    random_state: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Choice:
     """Choose classifiers and an aggregator for labelled items, and fit them.
@@ -125,10 +126,12 @@ def choose(
     ----------
     X : matrix of features, or texts
     Y : 0/1 array of int8, shape (n_items, n_labels)
+    groups : sequence, one entry per item, optional
+        Items of one group are never both trained on and scored.
     time_budget : float
         Seconds to plan with. Small data are done in a few; what large data leave no time for is
         not tried. The plan is an estimate, not a stop-watch.
-    seed : int
+    random_state : int
     progress : callable, optional
         Told in a few words what comes next.
 
@@ -148,7 +151,7 @@ def choose(
     """
     if not time_budget > 0:
         raise InputError(f"time_budget must be above 0 seconds; got {time_budget}.")
-    search = _Search(X, Y, time_budget, seed, progress or (lambda _: None))
+    search = _Search(X, Y, groups, time_budget, random_state, progress or (lambda _: None))
     return search.run()
 
 
@@ -169,37 +172,44 @@ class _Search:
     """One choice in the making."""
 
     def __init__(
-        self, X: Any, Y: _Labels, budget: float, seed: int, tell: Callable[[str], None]
+        self,
+        X: Items,
+        Y: _Labels,
+        groups: Groups,
+        budget: float,
+        random_state: int,
+        tell: Progress,
     ) -> None:
         self.budget = Budget(budget)
-        self.Y, self.seed, self.tell = Y, seed, tell
+        self.Y, self.groups, self.random_state, self.tell = Y, groups, random_state, tell
         self.preparation = None
         if is_texts(X):
             tell("turning texts into features")
             self.preparation = TextPreparation().fit(X)
             X = self.preparation.transform(X)
         self.X = X
-        self.splits = shifted_splits(Y, random_state=seed, stratified=False)
+        self.splits = shifted_splits(Y, random_state=random_state, stratified=False)
         self.folds: npt.NDArray[np.intp] | None = None
 
     def run(self) -> Choice:
         divisions = self._divide()
-        trainer = Trainer(self.X, self.Y, divisions, self.budget, self.seed, self.tell)
+        trainer = Trainer(self.X, self.Y, divisions, self.budget, self.random_state, self.tell)
         linear = self._linear(trainer)
         # Without rehearsal there is nothing to compare.
         trees = trainer.trees() if self.splits else []
         return self._decide(_groups(linear, trees), trainer)
 
     def _divide(self) -> list[Division]:
-        scheme = CrossFit(min(5, max(2, len(self.Y))), seed=self.seed)
-        divisions = scheme.divide(self.Y) if len(self.Y) >= 2 else []
-        if not divisions:
+        if len(self.Y) < 2:
             raise InputError("One labelled item is too few to learn from; give at least two.")
+        n_parts = len(self.Y if self.groups is None else np.unique(self.groups))
+        scheme = CrossFit(min(5, max(2, n_parts)), random_state=self.random_state)
+        divisions = scheme.divide(self.Y, self.groups)
         warn_of_constant_labels(self.Y, divisions)
         self.folds = np.empty(len(self.Y), dtype=np.intp)
         for number, (_, held) in enumerate(divisions):
             self.folds[held] = number
-        return list(divisions)
+        return divisions
 
     def _linear(self, trainer: Trainer) -> _Linear:
         members = trainer.linear(alone=not self.splits)
@@ -228,7 +238,7 @@ class _Search:
         """What may be expected of their scores: the better of counting and a plain mixture."""
         self.tell(f"comparing logistic regressions, {_name(group)}")
         scores = scores_of(group)
-        aggregators = [ScenarioMixture(0.1, random_state=self.seed), *_counting(group)]
+        aggregators = [ScenarioMixture(0.1, random_state=self.random_state), *_counting(group)]
         return min(self._loss(one, scores)[0] for one in aggregators)
 
     def _decide(self, groups: list[list[Member]], trainer: Trainer) -> Choice:
@@ -237,7 +247,7 @@ class _Search:
         for group in groups:
             self.tell(f"choosing, {_name(group)}")
             scores = scores_of(group)
-            aggregators = [ScenarioMixture(random_state=self.seed), *_counting(group)]
+            aggregators = [ScenarioMixture(random_state=self.random_state), *_counting(group)]
             for aggregator in aggregators:
                 loss, by_family = self._loss(aggregator, scores)
                 label = f"{_name(group)}+{to_text(expression_of(aggregator))}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
@@ -19,8 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
 from prevalens.aggregators.base import Aggregator
-from prevalens.classifiers.settings import PerLabelSettings, Settings
+from prevalens.classifiers.settings import PerLabelSettings
 from prevalens.collection import label_matrix
+from prevalens.crossfit import Division, warn_of_copies
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.metrics import MEASURES
 from prevalens.protocols import MLAPP
@@ -36,9 +38,10 @@ from prevalens.selection.trials import (
     try_chunk,
 )
 from prevalens.splits import stratified_holdout
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Groups, LabelMatrix, Settings
 from prevalens.validation import (
     InputError,
+    PrevalensWarning,
     check_choice,
     check_fraction,
     check_int,
@@ -76,7 +79,7 @@ class TunableQuantifier(Protocol):
 
     def scheme_or_default(self) -> Any: ...
 
-    def fit(self, X: Any, Y: Any, *, labels: Any = None) -> Self: ...
+    def fit(self, X: Any, Y: Any, *, labels: Any = None, groups: Groups = None) -> Self: ...
 
     def score(self, X: Any) -> Scores: ...
 
@@ -117,7 +120,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         Seconds for one setting of the classifier; a setting that takes longer is out.
     refit : bool
         Whether to fit the chosen quantifier on all items.
-    seed : int
+    random_state : int
     n_jobs : int, optional
         Classifier settings tried at the same time. Settings that are solved together need none.
     progress : bool, optional
@@ -179,7 +182,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         n_candidates: int | None = None,
         time_limit: float | None = None,
         refit: bool = True,
-        seed: int = 0,
+        random_state: int = 0,
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> None:
@@ -194,7 +197,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         self.n_candidates = n_candidates
         self.time_limit = time_limit
         self.refit = refit
-        self.seed = seed
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.progress = progress
 
@@ -208,7 +211,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         """The group of the quantifier."""
         return str(self.quantifier.group)
 
-    def fit(self, X: Any, Y: Any, *, labels: Any = None) -> Self:
+    def fit(self, X: Any, Y: Any, *, labels: Any = None, groups: Groups = None) -> Self:
         """Try every setting on a part of the items, choose, and fit on all.
 
         Parameters
@@ -216,21 +219,27 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         X : array, sparse matrix, data frame or texts, one row per item
         Y : 0/1 matrix, data frame or list of label sets, one row per item
         labels : sequence of str, optional
+        groups : sequence, one entry per item, optional
+            Items of one group are never on both sides of a division, neither of the one that
+            settings are judged by nor of those inside the quantifier; see `Quantifier.fit`.
         """
         X = check_items(X)
         Y, names = label_matrix(Y, labels)
+        groups = None if groups is None else np.asarray(groups)
+        if groups is None:
+            warn_of_copies(X, Y)
         check_choice(self.loss, "loss", tuple(MEASURES))
-        classifier, aggregator = self.quantifier.halves()
+        classifier, aggregator = self.quantifier.resolved_parts()
         candidates = self._candidates()
         alone = self._per_label(classifier, aggregator, candidates)
-        task = self._task(X, Y)
+        task = self._task(X, Y, groups)
         trials = self._try_all(classifier, aggregator, candidates, task)
         self._keep_results(trials)
         chosen = self._choose(trials, task) if alone else best_trial(trials)
         self._keep_choice(trials, chosen)
         if self.refit:
             self.best_quantifier_ = self._fit_on_all(
-                self._chosen_quantifier(trials, chosen), X, Y, names
+                self._chosen_quantifier(trials, chosen), X, Y, names, groups
             )
             self.labels_ = names
             self.prevalence_ = self.best_quantifier_.prevalence_
@@ -271,7 +280,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         points = list(itertools.product(*self.grid.values()))
         if self.n_candidates is not None:
             count = min(check_int(self.n_candidates, "n_candidates", minimum=1), len(points))
-            some = check_rng(self.seed).choice(len(points), size=count, replace=False)
+            some = check_rng(self.random_state).choice(len(points), size=count, replace=False)
             points = [points[i] for i in np.sort(some)]
         return [self._halved(dict(zip(self.grid, point, strict=True))) for point in points]
 
@@ -300,20 +309,23 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             )
         return possible
 
-    def _divide(self, Y: LabelMatrix) -> tuple[Any, Any]:
+    def _divide(self, Y: LabelMatrix, groups: Groups) -> Division:
         """Rows to train on and rows to judge by."""
         share = check_fraction(self.validation, "validation")
-        return stratified_holdout(Y, share, order=self.order, seed=self.seed)
+        return stratified_holdout(Y, share, order=self.order, seed=self.random_state, groups=groups)
 
     def _fit_on_all(
-        self, quantifier: TunableQuantifier, X: Any, Y: LabelMatrix, labels: Any
+        self, quantifier: TunableQuantifier, X: Any, Y: LabelMatrix, labels: Any, groups: Groups
     ) -> TunableQuantifier:
-        return quantifier.fit(X, Y, labels=labels)
+        with warnings.catch_warnings():
+            # Copies have been warned of; constant labels of this division are another matter.
+            warnings.filterwarnings("ignore", ".*exact copies", PrevalensWarning)
+            return quantifier.fit(X, Y, labels=labels, groups=groups)
 
-    def _task(self, X: Any, Y: LabelMatrix) -> Task:
-        rest, held = self._divide(Y)
+    def _task(self, X: Any, Y: LabelMatrix, groups: Groups) -> Task:
+        rest, held = self._divide(Y, groups)
         protocol = self._protocol(len(held), Y.shape[1]).with_items(take_items(X, held))
-        samples = protocol.draw(Y[held], self.seed)
+        samples = protocol.draw(Y[held], self.random_state)
         return Task(
             X=take_items(X, rest),
             Y=Y[rest],
@@ -324,6 +336,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             loss=self.loss,
             own_samples=self.choose == "binary-app",
             scheme=self.quantifier.scheme_or_default(),
+            groups=None if groups is None else groups[rest],
             time_limit=self.time_limit,
         )
 
@@ -367,7 +380,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
     def _adopted(self, settings: Settings) -> Aggregator:
         """The aggregator that has taken over a classifier with these settings."""
         params = {f"classifier__{name}": value for name, value in settings.items()}
-        _, aggregator = clone(self.quantifier).set_params(**params).halves()
+        _, aggregator = clone(self.quantifier).set_params(**params).resolved_parts()
         return aggregator
 
     def _choose(self, trials: Sequence[Trial], task: Task) -> list[int | None]:
@@ -413,7 +426,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         quantifier = clone(self.quantifier)
         if isinstance(chosen, int):
             return quantifier.set_params(**trials[chosen].params)
-        classifier, _ = self.quantifier.halves()
+        classifier, _ = self.quantifier.resolved_parts()
         settings: list[Settings] = [trial.classifier for trial in trials]
         choice = [len(settings) if i is None else i for i in chosen]
         return quantifier.set_params(

@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from prevalens.classifiers import ExtraTrees, Forest, PerLabel
 from prevalens.classifiers.ensemble import is_weighted, mean_posterior
-from prevalens.classifiers.settings import fit_settings
-from prevalens.crossfit import Division
+from prevalens.crossfit import Division, out_of_fold
 from prevalens.expression import expression_of, to_text
-from prevalens.response import response, train
+from prevalens.response import train
 from prevalens.scores import Scores
-from prevalens.types import Floats, LabelMatrix
-from prevalens.validation import take_items
+from prevalens.types import Classifier, Floats, LabelMatrix, Settings
 
 __all__ = ["Budget", "Member", "Trainer", "scores_of"]
 
@@ -98,7 +95,7 @@ class Trainer:
     divisions : sequence of Division
         Rows to train on and rows to score, for out-of-fold scores.
     budget : Budget
-    seed : int
+    random_state : int
     tell : callable
         Told in a few words what comes next.
     """
@@ -109,11 +106,11 @@ class Trainer:
         Y: LabelMatrix,
         divisions: Sequence[Division],
         budget: Budget,
-        seed: int,
+        random_state: int,
         tell: Callable[[str], None],
     ) -> None:
         self.X, self.Y, self.divisions = X, Y, divisions
-        self.budget, self.seed, self.tell = budget, seed, tell
+        self.budget, self.random_state, self.tell = budget, random_state, tell
 
     def linear(self, *, alone: bool = False) -> list[Member]:
         """Logistic regressions per label with as many settings as there is time for.
@@ -125,11 +122,15 @@ class Trainer:
         first = train(PerLabel(), self.X, self.Y)
         settings = [{}] if alone else self._settings(time.perf_counter() - began)
         members = []
-        for setting, scores in zip(settings, self._out_of_fold(settings), strict=True):
-            one = PerLabel(**setting)
-            default = one.get_params() == first.get_params()
-            name = to_text(expression_of(one))
-            members.append(Member(name, first if default else one, scores, trained=default))
+        for setting, scores in zip(
+            settings,
+            self._out_of_fold(PerLabel(), "logistic regressions", settings),
+            strict=True,
+        ):
+            member = PerLabel(**setting)
+            default = member.get_params() == first.get_params()
+            name = to_text(expression_of(member))
+            members.append(Member(name, first if default else member, scores, trained=default))
         return members
 
     def _settings(self, seconds: float) -> list[dict[str, Any]]:
@@ -146,16 +147,20 @@ class Trainer:
         self.budget.notes.append("Only one strength of the logistic regression was tried.")
         return [{}]
 
-    def _out_of_fold(self, settings: Sequence[dict[str, Any]]) -> list[Floats]:
-        found = [np.empty(self.Y.shape) for _ in settings]
-        for number, (rest, held) in enumerate(self.divisions):
-            self.tell(f"logistic regressions, fold {number + 1} of {len(self.divisions)}")
-            X_rest, X_held = take_items(self.X, rest), take_items(self.X, held)
-            for scores, one in zip(
-                found, fit_settings(PerLabel(), settings, X_rest, self.Y[rest]), strict=True
-            ):
-                scores[held] = response(one, X_held, "posteriors", self.Y.shape[1]).values
-        return found
+    def _out_of_fold(
+        self, classifier: Classifier, name: str, settings: Sequence[Settings] = ({},)
+    ) -> list[Floats]:
+        """Posteriors of all items, for each setting, by classifiers that have not seen them."""
+        labelled = out_of_fold(
+            classifier,
+            self.X,
+            self.Y,
+            self.divisions,
+            settings=settings,
+            refit=False,
+            progress=lambda fold: self.tell(f"{name}, {fold}"),
+        )
+        return [found.scores.values for found in labelled]
 
     def trees(self) -> list[Member]:
         """A forest, and on dense features one of extra trees, if there is time for enough trees."""
@@ -168,7 +173,7 @@ class Trainer:
         name = to_text(expression_of(kind()))
         self.tell(f"timing {name}")
         began = time.perf_counter()
-        train(kind(TIMED_TREES, random_state=self.seed), self.X, self.Y)
+        train(kind(TIMED_TREES, random_state=self.random_state), self.X, self.Y)
         per_tree = (time.perf_counter() - began) / TIMED_TREES
         rounds = len(self.divisions) + 1
         affordable = int(FOREST_SHARE * self.budget.left / max(per_tree * rounds, 1e-9))
@@ -178,13 +183,8 @@ class Trainer:
                 f"{per_tree * rounds * FEWEST_TREES:.0f} s."
             )
             return None
-        forest = kind(min(TREES, affordable), random_state=self.seed)
-        scores = np.empty(self.Y.shape)
-        for number, (rest, held) in enumerate(self.divisions):
-            self.tell(f"{name}, fold {number + 1} of {len(self.divisions)}")
-            one = train(clone(forest), take_items(self.X, rest), self.Y[rest])
-            X_held = take_items(self.X, held)
-            scores[held] = response(one, X_held, "posteriors", self.Y.shape[1]).values
+        forest = kind(min(TREES, affordable), random_state=self.random_state)
+        (scores,) = self._out_of_fold(forest, name)
         return Member(to_text(expression_of(kind(forest.n_estimators))), forest, scores)
 
     def on_all_items(self, member: Member) -> Any:

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.aggregators import Aggregator
-from prevalens.classifiers.settings import Settings, fit_settings, labelled_settings
+from prevalens.crossfit import Scheme, fit_settings
 from prevalens.errors import PrevalensError
 from prevalens.metrics import per_label
 from prevalens.response import response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Groups, Items, LabelMatrix, Settings
 from prevalens.validation import InputError
 
 __all__ = [
@@ -104,15 +104,16 @@ class Trial:
 class Task:
     """All that a setting is tried on; a picklable value."""
 
-    X: Any
+    X: Items
     Y: LabelMatrix
-    X_held: Any
+    X_held: Items
     positives_held: npt.NDArray[np.int64]
     samples: Samples
     true: Floats
     loss: str
     own_samples: bool
-    scheme: Any
+    scheme: Scheme
+    groups: Groups
     time_limit: float | None
 
     def fewest_positives(self) -> npt.NDArray[np.int64]:
@@ -177,7 +178,9 @@ def _scored(
             pool = response(fitted, task.X_held, kind, n_labels)
             yield Scores(task.Y, kind), task.Y, pool
         return
-    for labelled in labelled_settings(task.scheme, classifier, settings, task.X, task.Y, kind):
+    for labelled in task.scheme.fit_settings(
+        classifier, settings, task.X, task.Y, kind, groups=task.groups
+    ):
         pool = response(labelled.classifier, task.X_held, kind, n_labels)
         yield labelled.scores, task.Y[labelled.rows], pool
 

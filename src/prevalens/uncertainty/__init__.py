@@ -1,7 +1,7 @@
 """How sure an estimate is: intervals for every quantifier, and labels from the target."""
 
-from prevalens.uncertainty.bootstrap import Bootstrap, plain_intervals
+from prevalens.uncertainty.bootstrap import Bootstrap, plain_estimate
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
 from prevalens.uncertainty.target import ppi_mean, with_labels
 
-__all__ = ["Bootstrap", "plain_intervals", "ppi_mean", "warn_of_misfit", "with_labels"]
+__all__ = ["Bootstrap", "plain_estimate", "ppi_mean", "warn_of_misfit", "with_labels"]

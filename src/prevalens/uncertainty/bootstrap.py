@@ -13,13 +13,13 @@ from prevalens.aggregators.base import Aggregator, never_certain
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.types import LabelMatrix
+from prevalens.types import Floats, LabelMatrix
 from prevalens.uncertainty.errors import ErrorModel, Noise, fit_error_model, measure_noise, redrawn
 from prevalens.uncertainty.goodness_of_fit import Misfit, fit_misfit
 from prevalens.validation import check_int, check_rng
 from prevalens.validation_shifts import draw_shifts
 
-__all__ = ["Bootstrap", "plain_intervals"]
+__all__ = ["Bootstrap", "plain_estimate"]
 
 #: Samples that intervals are calibrated on, per kind of shift and size, over all replicas.
 _CALIBRATION_SAMPLES = 400
@@ -78,7 +78,8 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
     >>> Y = (rng.random((400, 2)) < 0.4).astype(np.int8)
     >>> scores = Scores(0.25 + 0.5 * Y, kind="posteriors")
     >>> pcc = PCC().fit(scores, Y)
-    >>> found = Bootstrap().fit(pcc, scores, Y).intervals(pcc, scores, Samples.whole(400), 0.9)
+    >>> bootstrap = Bootstrap().fit(pcc, scores, Y)
+    >>> _, found = bootstrap.estimate(pcc, scores, Samples.whole(400), 0.9)
     >>> bool(np.all(found.lower <= Y.mean(axis=0)) and np.all(Y.mean(axis=0) <= found.upper))
     True
     """
@@ -133,10 +134,10 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         self.n_labelled_ = len(Y)
         return self
 
-    def intervals(
+    def estimate(
         self, aggregator: Aggregator, scores: Scores, samples: Samples, level: float
-    ) -> Intervals:
-        """Intervals, bands and goodness of fit of many samples.
+    ) -> tuple[Floats, Intervals]:
+        """Estimates of many samples, with intervals, bands and goodness of fit.
 
         Parameters
         ----------
@@ -161,7 +162,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
             np.maximum(found.band_upper, np.minimum(noise.point + least, 1.0)),
             None if misfit is None else misfit.p_value(scores.values, samples),
         )
-        return never_certain(found, noise.point, samples)
+        return noise.point, never_certain(found, noise.point, samples)
 
 
 def _misfit(
@@ -210,7 +211,7 @@ def _joined(noises: list[Noise]) -> Noise:
     )
 
 
-def plain_intervals(
+def plain_estimate(
     aggregator: Any,
     scores: Scores,
     samples: Samples,
@@ -218,8 +219,8 @@ def plain_intervals(
     *,
     resamples: int = 200,
     random_state: int = 0,
-) -> Intervals:
-    """Percentiles of the estimates of resampled items, without any calibration.
+) -> tuple[Floats, Intervals]:
+    """Estimates, with percentiles of those of resampled items, without any calibration.
 
     All that is there for a quantifier that was fitted without `Bootstrap`: the noise of the items,
     and nothing of bias, training data or shift.
@@ -237,4 +238,4 @@ def plain_intervals(
         found.lower[rows], found.upper[rows] = np.minimum(lower, here), np.maximum(upper, here)
         found.band_lower[rows] = np.clip(np.minimum(here - reach, found.lower[rows]), 0.0, 1.0)
         found.band_upper[rows] = np.clip(np.maximum(here + reach, found.upper[rows]), 0.0, 1.0)
-    return never_certain(found, point, samples)
+    return point, never_certain(found, point, samples)

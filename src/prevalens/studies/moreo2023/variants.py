@@ -279,10 +279,11 @@ class RejoinedSearch(GridSearch):
     """
 
     def _fit_on_all(
-        self, quantifier: TunableQuantifier, X: Any, Y: LabelMatrix, labels: Any
+        self, quantifier: TunableQuantifier, X: Any, Y: LabelMatrix, labels: Any, groups: Any
     ) -> TunableQuantifier:
-        rows = np.concatenate(self._divide(Y))
-        return quantifier.fit(take_items(X, rows), Y[rows], labels=labels)
+        rows = np.concatenate(self._divide(Y, groups))
+        groups = None if groups is None else groups[rows]
+        return quantifier.fit(take_items(X, rows), Y[rows], labels=labels, groups=groups)
 
 
 def rejoined(
@@ -299,7 +300,12 @@ def rejoined(
         As in `GridSearch`.
     """
     return RejoinedSearch(
-        quantifier, named_grid(grid), choose="together", order=order, seed=seed, progress=False
+        quantifier,
+        named_grid(grid),
+        choose="together",
+        order=order,
+        random_state=seed,
+        progress=False,
     )
 
 
