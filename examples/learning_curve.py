@@ -25,7 +25,7 @@ METHOD = "lr(C=10)+rq(pcc,ridge)"
 
 def figures(n_train: int, seed: int) -> list[float]:
     """Mean absolute errors of all methods, then width and coverage of the last one's intervals."""
-    data = tickets(n_train, 300, seed=seed)
+    data = tickets(n_train, 300, random_state=seed)
     months = np.array(month_names(data.test_times))
     true = np.array([data.test.Y[months == month].mean(axis=0) for month in np.unique(months)])
     model = Model.fit(data.train.X, data.train.Y, labels=data.train.labels, method=METHOD)

@@ -108,6 +108,6 @@ def test_values() -> None:
     ],
 )
 def test_parsed_methods_run(text: str) -> None:
-    data = synthetic(n_train=200, n_test=60, n_labels=3, n_features=5, seed=0)
+    data = synthetic(n_train=200, n_test=60, n_labels=3, n_features=5, random_state=0)
     estimate = parse(text).fit(data.train.X, data.train.Y).quantify(data.test.X)
     assert np.all((estimate >= 0) & (estimate <= 1))

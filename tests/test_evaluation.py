@@ -16,7 +16,7 @@ from prevalens.evaluation import evaluate_samples
 from prevalens.protocols import MLAPP, CovariateTilt, Natural
 from prevalens.validation import InputError
 
-DATA = synthetic(n_train=300, n_test=400, n_labels=4, seed=1)
+DATA = synthetic(n_train=300, n_test=400, n_labels=4, random_state=1)
 FITTED = Quantifier(PerLabel(), PCC()).fit(DATA.train.X, DATA.train.Y)
 NAIVE = Quantifier(None, TrainingPrevalence()).fit(DATA.train.X, DATA.train.Y)
 

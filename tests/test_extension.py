@@ -74,7 +74,7 @@ def module(tmp_path: Path) -> Path:
 
 def test_a_registered_part_can_be_named() -> None:
     assert register(Half) is Half
-    data = datasets.synthetic(n_train=60, n_test=20, n_labels=3, seed=0)
+    data = datasets.synthetic(n_train=60, n_test=20, n_labels=3, random_state=0)
     quantifier = parse("lr+half").fit(data.train.X, data.train.Y)
     np.testing.assert_array_equal(quantifier.quantify(data.test.X), 0.5)
     assert quantifier.name == "lr+half"
@@ -202,7 +202,7 @@ def test_models_hold_registered_classes_only_where_they_are_known(
 ) -> None:
     load_parts(str(module))
     assert own_types() == (f"{module.stem}.Stretched",)
-    data = datasets.synthetic(n_train=80, n_test=30, n_labels=3, seed=0)
+    data = datasets.synthetic(n_train=80, n_test=30, n_labels=3, random_state=0)
     model = Model.fit(data.train.X, data.train.Y, method="lr+stretched")
     model.save(tmp_path / "model")
     again = Model.load(tmp_path / "model")

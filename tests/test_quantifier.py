@@ -33,7 +33,7 @@ from prevalens.selection.automatic import choose
 from prevalens.uncertainty import Bootstrap
 from prevalens.validation import InputError, PrevalensWarning
 
-DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, seed=3)
+DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, random_state=3)
 TRAIN, TEST = DATA.train, DATA.test
 
 

@@ -169,7 +169,7 @@ def evaluate(
     --------
     >>> from prevalens.datasets import synthetic
     >>> from prevalens.protocols import Natural
-    >>> data = synthetic(n_train=300, n_test=200, n_labels=4, seed=0)
+    >>> data = synthetic(n_train=300, n_test=200, n_labels=4, random_state=0)
     >>> quantifier = Quantifier().fit(data.train.X, data.train.Y)
     >>> found = evaluate(quantifier, data.test, Natural(size=50, n_samples=20), random_state=0)
     >>> len(found)

@@ -97,7 +97,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     >>> from prevalens.aggregators import PCC
     >>> from prevalens.classifiers import PerLabel
     >>> from prevalens.datasets import synthetic
-    >>> data = synthetic(n_train=300, n_test=200, n_labels=4, seed=0)
+    >>> data = synthetic(n_train=300, n_test=200, n_labels=4, random_state=0)
     >>> quantifier = Quantifier(PerLabel(), PCC()).fit(data.train.X, data.train.Y)
     >>> quantifier.quantify(data.test.X).shape
     (4,)

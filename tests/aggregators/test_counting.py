@@ -65,7 +65,7 @@ def test_counting_declares_that_it_learns_nothing() -> None:
 def test_intervals_of_the_training_prevalence_cover_under_drawn_shifts(
     protocol: Protocol, n_items: int, n_labels: int
 ) -> None:
-    data = synthetic(n_train=n_items, n_test=1000, n_labels=n_labels, seed=1)
+    data = synthetic(n_train=n_items, n_test=1000, n_labels=n_labels, random_state=1)
     naive = TrainingPrevalence().fit(Scores(data.train.X, "features"), data.train.Y)
     samples = protocol.draw(data.test.Y, 3)
     point, found = naive.estimate(Scores(data.test.X, "features"), samples, 0.9)

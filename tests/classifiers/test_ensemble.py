@@ -18,7 +18,7 @@ from prevalens.validation import InputError
 
 @pytest.fixture(scope="module")
 def data():
-    return synthetic(n_train=200, n_test=100, n_labels=3, seed=0)
+    return synthetic(n_train=200, n_test=100, n_labels=3, random_state=0)
 
 
 def make():

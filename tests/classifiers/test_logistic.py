@@ -16,7 +16,7 @@ from prevalens.datasets import synthetic
 from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.validation import InputError
 
-DATA = synthetic(n_train=200, n_test=50, n_labels=8, n_features=6, seed=1)
+DATA = synthetic(n_train=200, n_test=50, n_labels=8, n_features=6, random_state=1)
 X, Y = DATA.train.X, DATA.train.Y
 X_TEST = DATA.test.X
 WORDS = np.array(["no", "yes"])[Y[:, 0]]

@@ -12,7 +12,7 @@ from prevalens.classifiers import MultinomialLogistic, PerLabel
 from prevalens.datasets import synthetic
 from prevalens.validation import InputError
 
-DATA = synthetic(n_train=200, n_test=50, n_labels=4, n_features=6, seed=1)
+DATA = synthetic(n_train=200, n_test=50, n_labels=4, n_features=6, random_state=1)
 X, Y = DATA.train.X, DATA.train.Y
 
 

@@ -14,7 +14,7 @@ from prevalens.crossfit import fit_settings
 from prevalens.datasets import synthetic
 from prevalens.validation import InputError
 
-DATA = synthetic(n_train=200, n_test=50, n_labels=3, n_features=6, seed=0)
+DATA = synthetic(n_train=200, n_test=50, n_labels=3, n_features=6, random_state=0)
 X, Y = DATA.train.X, DATA.train.Y
 CASES: list[tuple[Any, list[dict[str, Any]]]] = [
     (

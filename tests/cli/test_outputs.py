@@ -24,7 +24,7 @@ LABELLED = ("--tags", "tags", "--sep", SEPARATOR, "--samples", "5", "--protocol"
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tickets as files, and a model of them."""
     folder = tmp_path_factory.mktemp("stock")
-    write_tickets(tickets(120, 20, months=2, seed=0), folder)
+    write_tickets(tickets(120, 20, months=2, random_state=0), folder)
     run("fit", folder / "train.csv", "-o", folder / "m.prevalens", *FIT)
     return folder
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prevalens.datasets.comparison import Comparison, compare, figures, printed_names, shown
+from prevalens.datasets.comparison import DatasetComparison, compare, figures, printed_names, shown
 from prevalens.datasets.generated import synthetic
 from prevalens.datasets.registry import lookup
 from prevalens.validation import InputError
@@ -65,10 +65,10 @@ def test_cells_are_compared_as_printed() -> None:
     printed = lookup("yeast").printed
     assert printed is not None
     near = replace(printed, card=printed.card + 4e-4)
-    assert Comparison("yeast", printed, near).differences == ()
+    assert DatasetComparison("yeast", printed, near).differences == ()
     far = replace(printed, card=printed.card + 6e-4, div=199)
-    assert Comparison("yeast", printed, far).differences == ("card", "div")
-    assert Comparison("yeast", printed, far).agreeing == 8
+    assert DatasetComparison("yeast", printed, far).differences == ("card", "div")
+    assert DatasetComparison("yeast", printed, far).agreeing == 8
 
 
 def test_shown_as_in_the_paper() -> None:

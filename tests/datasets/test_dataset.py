@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import Dataset, Parts
+from prevalens.datasets.dataset import Dataset, DatasetParts
 
 TRAIN = Collection(np.eye(4), np.array([[1, 0], [1, 0], [0, 1], [0, 0]]))
 TEST = Collection(np.eye(4)[:2], np.array([[1, 0], [1, 1]]))
@@ -32,7 +32,7 @@ def test_it_is_a_value() -> None:
 
 
 def test_parts_are_the_fields_of_a_dataset() -> None:
-    parts = Parts(TRAIN, TEST)
+    parts = DatasetParts(TRAIN, TEST)
     again = Dataset("small", **parts._asdict(), description="d", source="s", sha="0")
     assert again.train is TRAIN
     assert again.test_times is None

@@ -16,10 +16,10 @@ from prevalens.validation import InputError
 
 
 def test_same_seed_same_data() -> None:
-    one, two = synthetic(200, 100, seed=3), synthetic(200, 100, seed=3)
+    one, two = synthetic(200, 100, random_state=3), synthetic(200, 100, random_state=3)
     np.testing.assert_array_equal(one.train.X, two.train.X)
     np.testing.assert_array_equal(one.test.Y, two.test.Y)
-    assert one.sha == two.sha != synthetic(200, 100, seed=4).sha
+    assert one.sha == two.sha != synthetic(200, 100, random_state=4).sha
 
 
 @pytest.mark.parametrize("kind", ["numeric", "text"])
@@ -158,7 +158,7 @@ def test_texts_are_made_of_words() -> None:
         ({"n_labels": 0}, "n_labels must be at least 1"),
         ({"kind": "image"}, "kind must be one of 'numeric', 'text'"),
         ({"n_test": 3, "periods": 4}, "3 test items cannot fill 4 periods"),
-        ({"seed": "x"}, "seed must be a whole number"),
+        ({"random_state": "x"}, "random_state must be a whole number"),
         ({"shift": float("nan")}, "shift must be a finite number"),
         ({"signal": -1.0}, "signal must be a finite number, at least 0"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from prevalens.datasets import home as module
 from prevalens.datasets.fetch import DownloadError
 from prevalens.datasets.home import DataNotFoundError, acquire, data_home, find
-from prevalens.datasets.registry import Entry, lookup
+from prevalens.datasets.registry import RegistryEntry, lookup
 
 NAMES = ("emotions-train.arff", "emotions-test.arff", "emotions.xml")
 
@@ -24,7 +24,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prevalens.datasets.fetch.time.sleep", lambda seconds: None)
 
 
-def without_checksums(name: str) -> Entry:
+def without_checksums(name: str) -> RegistryEntry:
     """The entry of a dataset, for files that are not the published ones."""
     entry = lookup(name)
     layouts = tuple(

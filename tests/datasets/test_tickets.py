@@ -10,7 +10,7 @@ from prevalens.errors import InputError
 
 
 def test_the_same_seed_gives_the_same_tickets() -> None:
-    first, again, other = (tickets(50, 20, months=2, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (tickets(50, 20, months=2, random_state=seed) for seed in (1, 1, 2))
     assert list(first.train.X) == list(again.train.X)
     assert first.sha == again.sha
     assert first.sha != other.sha

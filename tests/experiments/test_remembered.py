@@ -24,7 +24,7 @@ from prevalens.response import is_joint, offers
 from prevalens.samples import Samples
 from prevalens.selection.grid_search import GridSearch
 
-DATA = synthetic(n_train=120, n_test=60, n_labels=3, n_features=8, seed=0)
+DATA = synthetic(n_train=120, n_test=60, n_labels=3, n_features=8, random_state=0)
 X, Y = DATA.train.X, DATA.train.Y
 SAMPLES = Samples.from_indices(np.arange(60).reshape(6, 10), n_items=60)
 

@@ -20,7 +20,7 @@ from prevalens.model.trust import COUNTED, ESTIMATE, TRAINING
 
 @pytest.fixture(scope="module")
 def data() -> Dataset:
-    return tickets(600, 100, months=3, seed=1)
+    return tickets(600, 100, months=3, random_state=1)
 
 
 @pytest.fixture(scope="module")

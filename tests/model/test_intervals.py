@@ -15,7 +15,7 @@ from prevalens.samples import Samples
 
 @pytest.fixture(scope="module")
 def plain() -> tuple[Model, np.ndarray]:
-    data = synthetic(n_train=200, n_test=400, n_labels=3, seed=0)
+    data = synthetic(n_train=200, n_test=400, n_labels=3, random_state=0)
     model = Model.fit(data.train.X, data.train.Y, method=Quantifier(PerLabel(), PCC()))
     return model, data.test.X
 

@@ -71,7 +71,7 @@ def test_series_and_arrays_of_texts(labelled: tuple) -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame])
 def test_numbers(form: object) -> None:
-    data = synthetic(n_train=100, n_test=60, n_labels=3, seed=0)
+    data = synthetic(n_train=100, n_test=60, n_labels=3, random_state=0)
     X = data.train.X.toarray() if sp.issparse(data.train.X) else data.train.X
     model = Model.fit(form(X), data.train.Y, method="lr+pcc")
     assert model.summary.kind == ("columns" if form is pd.DataFrame else "array")

@@ -13,7 +13,7 @@ from prevalens.datasets import synthetic
 from prevalens.model.file import TRUSTED, from_bytes, to_bytes
 from prevalens.quantifier import Quantifier
 
-DATA = synthetic(n_train=40, n_test=20, n_labels=2, seed=0)
+DATA = synthetic(n_train=40, n_test=20, n_labels=2, random_state=0)
 
 
 def method_of(code: str) -> str:

@@ -15,7 +15,7 @@ from prevalens.validation import InputError
 
 @pytest.fixture(scope="module")
 def data():
-    return synthetic(n_train=240, n_test=300, n_labels=3, seed=1)
+    return synthetic(n_train=240, n_test=300, n_labels=3, random_state=1)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_little_time_leaves_things_out_and_says_so(data):
 
 
 def test_few_items_are_answered_by_the_mixture():
-    data = synthetic(n_train=20, n_test=30, n_labels=2, seed=0)
+    data = synthetic(n_train=20, n_test=30, n_labels=2, random_state=0)
     quantifier = Quantifier().fit(data.train.X, data.train.Y)
     assert isinstance(quantifier.aggregator_, ScenarioMixture)
     assert quantifier.quantify(data.test.X).shape == (2,)

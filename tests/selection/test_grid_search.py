@@ -22,7 +22,7 @@ from prevalens.selection.grid_search import GridSearch
 from prevalens.splits import stratified_holdout
 from prevalens.validation import InputError
 
-DATA = synthetic(n_train=400, n_test=200, n_labels=4, n_features=8, seed=3)
+DATA = synthetic(n_train=400, n_test=200, n_labels=4, n_features=8, random_state=3)
 X, Y = DATA.train.X, DATA.train.Y
 PROTOCOL = MLAPP(size=40, grid=11)
 GRID = {"classifier__C": [0.01, 1.0], "classifier__class_weight": [None, "balanced"]}

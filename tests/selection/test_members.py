@@ -11,7 +11,7 @@ from prevalens.selection.members import Budget, Member, Trainer, scores_of
 
 @pytest.fixture(scope="module")
 def data():
-    return synthetic(n_train=160, n_labels=3, seed=2).train
+    return synthetic(n_train=160, n_labels=3, random_state=2).train
 
 
 def trainer(data, seconds=600.0, tell=lambda _: None):

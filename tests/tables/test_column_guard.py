@@ -171,7 +171,7 @@ def test_few_rows_and_few_carriers_are_no_drift() -> None:
 
 @pytest.mark.parametrize("form", [lambda matrix: matrix, lambda matrix: matrix.toarray()])
 def test_words_added_to_all_texts_give_their_weight_back(form: Any) -> None:
-    data = datasets.synthetic(n_train=600, n_test=200, n_labels=4, kind="text", seed=0)
+    data = datasets.synthetic(n_train=600, n_test=200, n_labels=4, kind="text", random_state=0)
     # A footer that few training texts have.
     known = [text + " newsletter" * (i % 100 == 0) for i, text in enumerate(data.train.X)]
     prepared = TextPreparation(pairs=False)

@@ -16,7 +16,7 @@ from prevalens.scores import Scores
 from prevalens.uncertainty import Bootstrap, plain_estimate
 from prevalens.validation import InputError
 
-DATA = synthetic(n_train=500, n_test=800, n_labels=4, n_features=8, seed=3)
+DATA = synthetic(n_train=500, n_test=800, n_labels=4, n_features=8, random_state=3)
 TRAIN, TEST = DATA.train, DATA.test
 
 

@@ -15,7 +15,7 @@ from prevalens.uncertainty import Bootstrap, with_labels
 from prevalens.uncertainty.target import check_labelled, ppi_mean, ppi_of_batch
 from prevalens.validation import InputError
 
-DATA = synthetic(n_train=500, n_test=1000, n_labels=4, n_features=8, seed=3)
+DATA = synthetic(n_train=500, n_test=1000, n_labels=4, n_features=8, random_state=3)
 
 
 def test_ppi_by_hand() -> None:

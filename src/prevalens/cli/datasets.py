@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.datasets import Comparison, Dataset, compare, describe, load, names
+from prevalens.datasets import Dataset, DatasetComparison, compare, describe, load, names
 from prevalens.datasets.comparison import COLUMNS, printed_names, shown
 from prevalens.datasets.home import DataNotFoundError, data_home
 
@@ -156,7 +156,7 @@ def _label_table(dataset: Dataset) -> Table:
 
 def _show_table(chosen: tuple[str, ...], home: str | None, download: bool, as_json: bool) -> None:
     skipped: dict[str, str] = {}
-    compared: list[Comparison] = []
+    compared: list[DatasetComparison] = []
     with Console(stderr=True).status("") as status:
         for name in chosen:
             status.update(f"Reading {name} ...")
@@ -171,7 +171,9 @@ def _show_table(chosen: tuple[str, ...], home: str | None, download: bool, as_js
     _print_comparisons(compared, skipped, download)
 
 
-def _print_comparisons(compared: list[Comparison], skipped: dict[str, str], download: bool) -> None:
+def _print_comparisons(
+    compared: list[DatasetComparison], skipped: dict[str, str], download: bool
+) -> None:
     console = Console()
     # Twelve columns do not fit a narrow screen; wrapped lines are better than missing figures.
     console.width = max(console.width, _TABLE_WIDTH)
@@ -194,7 +196,7 @@ def _print_comparisons(compared: list[Comparison], skipped: dict[str, str], down
         console.print(f"Skipped {name}: {why}", highlight=False, soft_wrap=True)
 
 
-def _cells(one: Comparison) -> Iterator[Text]:
+def _cells(one: DatasetComparison) -> Iterator[Text]:
     printed, computed = asdict(one.printed), asdict(one.computed)
     for column in COLUMNS:
         if column in one.differences:

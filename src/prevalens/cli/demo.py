@@ -44,7 +44,7 @@ and samples, lower is better. low, mid, high: how far a sample has moved from th
 
 def print_table(*, seed: int, items: int, labels: int, quick: bool) -> None:
     """Train five methods on generated data, and print how far off they are, by shift."""
-    data = synthetic(n_train=items, n_test=items, n_labels=labels, seed=seed)
+    data = synthetic(n_train=items, n_test=items, n_labels=labels, random_state=seed)
     click.echo(f"Built-in data: {items} training items, {items} test items, {labels} labels.")
     for name, meaning in METHODS.items():
         click.echo(f"  {name:18}{meaning}")
@@ -229,7 +229,7 @@ def _check_folder(folder: Path, *, force: bool) -> None:
 
 
 def _write_files(folder: Path, seed: int) -> None:
-    written = write_tickets(tickets(1600, seed=seed), folder)
+    written = write_tickets(tickets(1600, random_state=seed), folder)
     click.echo(f"{len(written)} files in {folder}. To try them:\n")
     named = f"--tags tags --sep '{SEPARATOR}'"
     for line in (

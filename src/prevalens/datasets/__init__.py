@@ -5,7 +5,7 @@ paper's preparation of texts. `read_mulan`, `read_meka`, `read_svmlight`, `read_
 `read_reuters` and `read_ohsumed` are the readers of single formats, with all their options.
 """
 
-from prevalens.datasets.comparison import Comparison, compare, figures
+from prevalens.datasets.comparison import DatasetComparison, compare, figures
 from prevalens.datasets.dataset import Dataset
 from prevalens.datasets.fetch import DownloadError
 from prevalens.datasets.formats.corpora import read_ohsumed, read_reuters
@@ -19,9 +19,9 @@ from prevalens.datasets.reading import read
 from prevalens.datasets.registry import names
 
 __all__ = [
-    "Comparison",
     "DataNotFoundError",
     "Dataset",
+    "DatasetComparison",
     "Description",
     "DownloadError",
     "compare",

@@ -15,7 +15,7 @@ from prevalens.datasets.loading import load
 from prevalens.datasets.registry import Figures, lookup, names
 from prevalens.validation import InputError
 
-__all__ = ["COLUMNS", "Comparison", "compare", "figures", "printed_names", "shown"]
+__all__ = ["COLUMNS", "DatasetComparison", "compare", "figures", "printed_names", "shown"]
 
 #: The columns of the table, by the names of `Figures`.
 COLUMNS = {
@@ -33,7 +33,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DatasetComparison:
     """Printed and recomputed figures of one dataset."""
 
     name: str
@@ -81,7 +81,7 @@ def printed_names() -> tuple[str, ...]:
 
 def compare(
     name: str, *, home: str | Path | None = None, download: bool = True, mirror: str | None = None
-) -> Comparison:
+) -> DatasetComparison:
     """Load a dataset and hold its figures against the printed ones.
 
     Parameters
@@ -95,4 +95,4 @@ def compare(
     if entry.printed is None:
         raise InputError(f"The paper prints no figures for {entry.name!r}.")
     dataset = load(name, home=home, download=download, mirror=mirror)
-    return Comparison(entry.name, entry.printed, figures(dataset))
+    return DatasetComparison(entry.name, entry.printed, figures(dataset))

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from prevalens.collection import Collection, Statistics, statistics
 
-__all__ = ["Dataset", "Parts", "Times"]
+__all__ = ["Dataset", "DatasetParts", "Times"]
 
 #: When each item was written, datetime64[s], shape (n_items,).
 Times = npt.NDArray[np.datetime64]
 
 
-class Parts(NamedTuple):
+class DatasetParts(NamedTuple):
     """What a format reader hands to the loader."""
 
     train: Collection

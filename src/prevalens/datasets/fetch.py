@@ -88,7 +88,7 @@ def download(
     _make_folder(target.parent)
     with _alone(target.parent):
         if not target.exists():
-            part = _Part(target)
+            part = _PartialFile(target)
             _fetch_with_retries(url, part, timeout=timeout, retries=retries, wait=wait)
             _check(url, part, sha256)
             part.finish()
@@ -119,7 +119,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 @dataclass
-class _Part:
+class _PartialFile:
     """The bytes fetched so far, and the server's name for the version they belong to."""
 
     target: Path
@@ -152,7 +152,7 @@ class _Part:
 
 
 def _fetch_with_retries(
-    url: str, part: _Part, *, timeout: float, retries: int, wait: float
+    url: str, part: _PartialFile, *, timeout: float, retries: int, wait: float
 ) -> None:
     for attempt in range(retries + 1):
         if attempt:
@@ -175,7 +175,7 @@ def _fetch_with_retries(
     raise DownloadError(f"{url} could not be fetched: {reason}.")
 
 
-def _fetch(url: str, part: _Part, timeout: float) -> None:
+def _fetch(url: str, part: _PartialFile, timeout: float) -> None:
     """One request, from where the last one ended if the server can do that."""
     headers = {"User-Agent": "prevalens", "Accept-Encoding": "identity"}
     start = part.size if part.tag else 0
@@ -204,7 +204,7 @@ def _continues(response: Any, start: int) -> bool:
     return str(response.headers.get("Content-Range", "")).startswith(f"bytes {start}-")
 
 
-def _save(response: Any, part: _Part, start: int) -> None:
+def _save(response: Any, part: _PartialFile, start: int) -> None:
     length = response.headers.get("Content-Length")
     total = start + int(length) if length and length.isdecimal() else None
     # disable=None: no bar where nobody looks at a terminal.
@@ -219,7 +219,7 @@ def _save(response: Any, part: _Part, start: int) -> None:
         raise _CutOffError(f"the connection was cut after {part.size} of {total} bytes")
 
 
-def _check(url: str, part: _Part, sha256: str | None) -> None:
+def _check(url: str, part: _PartialFile, sha256: str | None) -> None:
     if sha256 is None:
         return
     try:

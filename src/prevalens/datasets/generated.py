@@ -89,7 +89,7 @@ def synthetic(
     shift: float = 0.0,
     periods: int = 1,
     signal: float = 1.0,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Dataset:
     """Generate a multi-label dataset whose test part may have another label mix.
 
@@ -114,8 +114,8 @@ def synthetic(
     signal : float
         How much the items tell about their labels; 0 is nothing, 1 makes labels learnable but
         far from certain.
-    seed : int
-        The same seed gives the same dataset; the training part does not depend on `shift`.
+    random_state : int
+        The same value gives the same dataset; the training part does not depend on `shift`.
 
     Returns
     -------
@@ -147,10 +147,10 @@ def synthetic(
     if periods > n_test:
         raise InputError(f"{n_test} test items cannot fill {periods} periods.")
     # Separate streams: what one part draws does not change the others.
-    streams = np.random.SeedSequence(check_int(seed, "seed", minimum=0)).spawn(5)
+    streams = np.random.SeedSequence(check_int(random_state, "random_state", minimum=0)).spawn(5)
     of_labels, of_items, of_train, of_shift, of_test = map(np.random.default_rng, streams)
     mix = _LabelMix.draw(of_labels, size.labels)
-    items: _Items = (
+    items: _ItemModel = (
         _Numbers.draw(of_items, size, signal) if kind == "numeric" else _Texts(size.labels, signal)
     )
     train_Y = mix.labelsets(of_train, size.train)
@@ -224,7 +224,7 @@ def _test_labels(
     return Y, np.repeat(months, sizes).astype("datetime64[s]")
 
 
-class _Items(Protocol):
+class _ItemModel(Protocol):
     """How items look given their labels."""
 
     def collection(self, rng: np.random.Generator, Y: LabelMatrix) -> Collection: ...

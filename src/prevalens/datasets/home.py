@@ -11,11 +11,19 @@ import platformdirs
 
 from prevalens.datasets.fetch import DownloadError, NotFoundError, download
 from prevalens.datasets.formats.corpora import download_rcv1
-from prevalens.datasets.registry import Entry, Figures, File, Layout, Shape, lookup
+from prevalens.datasets.registry import Figures, File, Layout, RegistryEntry, Shape, lookup
 from prevalens.files import locate
 from prevalens.validation import PrevalensError
 
-__all__ = ["DataNotFoundError", "Description", "Found", "acquire", "data_home", "describe", "find"]
+__all__ = [
+    "DataNotFoundError",
+    "Description",
+    "FoundFiles",
+    "acquire",
+    "data_home",
+    "describe",
+    "find",
+]
 
 #: Who downloads what cannot be fetched file by file.
 _FETCHERS = {"scikit-learn": download_rcv1}
@@ -26,7 +34,7 @@ class DataNotFoundError(PrevalensError, FileNotFoundError):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFiles:
     """The files of a dataset on disk, in the order of the layout."""
 
     layout: Layout
@@ -50,24 +58,24 @@ def data_home(home: str | Path | None = None) -> Path:
     return Path(home).expanduser()
 
 
-def find(entry: Entry, home: Path) -> Found | None:
+def find(entry: RegistryEntry, home: Path) -> FoundFiles | None:
     """The first layout of which all files are in the dataset's folder, or None."""
     for layout in entry.layouts:
         paths = [locate(home / entry.folder, file.name) for file in layout.files]
         present = tuple(path for path in paths if path is not None)
         if len(present) == len(paths):
-            return Found(layout, present)
+            return FoundFiles(layout, present)
     return None
 
 
 def acquire(
-    entry: Entry, home: Path, *, download_missing: bool = True, mirror: str | None = None
-) -> Found:
+    entry: RegistryEntry, home: Path, *, download_missing: bool = True, mirror: str | None = None
+) -> FoundFiles:
     """Find the files of a dataset, or download them.
 
     Parameters
     ----------
-    entry : Entry
+    entry : RegistryEntry
     home : Path
     download_missing : bool
     mirror : str, optional
@@ -90,7 +98,7 @@ def acquire(
     return found
 
 
-def _download(entry: Entry, home: Path, mirror: str | None) -> str:
+def _download(entry: RegistryEntry, home: Path, mirror: str | None) -> str:
     """Try the layouts in turn until one is complete; otherwise say why none is."""
     why: list[str] = []
     for layout in entry.layouts:
@@ -111,7 +119,7 @@ def _download(entry: Entry, home: Path, mirror: str | None) -> str:
     )
 
 
-def _fetch(entry: Entry, file: File, folder: Path, mirror: str | None) -> None:
+def _fetch(entry: RegistryEntry, file: File, folder: Path, mirror: str | None) -> None:
     if locate(folder, file.name) is not None:
         return
     if mirror is None:
@@ -126,7 +134,7 @@ def _fetch(entry: Entry, file: File, folder: Path, mirror: str | None) -> None:
         download(f"{address}.gz", folder / f"{file.name}.gz", sha256=file.sha256)
 
 
-def _sentence(entry: Entry, home: Path, why: str) -> str:
+def _sentence(entry: RegistryEntry, home: Path, why: str) -> str:
     layout = next((one for one in entry.layouts if one.origin), entry.layouts[0])
     wanted = [file.name for file in layout.files]
     shown = ", ".join(wanted) if len(wanted) <= 4 else f"{wanted[0]} ... {wanted[-1]}"

@@ -11,14 +11,14 @@ from pathlib import Path
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 
-from prevalens.datasets.dataset import Dataset, Parts
+from prevalens.datasets.dataset import Dataset, DatasetParts
 from prevalens.datasets.formats.corpora import ohsumed_parts, rcv1_parts, reuters_parts
 from prevalens.datasets.formats.matlab import matlab_parts
 from prevalens.datasets.formats.mulan import mulan_parts
 from prevalens.datasets.formats.svmlight import svmlight_parts
 from prevalens.datasets.generated import synthetic
-from prevalens.datasets.home import Found, acquire, data_home
-from prevalens.datasets.registry import Entry, lookup
+from prevalens.datasets.home import FoundFiles, acquire, data_home
+from prevalens.datasets.registry import RegistryEntry, lookup
 from prevalens.files import fingerprint, tree_digest
 from prevalens.validation import FormatError, InputError, PrevalensWarning, check_int
 
@@ -77,7 +77,7 @@ def text_pipeline(*, min_df: int | float = 5, sublinear_tf: bool = False) -> Pip
     return Pipeline([("tfidf", vectoriser)])
 
 
-_READERS: dict[str, Callable[..., Parts]] = {
+_READERS: dict[str, Callable[..., DatasetParts]] = {
     "matlab": matlab_parts,
     "mulan": mulan_parts,
     "ohsumed": ohsumed_parts,
@@ -155,7 +155,7 @@ def load(
     return chosen if text or not entry.text else _with_features(chosen)
 
 
-def _read(entry: Entry, found: Found) -> Dataset:
+def _read(entry: RegistryEntry, found: FoundFiles) -> Dataset:
     parts = _READERS[found.layout.format](**found.arguments())
     _check_features(entry, parts)
     return Dataset(
@@ -167,13 +167,13 @@ def _read(entry: Entry, found: Found) -> Dataset:
     )
 
 
-def _check_features(entry: Entry, parts: Parts) -> None:
+def _check_features(entry: RegistryEntry, parts: DatasetParts) -> None:
     train, test = parts.train, parts.test
     if train.features != test.features or train.n_features != test.n_features:
         raise FormatError(f"The training and test files of {entry.name!r} have different features.")
 
 
-def _checked_sha(entry: Entry, found: Found) -> str:
+def _checked_sha(entry: RegistryEntry, found: FoundFiles) -> str:
     """One checksum for all files; a warning for those that are not the published ones."""
     checksums = []
     for file, path in zip(found.layout.files, found.paths, strict=True):

@@ -13,7 +13,17 @@ from urllib.parse import urljoin
 
 from prevalens.validation import InputError
 
-__all__ = ["ALIASES", "TWINS", "Entry", "Figures", "File", "Layout", "Shape", "lookup", "names"]
+__all__ = [
+    "ALIASES",
+    "TWINS",
+    "Figures",
+    "File",
+    "Layout",
+    "RegistryEntry",
+    "Shape",
+    "lookup",
+    "names",
+]
 
 #: Other names of datasets.
 ALIASES = {"rcv1subset_top944": "rcv1subset1_top944"}
@@ -73,7 +83,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegistryEntry:
     """What is known about a dataset."""
 
     name: str
@@ -114,7 +124,7 @@ def names(kind: str | None = None) -> tuple[str, ...]:
     return tuple(entry.name for entry in entries if kind in (None, entry.kind))
 
 
-def lookup(name: str) -> Entry:
+def lookup(name: str) -> RegistryEntry:
     """The entry of a dataset, by its name or another name of it."""
     entries = _entries()
     found = entries.get(ALIASES.get(name, name))
@@ -130,14 +140,14 @@ def lookup(name: str) -> Entry:
 
 
 @cache
-def _entries() -> dict[str, Entry]:
+def _entries() -> dict[str, RegistryEntry]:
     content = resources.files("prevalens.datasets").joinpath("registry.toml").read_text("utf-8")
     return {name: _entry(name, values) for name, values in tomllib.loads(content).items()}
 
 
-def _entry(name: str, values: dict[str, Any]) -> Entry:
+def _entry(name: str, values: dict[str, Any]) -> RegistryEntry:
     printed = values.get("printed")
-    return Entry(
+    return RegistryEntry(
         name=name,
         title=values["title"],
         about=values["about"],

@@ -214,7 +214,7 @@ _FIRST = np.datetime64("2026-01", "M")
 
 
 def tickets(
-    n_train: int = 1200, n_per_month: int = 300, *, months: int = 8, seed: int = 0
+    n_train: int = 1200, n_per_month: int = 300, *, months: int = 8, random_state: int = 0
 ) -> Dataset:
     """Generate labelled support tickets of 2025, and tickets of the months of 2026 on.
 
@@ -224,8 +224,8 @@ def tickets(
         Tickets of 2025, in order of time; their label mix does not move.
     n_per_month : int
     months : int
-    seed : int
-        The same seed gives the same tickets.
+    random_state : int
+        The same value gives the same tickets.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def tickets(
     check_int(n_train, "n_train", minimum=1)
     check_int(n_per_month, "n_per_month", minimum=1)
     check_int(months, "months", minimum=1)
-    streams = np.random.SeedSequence(check_int(seed, "seed", minimum=0)).spawn(2)
+    streams = np.random.SeedSequence(check_int(random_state, "random_state", minimum=0)).spawn(2)
     of_train, of_test = map(np.random.default_rng, streams)
     train = _collection(_labelsets(of_train, n_train), of_train)
     test = _collection(

@@ -86,7 +86,7 @@ def tell(
     """
     watch = Watch(progress, None)
     watch.step("writing tickets", 0, 3)
-    data = tickets(n_train, n_per_month, seed=seed)
+    data = tickets(n_train, n_per_month, random_state=seed)
     watch.step("training", 1, 3, n_train)
     columns = {"text": list(data.train.X)}
     model = Model.fit(columns, data.train.Y, labels=data.train.labels, method=method, text="text")

@@ -144,7 +144,7 @@ def choose(
     Examples
     --------
     >>> from prevalens.datasets import synthetic
-    >>> data = synthetic(n_train=150, n_labels=3, seed=0)
+    >>> data = synthetic(n_train=150, n_labels=3, random_state=0)
     >>> choice = choose(data.train.X, data.train.Y, time_budget=5)
     >>> "naive" in [one.name for one in choice.candidates]
     True

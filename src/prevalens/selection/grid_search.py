@@ -155,7 +155,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
     >>> from prevalens.classifiers import PerLabel
     >>> from prevalens.datasets import synthetic
     >>> from prevalens.protocols import Natural
-    >>> data = synthetic(n_train=300, n_test=100, n_labels=3, seed=0)
+    >>> data = synthetic(n_train=300, n_test=100, n_labels=3, random_state=0)
     >>> search = GridSearch(
     ...     Quantifier(PerLabel(), PCC()),
     ...     {"classifier__C": [0.1, 10.0]},

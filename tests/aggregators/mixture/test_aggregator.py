@@ -16,7 +16,7 @@ from prevalens.validation import InputError
 @pytest.fixture(scope="module")
 def scored():
     """Labelled scores of training and test items: timid, noisy posteriors of correlated labels."""
-    data = synthetic(n_train=1600, n_test=1600, n_labels=6, seed=3)
+    data = synthetic(n_train=1600, n_test=1600, n_labels=6, random_state=3)
 
     def scores(Y, seed):
         noise = np.random.default_rng(seed).normal(scale=0.8, size=Y.shape)

@@ -21,13 +21,13 @@ import scipy.sparse as sp
 from sklearn.datasets import fetch_rcv1
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import Parts, Times
+from prevalens.datasets.dataset import DatasetParts, Times
 from prevalens.datasets.fetch import DownloadError
 from prevalens.files import damaged, members, read_text
 from prevalens.validation import InputError
 
 __all__ = [
-    "Story",
+    "ReutersDocument",
     "download_rcv1",
     "ohsumed_parts",
     "parse_stories",
@@ -75,7 +75,7 @@ def read_ohsumed(path: str | Path) -> Collection:
     return documents.collection(sorted(documents.texts), sorted(documents.labels()))
 
 
-def ohsumed_parts(documents: Path, test: Path | None = None) -> Parts:
+def ohsumed_parts(documents: Path, test: Path | None = None) -> DatasetParts:
     """Training and test documents.
 
     Parameters
@@ -94,7 +94,7 @@ def ohsumed_parts(documents: Path, test: Path | None = None) -> Parts:
     train, test_ = (
         found[part].collection(sorted(found[part].texts), labels) for part in ("train", "test")
     )
-    return Parts(train, test_)
+    return DatasetParts(train, test_)
 
 
 def _read(path: Path) -> dict[str, _Documents]:
@@ -113,7 +113,7 @@ def _read(path: Path) -> dict[str, _Documents]:
     return found
 
 
-def _split(path: Path, documents: _Documents) -> Parts:
+def _split(path: Path, documents: _Documents) -> DatasetParts:
     train: list[str] = []
     test: list[str] = []
     free = set(documents.texts)
@@ -127,7 +127,7 @@ def _split(path: Path, documents: _Documents) -> Parts:
     if not train or not test:
         what = f"{len(documents.texts)} documents are too few for a training and a test part."
         raise damaged(path, what)
-    return Parts(documents.collection(train, labels), documents.collection(test, labels))
+    return DatasetParts(documents.collection(train, labels), documents.collection(test, labels))
 
 
 _OPENING = re.compile(r"<REUTERS\s([^>]*)>")
@@ -142,7 +142,7 @@ _CLOSING = "</REUTERS>"
 
 
 @dataclass(frozen=True)
-class Story:
+class ReutersDocument:
     """A newswire story.
 
     Attributes
@@ -168,13 +168,13 @@ class Story:
     text: str
 
 
-def read_reuters(path: str | Path) -> list[Story]:
+def read_reuters(path: str | Path) -> list[ReutersDocument]:
     """Read the stories of one SGML file, plain or compressed, or of an archive or folder of them.
 
     The files are Latin-1, and not XML: they have character references XML does not allow.
     """
     path = Path(path)
-    stories: list[Story] = []
+    stories: list[ReutersDocument] = []
     for name, content in members(path):
         single = name == path.name
         if single or PurePosixPath(name.removesuffix(".gz")).suffix == ".sgm":
@@ -183,7 +183,7 @@ def read_reuters(path: str | Path) -> list[Story]:
     return stories
 
 
-def parse_stories(sgml: str, path: str | Path) -> Iterator[Story]:
+def parse_stories(sgml: str, path: str | Path) -> Iterator[ReutersDocument]:
     """The stories in the text of one SGML file; `path` is for error sentences."""
     line, counted, end = 1, 0, 0
     for opening in _OPENING.finditer(sgml):
@@ -198,7 +198,7 @@ def parse_stories(sgml: str, path: str | Path) -> Iterator[Story]:
         raise damaged(path, "there is no story (<REUTERS ...>) in it.")
 
 
-def _story(path: str | Path, line: int, attributes: str, inner: str) -> Story:
+def _story(path: str | Path, line: int, attributes: str, inner: str) -> ReutersDocument:
     values = dict(_ATTRIBUTE.findall(attributes))
     topics, text = _TOPICS.search(inner), _TEXT.search(inner)
     if topics is None or text is None:
@@ -206,7 +206,7 @@ def _story(path: str | Path, line: int, attributes: str, inner: str) -> Story:
     if not {"LEWISSPLIT", "TOPICS", "NEWID"} <= values.keys() or not values["NEWID"].isdecimal():
         what = "the story that starts here lacks LEWISSPLIT, TOPICS or NEWID."
         raise damaged(path, what, line=line)
-    return Story(
+    return ReutersDocument(
         number=int(values["NEWID"]),
         split=values["LEWISSPLIT"],
         indexed=values["TOPICS"],
@@ -230,7 +230,7 @@ def _time(inner: str) -> np.datetime64:
         return np.datetime64("NaT", "s")
 
 
-def reuters_parts(stories: Sequence[Path], topics: Path | None = None) -> Parts:
+def reuters_parts(stories: Sequence[Path], topics: Path | None = None) -> DatasetParts:
     """The ModApte split: 9,603 stories for training, 3,299 for test.
 
     Parameters
@@ -244,7 +244,7 @@ def reuters_parts(stories: Sequence[Path], topics: Path | None = None) -> Parts:
     labels = _topic_names(topics, stories)
     train, train_times = _part(found, "TRAIN", labels, stories[0])
     test, test_times = _part(found, "TEST", labels, stories[0])
-    return Parts(train, test, train_times, test_times)
+    return DatasetParts(train, test, train_times, test_times)
 
 
 def _topic_names(topics: Path | None, stories: Iterable[Path]) -> list[str]:
@@ -258,7 +258,7 @@ def _topic_names(topics: Path | None, stories: Iterable[Path]) -> list[str]:
 
 
 def _part(
-    stories: Iterable[Story], split: str, labels: list[str], path: Path
+    stories: Iterable[ReutersDocument], split: str, labels: list[str], path: Path
 ) -> tuple[Collection, Times]:
     chosen = sorted((one for one in stories if one.split == split), key=lambda one: one.number)
     if not chosen:
@@ -278,7 +278,7 @@ def download_rcv1(folder: Path) -> None:
         raise DownloadError(f"scikit-learn could not download it: {error}.") from error
 
 
-def rcv1_parts(pickles: Sequence[Path], *, n_train: int) -> Parts:
+def rcv1_parts(pickles: Sequence[Path], *, n_train: int) -> DatasetParts:
     """The chronological split of Lewis et al. (2004): the first 23,149 are for training.
 
     Parameters
@@ -298,4 +298,4 @@ def rcv1_parts(pickles: Sequence[Path], *, n_train: int) -> Parts:
         what = f"there are {found.data.shape[0]} documents, {n_train} are for training."
         raise damaged(folder / "RCV1", what)
     whole = Collection(sp.csr_matrix(found.data), found.target, found.target_names)
-    return Parts(whole.take(slice(None, n_train)), whole.take(slice(n_train, None)))
+    return DatasetParts(whole.take(slice(None, n_train)), whole.take(slice(n_train, None)))

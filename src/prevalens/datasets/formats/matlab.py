@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import Parts
+from prevalens.datasets.dataset import DatasetParts
 from prevalens.files import about, damaged, read_bytes
 
 __all__ = ["matlab_parts", "read_matlab"]
@@ -64,7 +64,7 @@ def read_matlab(path: str | Path, *, data: str = "data", target: str = "target")
 
 def matlab_parts(
     data: Path, *, n_train: int, n_items: int | None = None, test_roll: int = 0
-) -> Parts:
+) -> DatasetParts:
     """Training and test items of a MATLAB file whose first `n_train` rows are for training.
 
     Parameters
@@ -82,7 +82,7 @@ def matlab_parts(
         raise damaged(data, f"there are {whole.n_items} rows, {n_train} are for training.")
     test = whole.take(slice(n_train, n_items))
     rolled = Collection(test.X, np.roll(test.Y, test_roll, axis=1), test.labels)
-    return Parts(whole.take(slice(None, n_train)), rolled)
+    return DatasetParts(whole.take(slice(None, n_train)), rolled)
 
 
 def _variables(path: Path, *wanted: str) -> list[Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import Parts
+from prevalens.datasets.dataset import DatasetParts
 from prevalens.datasets.formats.arff import Arff, parse_arff
 from prevalens.files import damaged, read_bytes
 from prevalens.validation import InputError, check_label_names
@@ -68,10 +68,10 @@ def _local_name(element: ElementTree.Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def mulan_parts(train: Path, test: Path, labels: Path) -> Parts:
+def mulan_parts(train: Path, test: Path, labels: Path) -> DatasetParts:
     """Training and test items of a dataset in Mulan's format."""
     names = label_names(labels)
-    return Parts(read_mulan(train, names), read_mulan(test, names))
+    return DatasetParts(read_mulan(train, names), read_mulan(test, names))
 
 
 _OPTION = re.compile(r"(?:^|[\s:])-[cC]\s+(-?\d{1,9})\b")

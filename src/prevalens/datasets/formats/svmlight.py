@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import Parts
+from prevalens.datasets.dataset import DatasetParts
 from prevalens.files import about, damaged, read_text
 from prevalens.types import Floats
 from prevalens.validation import FormatError, InputError
@@ -104,13 +104,13 @@ def read_svmlight(
     return _collection(parsed, size, base, _names([parsed], labels))
 
 
-def svmlight_parts(train: Path, test: Path, *, zero_based: bool, n_features: int) -> Parts:
+def svmlight_parts(train: Path, test: Path, *, zero_based: bool, n_features: int) -> DatasetParts:
     """Training and test items of a dataset in svmlight format, with the labels of both."""
     parsed = [_parse(train), _parse(test)]
     names = _names(parsed, None)
     base = _base(parsed, zero_based)
     first, second = (_collection(one, n_features, base, names) for one in parsed)
-    return Parts(first, second)
+    return DatasetParts(first, second)
 
 
 def _parse(path: Path) -> _Parsed:
