@@ -68,7 +68,7 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def element(name: str, *content: str, **attributes: object) -> Markup:
+def element(name: str, /, *content: str, **attributes: object) -> Markup:
     """An element; underscores in names of attributes become dashes, None leaves one out.
 
     Content that is not markup already is escaped, and so are attributes.
