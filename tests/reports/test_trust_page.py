@@ -9,7 +9,7 @@ from prevalens.reports.grid import Grid
 from prevalens.reports.page import grids_of
 from prevalens.reports.trust_page import (
     label_grid,
-    protocol_words,
+    protocol_caption,
     trust_page,
     trust_sections,
     verdict,
@@ -50,13 +50,13 @@ def test_the_tables_hold_the_figures() -> None:
     mean = report.by_protocol()["ml-app"]["this model"].mean
     assert by_protocol.entries[0].text == f"{100 * mean:.2f}"
     assert by_protocol.entries[0].bold
-    assert by_protocol.name == protocol_words("ml-app")
+    assert by_protocol.name == protocol_caption("ml-app")
     line = next(iter(label_grid(report).lines()))
     assert line.name == EVIL
     assert line.entries[-1].text == "100 %"
 
 
 def test_protocols_have_words() -> None:
-    assert protocol_words("natural", short=True) == "uniform"
-    assert protocol_words("mine") == "mine"
-    assert protocol_words("label-tilt").startswith("tilt: ")
+    assert protocol_caption("natural", short=True) == "uniform"
+    assert protocol_caption("mine") == "mine"
+    assert protocol_caption("label-tilt").startswith("tilt: ")

@@ -20,7 +20,7 @@ from prevalens.cli.options import (
 )
 from prevalens.model.evaluate import evaluate_files
 from prevalens.model.trust import Error, TrustReport
-from prevalens.reports.trust_page import Verdict, protocol_words, trust_page, verdict
+from prevalens.reports.trust_page import Verdict, protocol_caption, trust_page, verdict
 
 __all__ = ["command"]
 
@@ -92,7 +92,7 @@ def _print(found: TrustReport, answer: Verdict, html: Path | None) -> None:
     console.print()
     console.print(_errors("Mean absolute error, in points, by shift", by_shift, found))
     by_protocol = {
-        protocol_words(name, short=True): own for name, own in found.by_protocol().items()
+        protocol_caption(name, short=True): own for name, own in found.by_protocol().items()
     }
     console.print(_errors("By kind of shift", by_protocol, found))
     console.print(_labels(found))

@@ -1,13 +1,10 @@
-"""Figures that the report on batches derives: movers, steps, labels that move together."""
+"""The report on batches: movers, steps, labels that move together, and the page that shows them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +25,9 @@ from prevalens.reports.batch_charts import (
     small_trend,
     top_of,
 )
-from prevalens.reports.grid import Grid, GridCell, GridGroup, GridLine, Heading, count, number
+from prevalens.reports.grid import MISSING, Grid, count, number, provenance_grid
 from prevalens.reports.page import Figure, Gallery, Section, SectionPart, page
-from prevalens.reports.render import to_html
+from prevalens.reports.render import render, to_html
 from prevalens.types import Floats
 
 __all__ = [
@@ -56,9 +53,9 @@ __all__ = [
     "steps_grid",
 ]
 
-#: Fewer batches than this say nothing about what moves together.
+#: With fewer batches than this, correlations over batches are not shown.
 FEWEST_BATCHES = 5
-#: Without intervals, labels that vary less than this are taken as standing still.
+#: Without intervals, labels with a smaller standard deviation over the batches are left out.
 _STILL = 0.005
 
 
@@ -84,12 +81,12 @@ def movers_over_all(report: BatchReport, most: int) -> list[int]:
 
 @dataclass(frozen=True)
 class LargestChange:
-    """A move of a label from one batch to the next.
+    """A change of a label from one batch to the next.
 
     Attributes
     ----------
     label, start : int
-        The label, and the batch before the move.
+        The label, and the batch before the change.
     change : float
     clear : bool
         Whether the two intervals do not overlap.
@@ -102,14 +99,14 @@ class LargestChange:
 
 
 def steps(report: BatchReport, most: int = 10) -> list[LargestChange]:
-    """The largest moves between batches that follow each other."""
-    found = [
+    """The largest changes between batches that follow each other."""
+    changes = [
         LargestChange(label, start, float(change), not overlap(report, label, start, stop))
         for start, stop in pairwise(range(len(report.batches)))
         for label, change in enumerate(report.point[stop] - report.point[start])
     ]
-    found.sort(key=lambda step: (-step.clear, -abs(step.change)))
-    return found[:most]
+    changes.sort(key=lambda step: (-step.clear, -abs(step.change)))
+    return changes[:most]
 
 
 def overlap(report: BatchReport, label: int, first: int, second: int) -> bool:
@@ -128,12 +125,12 @@ class Pair:
     ----------
     first, second : int
     correlation : float
-        Of the estimates over the batches.
+        Correlation of the estimates over the batches.
     of_steps : float or None
-        Of the moves from batch to batch: what is left when both follow a trend. None without
-        an order.
+        Correlation of the changes from batch to batch, which a common trend does not raise. None
+        if the batches have no order.
     chance : float
-        Share of such findings that are expected to be chance (Benjamini and Hochberg).
+        False discovery rate (Benjamini and Hochberg).
     """
 
     first: int
@@ -166,13 +163,13 @@ def moving_together(report: BatchReport, most: int = 12) -> list[Pair]:
     order = np.argsort(-np.abs(correlations), kind="stable")[:most]
     return [
         Pair(
-            int(labels[first[one]]),
-            int(labels[second[one]]),
-            float(correlations[one]),
-            None if of_steps is None else float(of_steps[one]),
-            float(chance[one]),
+            int(labels[first[place]]),
+            int(labels[second[place]]),
+            float(correlations[place]),
+            None if of_steps is None else float(of_steps[place]),
+            float(chance[place]),
         )
-        for one in order
+        for place in order
     ]
 
 
@@ -196,209 +193,151 @@ def _p_values(correlations: Floats, n: int) -> Floats:
     return 2 * t.sf(np.abs(safe) * np.sqrt((n - 2) / (1 - safe**2)), n - 2)
 
 
-#: A table with more cells than this helps nobody; the figures are in the result file.
+#: Most cells of the table of all estimates; larger results are in the file of `quantify -o`.
 MOST_CELLS = 20_000
 
 
-def prevalence_table(report: BatchReport, batch: int) -> str:
+def prevalence_table(report: BatchReport, batch: int) -> Markup:
     """The estimates of one batch as HTML: a row per label, with a bar; the script can change it."""
     top, root = top_of(report), is_skewed(report)
-    heads = [f"0 to {100 * top:.3g} %", "estimate", *_interval_head(report), "training", "change"]
-    cells = "".join(
-        f'<th scope="col" data-column="{number}">{escape(text)}</th>'
-        for number, text in enumerate(heads)
+    headings = [f"0 to {100 * top:.3g} %", "estimate", "training", "change"]
+    if report.lower is not None:
+        level = "" if report.level is None else f"{100 * report.level:g} % "
+        headings.insert(2, f"{level}interval")
+    return render(
+        "batch_table.html",
+        report=report,
+        batch=batch,
+        headings=headings,
+        top=top,
+        width=BAR_WIDTH,
+        bar=lambda label: interval_bar(report, batch, label, top, root=root),
+        interval=lambda label: interval_text(report, batch, label),
+        share=share_text,
+        points=points_text,
     )
-    rows = "".join(_row(report, batch, label, top, root) for label in range(len(report.labels)))
-    caption = "Prevalence per label beside training"
-    return (
-        f'<div class="scroll tall" role="region" tabindex="0" aria-label="{caption}">'
-        f'<table id="prevalence-table" data-top="{top:g}" data-width="{BAR_WIDTH:g}">'
-        f'<caption><span>{caption}, <span id="shown-batch">{escape(report.batches[batch])}'
-        "</span></span></caption>"
-        f'<thead><tr><th scope="col">label</th>{cells}</tr></thead><tbody>{rows}</tbody></table>'
-        "</div>"
-    )
-
-
-def _interval_head(report: BatchReport) -> list[str]:
-    if report.lower is None:
-        return []
-    return ["interval" if report.level is None else f"{100 * report.level:g} % interval"]
-
-
-def _row(report: BatchReport, batch: int, label: int, top: float, root: bool) -> str:
-    change = report.change[batch, label]
-    clear = ' class="clear"' if report.beyond[batch, label] else ""
-    interval = (
-        f'<td data-field="interval">{escape(interval_text(report, batch, label))}</td>'
-        if report.lower is not None
-        else ""
-    )
-    return (
-        f'<tr data-label="{label}"><th scope="row">{escape(report.labels[label])}</th>'
-        f'<td class="chart">{interval_bar(report, batch, label, top, root=root)}</td>'
-        f'<td data-field="point">{share_text(report.point[batch, label])}</td>{interval}'
-        f"<td>{share_text(report.training[label])}</td>"
-        f'<td data-field="change"{clear}>{points_text(change)}</td></tr>'
-    )
-
-
-def _grid(
-    caption: str,
-    stub: str,
-    heads: Sequence[str],
-    lines: Sequence[tuple[str, Sequence[str]]],
-    notes: Sequence[str] = (),
-) -> Grid:
-    rows = tuple(GridLine(name, tuple(GridCell(text) for text in texts)) for name, texts in lines)
-    return Grid(caption, stub, (tuple(map(Heading, heads)),), (GridGroup(rows),), tuple(notes))
 
 
 def movers_grid(report: BatchReport, batch: int, labels: Sequence[int]) -> Grid:
     """The labels that have moved farthest since training."""
-    lines = [
+    name, point, training = report.batches[batch], report.point[batch], report.training
+    rows = [
         (
             report.labels[label],
-            (
-                share_text(report.training[label]),
-                share_text(report.point[batch, label]),
-                points_text(report.change[batch, label]),
-                _factor(report.training[label], report.point[batch, label]),
-                "yes" if report.beyond[batch, label] else "no",
-            ),
+            share_text(training[label]),
+            share_text(point[label]),
+            points_text(point[label] - training[label]),
+            MISSING if training[label] <= 0 else f"{point[label] / training[label]:.2f}",
+            "yes" if report.beyond[batch, label] else "no",
         )
         for label in labels
     ]
-    heads = ("training", report.batches[batch], "change, points", "times", "beyond interval")
+    headings = ("training", name, "change, points", "times", "beyond interval")
     note = "Beyond interval: the training prevalence lies outside the interval of the estimate."
-    return _grid(
-        f"Biggest movers since training, {report.batches[batch]}", "label", heads, lines, [note]
-    )
+    return Grid.from_rows(f"Biggest movers since training, {name}", "label", headings, rows, [note])
 
 
-def _factor(before: float, after: float) -> str:
-    return "–" if before <= 0 else f"{after / before:.2f}"  # noqa: RUF001
-
-
-def steps_grid(report: BatchReport, found: Sequence[LargestChange]) -> Grid:
-    """The largest moves from one batch to the next."""
-    lines = [
+def steps_grid(report: BatchReport, changes: Sequence[LargestChange]) -> Grid:
+    """The largest changes from one batch to the next."""
+    rows = [
         (
             report.labels[step.label],
-            (
-                f"{report.batches[step.start]} to {report.batches[step.start + 1]}",
-                share_text(report.point[step.start, step.label]),
-                share_text(report.point[step.start + 1, step.label]),
-                points_text(step.change),
-                "yes" if step.clear else "no",
-            ),
+            f"{report.batches[step.start]} to {report.batches[step.start + 1]}",
+            share_text(report.point[step.start, step.label]),
+            share_text(report.point[step.start + 1, step.label]),
+            points_text(step.change),
+            "yes" if step.clear else "no",
         )
-        for step in found
+        for step in changes
     ]
-    heads = ("batches", "before", "after", "change, points", "intervals apart")
-    return _grid("Biggest steps from one batch to the next", "label", heads, lines)
+    headings = ("batches", "before", "after", "change, points", "intervals apart")
+    return Grid.from_rows("Biggest steps from one batch to the next", "label", headings, rows)
 
 
 def pairs_grid(report: BatchReport, pairs: Sequence[Pair]) -> Grid:
     """Labels that move together."""
-    lines = [
+    rows = [
         (
             f"{report.labels[pair.first]} and {report.labels[pair.second]}",
-            (
-                "together" if pair.correlation > 0 else "apart",
-                number(pair.correlation, 2),
-                number(pair.of_steps, 2),
-                number(pair.chance, 3),
-            ),
+            "together" if pair.correlation > 0 else "apart",
+            number(pair.correlation, 2),
+            number(pair.of_steps, 2),
+            number(pair.chance, 3),
         )
         for pair in pairs
     ]
-    heads = ("move", "correlation", "of the steps", "chance")
+    headings = ("move", "correlation", "of the steps", "chance")
     notes = [
         f"Correlation of the estimates over {len(report.batches)} batches; of the steps: of the "
-        "moves from batch to batch, which a common trend does not raise.",
+        "changes from batch to batch, which a common trend does not raise.",
         "Chance: share of findings this strong that are expected to be chance, if batches were "
         "independent of each other (Benjamini and Hochberg).",
     ]
-    return _grid("Labels that move together or apart", "labels", heads, lines, notes)
+    return Grid.from_rows("Labels that move together or apart", "labels", headings, rows, notes)
 
 
 def drivers_grid(drivers: Drivers) -> Grid:
     """The features that push one label's scores up or down."""
-    lines = [
-        (
-            one.name,
-            (f"{one.push:+.3f}", f"{one.training:.4f}", f"{one.batch:.4f}"),
-        )
-        for one in drivers.drivers
+    rows = [
+        (driver.name, f"{driver.push:+.3f}", f"{driver.training:.4f}", f"{driver.batch:.4f}")
+        for driver in drivers.drivers
     ]
-    heads = ("push on the score", "mean in training", "mean in the batch")
-    return _grid(f"{drivers.label}, {drivers.batch}", "feature", heads, lines)
+    headings = ("push on the score", "mean in training", "mean in the batch")
+    return Grid.from_rows(f"{drivers.label}, {drivers.batch}", "feature", headings, rows)
 
 
 def scores_grid(report: BatchReport, batch: int, labels: Sequence[int]) -> Grid:
     """How much of each estimate is the movement of the scores, and how much the correction."""
-    counted = report.point if report.counted is None else report.counted
-    lines = [
+    point, training = report.point[batch], report.training
+    counted = point if report.counted is None else report.counted[batch]
+    rows = [
         (
             report.labels[label],
-            (
-                share_text(report.training[label]),
-                share_text(counted[batch, label]),
-                share_text(report.point[batch, label]),
-                points_text(counted[batch, label] - report.training[label]),
-                points_text(report.point[batch, label] - counted[batch, label]),
-            ),
+            *map(share_text, (training[label], counted[label], point[label])),
+            points_text(counted[label] - training[label]),
+            points_text(point[label] - counted[label]),
         )
         for label in labels
     ]
-    heads = ("training", "uncorrected", "estimate", "scores moved", "correction adds")
-    return _grid(f"Scores and correction, {report.batches[batch]}", "label", heads, lines)
+    headings = ("training", "uncorrected", "estimate", "scores moved", "correction adds")
+    caption = f"Scores and correction, {report.batches[batch]}"
+    return Grid.from_rows(caption, "label", headings, rows)
 
 
 def sizes_grid(report: BatchReport) -> Grid:
-    """Batches, their sizes, how well they fit the training data, and how far they have moved."""
-    heads = ["items", "shift", "clearly moved"]
-    fits = report.p_value is not None
-    lines = []
-    for batch, name in enumerate(report.batches):
-        texts = [
-            count(int(report.sizes[batch])),
-            f"{100 * abs(report.change[batch]).mean():.1f}",
-            count(int(report.beyond[batch].sum())) if report.lower is not None else "–",  # noqa: RUF001
-        ]
-        if report.p_value is not None:
-            texts.append(number(float(report.p_value[batch]), 3))
-        lines.append((name, texts))
+    """Batches, their sizes, how far they have moved, and how well they fit the training data."""
+    shift = 100 * np.abs(report.change).mean(axis=1)
+    moved = report.beyond.sum(axis=1)
+    rows = [
+        [name, count(int(size)), f"{points:.1f}", MISSING if report.lower is None else count(n)]
+        for name, size, points, n in zip(
+            report.batches, report.sizes, shift, moved.tolist(), strict=True
+        )
+    ]
+    headings = ["items", "shift", "clearly moved"]
     notes = [
         "Shift: mean absolute difference between estimate and training, in points. Clearly moved: "
         "labels whose training prevalence lies outside the interval."
     ]
-    if fits:
-        heads.append("fit, p")
+    if report.p_value is not None:
+        rows = [[*row, number(float(p), 3)] for row, p in zip(rows, report.p_value, strict=True)]
+        headings.append("fit, p")
         notes.append(
             "Fit: how probable a batch this odd would be if its items looked like training items "
             "of the same labels. Values below .01 are a reason for doubt."
         )
-    return _grid("Batches", "batch", heads, lines, notes)
+    return Grid.from_rows("Batches", "batch", headings, rows, notes)
 
 
 def all_estimates(report: BatchReport) -> Grid:
     """Every estimate, in percent: a row per label, a column per batch."""
-    lines = [
-        (
-            name,
-            (
-                f"{100 * report.training[label]:.1f}",
-                *(
-                    f"{100 * report.point[batch, label]:.1f}"
-                    for batch in range(len(report.batches))
-                ),
-            ),
-        )
-        for label, name in enumerate(report.labels)
+    columns = np.vstack([report.training, report.point]).T
+    rows = [
+        (name, *(f"{100 * share:.1f}" for share in shares))
+        for name, shares in zip(report.labels, columns, strict=True)
     ]
-    return _grid("All estimates, in percent", "label", ("training", *report.batches), lines)
+    headings = ("training", *report.batches)
+    return Grid.from_rows("All estimates, in percent", "label", headings, rows)
 
 
 _MOST_TRENDS = 12
@@ -417,7 +356,7 @@ def batch_page(report: BatchReport) -> str:
     -------
     str
         HTML with its styles, script and data inside; nothing is asked of any server. Without
-        script it is tables and charts, with it they can be sorted, filtered and asked.
+        script it is tables and charts; with script they can be sorted and filtered.
 
     Examples
     --------
@@ -425,52 +364,45 @@ def batch_page(report: BatchReport) -> str:
     >>> batch_page(report)[:15]
     '<!DOCTYPE html>'
     """
-    return page(
-        report.title,
-        batch_sections(report),
-        lead=Markup(_summary(report) + _data(report)),
-        assets=["batch_report"],
+    batch = focus(report)
+    lead = render(
+        "batch_lead.html",
+        sentence=_sentence(report, batch),
+        facts=list(_facts(report, batch)),
+        n_warnings=sum(notice.level == "warning" for notice in report.notices),
+        data=_script_data(report),
     )
+    return page(report.title, batch_sections(report), lead=lead, assets=["batch_report"])
 
 
 def batch_sections(report: BatchReport) -> list[Section]:
     """The sections of the report, in their order."""
-    sections = [_prevalence(report)]
-    if len(report.batches) > 1:
-        sections.append(_trend(report))
-    sections += [_movers(report), _together(report), _drivers(report), _warnings(report)]
-    sections += [_estimates(report)] if len(report.batches) > 1 else []
-    return [*sections, _provenance(report)]
-
-
-def _summary(report: BatchReport) -> str:
-    """The most important figures, and a sentence."""
     batch = focus(report)
+    several = len(report.batches) > 1
+    sections = {
+        "Prevalence per label": _prevalence(report, batch),
+        "Trend over batches": _trend(report) if several else (),
+        "Biggest movers": _movers(report, batch),
+        "Labels that move together": _together(report),
+        "What drives the estimates": _drivers(report, batch),
+        "Data warnings": _warnings(report),
+        "All estimates": _estimates(report) if several else (),
+        "How the numbers were made": _provenance(report),
+    }
+    return [Section(title, tuple(parts)) for title, parts in sections.items() if parts]
+
+
+def _facts(report: BatchReport, batch: int) -> Iterator[tuple[str, str]]:
+    """The most important numbers, each with its unit."""
     change = report.change[batch]
-    up, down = int(change.argmax()), int(change.argmin())
-    warnings = sum(one.level == "warning" for one in report.notices)
-    facts = [
-        (count(len(report.batches)), "batches" if len(report.batches) > 1 else "batch"),
-        (count(int(report.sizes.sum())), "items"),
-        (count(len(report.labels)), "labels"),
-    ]
+    yield count(len(report.batches)), "batches" if len(report.batches) > 1 else "batch"
+    yield count(int(report.sizes.sum())), "items"
+    yield count(len(report.labels)), "labels"
     if report.lower is not None:
-        facts.append((count(int(report.beyond[batch].sum())), "labels clearly moved"))
-    if change[up] > 0:
-        facts.append((f"{points_text(change[up])}", f"points: {report.labels[up]}"))
-    if change[down] < 0:
-        facts.append((f"{points_text(change[down])}", f"points: {report.labels[down]}"))
-    cards = "".join(
-        f"<li><b>{escape(value)}</b> <span>{escape(name)}</span></li>" for value, name in facts
-    )
-    warned = (
-        f'<p class="callout"><a href="#data-warnings">{warnings} '
-        f"{'warning' if warnings == 1 else 'warnings'} about the data</a> to read before you rely "
-        "on these figures.</p>"
-        if warnings
-        else ""
-    )
-    return f"<p>{escape(_sentence(report, batch))}</p><ul class='facts'>{cards}</ul>{warned}\n"
+        yield count(int(report.beyond[batch].sum())), "labels clearly moved"
+    for label, sign in ((int(change.argmax()), 1), (int(change.argmin()), -1)):
+        if sign * change[label] > 0:
+            yield points_text(change[label]), f"points: {report.labels[label]}"
 
 
 def _sentence(report: BatchReport, batch: int) -> str:
@@ -494,119 +426,56 @@ def _sentence(report: BatchReport, batch: int) -> str:
     )
 
 
-def _data(report: BatchReport) -> str:
-    """What the script needs, in a block that is never run."""
-    values: dict[str, Any] = {
+def _script_data(report: BatchReport) -> dict[str, object]:
+    """What the script of the page needs, as JSON takes it."""
+    arrays = {
+        "training": report.training,
+        "point": report.point,
+        "lower": report.lower,
+        "upper": report.upper,
+        "counted": report.counted,
+        "true": report.true,
+    }
+    return {
         "labels": list(report.labels),
         "batches": list(report.batches),
         "sizes": report.sizes.tolist(),
         "ordered": report.ordered,
-        "training": _rounded(report.training),
         "level": report.level,
+        **{key: part if part is None else part.round(5).tolist() for key, part in arrays.items()},
     }
-    for name in ("point", "lower", "upper", "counted", "true"):
-        part = getattr(report, name)
-        values[name] = None if part is None else _rounded(part)
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    # No character can end the block.
-    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    return f'<script type="application/json" id="batch-data">{text}</script>\n'
 
 
-def _rounded(values: np.ndarray) -> list[Any]:
-    found: list[Any] = np.round(values, 5).tolist()
-    return found
+def _prevalence(report: BatchReport, batch: int) -> list[SectionPart]:
+    table = prevalence_table(report, batch)
+    shown = {"report": report, "batch": batch, "skewed": is_skewed(report), "table": table}
+    return [render("batch_prevalence.html", **shown), sizes_grid(report)]
 
 
-def _checked(chosen: bool) -> str:
-    return ' checked="checked"' if chosen else ""
-
-
-def _options(names: Sequence[str], chosen: int) -> str:
-    return "".join(
-        f'<option value="{number}"{" selected" * (number == chosen)}>{escape(name)}</option>'
-        for number, name in enumerate(names)
-    ).replace(" selected", ' selected="selected"')
-
-
-def _prevalence(report: BatchReport) -> Section:
-    batch, skewed = focus(report), is_skewed(report)
-    controls = (
-        '<div class="controls" hidden="hidden">'
-        '<label>Find a label <input id="filter" type="search" autocomplete="off"/></label>'
-        f'<label>Batch <select id="batch">{_options(report.batches, batch)}</select></label>'
-        '<label class="check"><input id="moved" type="checkbox"/> only clearly moved</label>'
-        f'<label class="check"><input id="root" type="checkbox"{_checked(skewed)}/> '
-        "square-root scale</label>"
-        '<output id="found" aria-live="polite"></output></div>'
-    )
-    key = (
-        '<p class="key"><span class="dot" aria-hidden="true"></span> estimate'
-        + (
-            ' <span class="range" aria-hidden="true"></span> interval'
-            if report.lower is not None
-            else ""
-        )
-        + ' <span class="mark" aria-hidden="true"></span> training prevalence. Change in '
-        "percentage points; bold where training lies outside the interval."
-        + (" The bars have a square-root scale, on which rare labels can be seen." * skewed)
-        + "</p>"
-    )
-    meaning = (
-        "Share of items that have each label. An interval says how far the true share may be, if "
-        "items with the same labels look as they did in training."
-    )
-    table = Markup(controls + key + prevalence_table(report, batch))
-    return Section("Prevalence per label", (meaning, table, sizes_grid(report)))
-
-
-def _trend(report: BatchReport) -> Section:
+def _trend(report: BatchReport) -> list[SectionPart]:
     labels = movers_over_all(report, _MOST_TRENDS)
-    controls = (
-        '<div id="trend" hidden="hidden"><div class="controls">'
-        f'<label>Label <select id="trend-label">{_options(report.labels, labels[0])}</select>'
-        "</label>"
-        + _toggle(report.counted is not None, "show-counted", "line", "uncorrected")
-        + _toggle(report.true is not None, "show-true", "line truth", "truth")
-        + '</div><div id="trend-chart" tabindex="0" role="group" '
-        'aria-label="Trend; left and right arrow keys read the batches"></div>'
-        '<output id="trend-value" aria-live="polite"></output></div>'
-    )
     figures = tuple(Figure(small_trend(report, label), name=f"trend-{label}") for label in labels)
-    caption = (
-        "Estimates with their intervals; dashed: training prevalence"
-        + ("; dotted: the truth." if report.true is not None else ".")
-        + (
+    caption = "Estimates with their intervals; dashed: training prevalence"
+    caption += "; dotted: the truth." if report.true is not None else "."
+    if len(labels) < len(report.labels):
+        caption += (
             f" The {len(labels)} labels that have moved most of {len(report.labels)}; the table "
             "below has all."
-            if len(labels) < len(report.labels)
-            else ""
         )
-    )
     chart = Figure(
         change_map(report, movers_over_all(report, _MOST_IN_MAP)),
         "Percentage points since training: orange is more, blue is less. The batches run from "
         "left to right.",
         name="change-map",
     )
-    return Section("Trend over batches", (Markup(controls), Gallery(figures, caption), chart))
+    controls = render("batch_trend.html", report=report, first=labels[0])
+    return [controls, Gallery(figures, caption), chart]
 
 
-def _toggle(there: bool, name: str, sign: str, words: str) -> str:
-    if not there:
-        return ""
-    return (
-        f'<label class="check"><input id="{name}" type="checkbox" checked="checked"/> '
-        f'<span class="{sign}" aria-hidden="true"></span> {words}</label>'
-    )
-
-
-def _movers(report: BatchReport) -> Section:
-    batch = focus(report)
+def _movers(report: BatchReport, batch: int) -> list[SectionPart]:
     labels = movers(report, batch, _MOST_MOVERS)
-    title = f"From training to {report.batches[batch]}"
     figure = Figure(
-        movers_chart(report, batch, labels, title),
+        movers_chart(report, batch, labels, f"From training to {report.batches[batch]}"),
         "Hollow: training prevalence; filled: estimate, with its interval. Orange rises, blue "
         "falls.",
         name="movers",
@@ -614,26 +483,23 @@ def _movers(report: BatchReport) -> Section:
     parts: list[SectionPart] = [figure, movers_grid(report, batch, labels)]
     if len(report.batches) > 1 and report.ordered:
         parts.append(steps_grid(report, steps(report)))
-    return Section("Biggest movers", tuple(parts))
+    return parts
 
 
-def _together(report: BatchReport) -> Section:
-    title = "Labels that move together"
+def _together(report: BatchReport) -> list[SectionPart]:
     n_batches = len(report.batches)
     if n_batches < FEWEST_BATCHES:
-        words = (
+        return [
             f"{n_batches} {'batch says' if n_batches == 1 else 'batches say'} nothing about which "
             f"labels move together; it takes at least {FEWEST_BATCHES}."
-        )
-        return Section(title, (words,))
+        ]
     pairs = moving_together(report)
     if not pairs:
-        words = "No two labels vary more over the batches than their intervals are wide."
-        return Section(title, (words,))
-    return Section(title, (pairs_grid(report, pairs),))
+        return ["No two labels vary more over the batches than their intervals are wide."]
+    return [pairs_grid(report, pairs)]
 
 
-def _drivers(report: BatchReport) -> Section:
+def _drivers(report: BatchReport, batch: int) -> list[SectionPart]:
     parts: list[SectionPart] = []
     if report.drivers:
         parts.append(
@@ -642,58 +508,40 @@ def _drivers(report: BatchReport) -> Section:
             "explain the scores, not the world: a word may stand in for another cause, and the "
             "correction for the classifier's errors comes after them."
         )
-        parts += [
-            Markup(_details(f"{one.label}, {one.batch}", drivers_grid(one), first=number == 0))
-            for number, one in enumerate(report.drivers)
-        ]
+        for place, drivers in enumerate(report.drivers):
+            grid = drivers_grid(drivers)
+            shown = {"title": grid.caption, "content": to_html(grid), "opened": place == 0}
+            parts.append(render("details.html", **shown))
     if report.counted is not None:
-        batch = focus(report)
-        parts.append(
+        parts += [
             "How far the classifier's scores moved by themselves, and what the correction for its "
-            "errors adds. A large correction relies on the error rates seen in training."
-        )
-        parts.append(scores_grid(report, batch, movers(report, batch, _MOST_MOVERS)))
-    if not parts:
-        parts.append("The method offers no weights and no uncorrected scores to look into.")
-    return Section("What drives the estimates", tuple(parts))
+            "errors adds. A large correction relies on the error rates seen in training.",
+            scores_grid(report, batch, movers(report, batch, _MOST_MOVERS)),
+        ]
+    return parts or ["The method offers no weights and no uncorrected scores to look into."]
 
 
-def _details(title: str, grid: Grid, *, first: bool) -> str:
-    opened = ' open="open"' if first else ""
-    return f"<details{opened}><summary>{escape(title)}</summary>{to_html(grid)}</details>"
-
-
-def _warnings(report: BatchReport) -> Section:
+def _warnings(report: BatchReport) -> list[SectionPart]:
     if not report.notices:
-        return Section("Data warnings", ("Nothing unusual was found in the batches.",))
-    order = sorted(report.notices, key=lambda one: one.level != "warning")
-    items = "".join(
-        f'<li class="{one.level}"><b>{"Warning" if one.level == "warning" else "Note"}</b>'
-        f"{f' ({escape(one.batch)})' if one.batch else ''}: {escape(one.text)}</li>"
-        for one in order
-    )
-    return Section("Data warnings", (Markup(f'<ul class="notices">{items}</ul>'),))
+        return ["Nothing unusual was found in the batches."]
+    notices = sorted(report.notices, key=lambda notice: notice.level != "warning")
+    return [render("notices.html", notices=notices, headline="")]
 
 
-def _estimates(report: BatchReport) -> Section:
+def _estimates(report: BatchReport) -> list[SectionPart]:
     if report.point.size > MOST_CELLS:
-        words = (
+        return [
             f"{count(report.point.size)} estimates are too many for a table; "
             "prevalens quantify -o writes them to a file."
-        )
-        return Section("All estimates", (words,))
-    return Section("All estimates", (all_estimates(report),))
+        ]
+    return [all_estimates(report)]
 
 
-def _provenance(report: BatchReport) -> Section:
-    lines = tuple(GridLine(name, (GridCell(value),)) for name, value in report.provenance.items())
-    words = (
+def _provenance(report: BatchReport) -> list[SectionPart]:
+    assumption = (
         "The method assumes that the batches differ from the training data in their label mix, "
         "and that items with the same labels look alike in both. If labels have changed their "
         "look (new products, new wording), estimates and intervals are off, and nothing in the "
         "unlabelled batch can tell for certain."
     )
-    if not lines:
-        return Section("How the numbers were made", (words,))
-    grid = Grid("Provenance", "what", ((Heading("value", left=True),),), (GridGroup(lines),))
-    return Section("How the numbers were made", (words, grid))
+    return [assumption, *provenance_grid(report.provenance)]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TypeAlias
 
 from prevalens.datasets.registry import lookup, names
 from prevalens.reports.table import Mark
@@ -18,6 +19,7 @@ __all__ = [
     "GridCell",
     "GridGroup",
     "GridLine",
+    "GridRow",
     "Heading",
     "count",
     "dataset_title",
@@ -25,6 +27,7 @@ __all__ = [
     "grid_group",
     "number",
     "percent",
+    "provenance_grid",
 ]
 
 #: Shown where there is no value.
@@ -141,6 +144,10 @@ class GridLine:
     entries: tuple[GridCell, ...]
 
 
+#: The name of a row, then its cells; a str stands for a cell without emphasis.
+GridRow: TypeAlias = Sequence[str | GridCell]
+
+
 @dataclass(frozen=True)
 class GridGroup:
     """Rows that belong together, under a title if it is not empty."""
@@ -177,7 +184,7 @@ class Grid:
         caption: str,
         stub: str,
         headings: Iterable[str | Heading],
-        rows: Iterable[Sequence[str | GridCell]],
+        rows: Iterable[GridRow],
         notes: Iterable[str] = (),
     ) -> Grid:
         """A grid with one level of headings and one group of rows.
@@ -186,8 +193,7 @@ class Grid:
         ----------
         caption, stub : str
         headings : iterable of str or Heading
-        rows : iterable of sequence of str or GridCell
-            The name of the row, then its cells; a str stands for a cell without emphasis.
+        rows : iterable of GridRow
         notes : iterable of str
 
         Examples
@@ -234,7 +240,7 @@ class Grid:
         return [*self.notes, *(f"{MARK_SIGNS[mark]} {MARK_MEANINGS[mark]}." for mark in marks)]
 
 
-def grid_group(rows: Iterable[Sequence[str | GridCell]], title: str = "") -> GridGroup:
+def grid_group(rows: Iterable[GridRow], title: str = "") -> GridGroup:
     """Rows of texts and cells, each with its name first, as a group."""
     lines = [
         GridLine(
@@ -243,3 +249,11 @@ def grid_group(rows: Iterable[Sequence[str | GridCell]], title: str = "") -> Gri
         for name, *cells in rows
     ]
     return GridGroup(tuple(lines), title)
+
+
+def provenance_grid(provenance: Mapping[str, str]) -> tuple[Grid, ...]:
+    """Where figures come from, a line each; no grid if nothing is known."""
+    if not provenance:
+        return ()
+    heading = Heading("value", left=True)
+    return (Grid.from_rows("Provenance", "what", [heading], provenance.items()),)

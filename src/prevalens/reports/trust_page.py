@@ -1,29 +1,19 @@
-"""verdict: should these estimates be trusted on data like this, in plain words, with reasons."""
+"""Pages on trust: the verdict on an evaluation with its figures, and a comparison of methods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Literal
 
 import numpy as np
-from markupsafe import Markup
 
 from prevalens.model.compare import Leaderboard, Place
 from prevalens.model.trust import COUNTED, ESTIMATE, TRAINING, Error, TrustReport
 from prevalens.reports.charts import diagonal, error_against_shift
-from prevalens.reports.grid import (
-    Grid,
-    GridCell,
-    GridGroup,
-    GridLine,
-    Heading,
-    count,
-    number,
-    percent,
-)
+from prevalens.reports.grid import Grid, GridCell, GridRow, count, number, percent, provenance_grid
 from prevalens.reports.page import Figure, Section, SectionPart, page
+from prevalens.reports.render import render
 from prevalens.reports.svg import Scale, element, label, line, row_chart, shortened
 from prevalens.reports.theme import series
 
@@ -35,7 +25,7 @@ __all__ = [
     "leaderboard_grid",
     "leaderboard_page",
     "leaderboard_sentence",
-    "protocol_words",
+    "protocol_caption",
     "trust_page",
     "trust_sections",
     "verdict",
@@ -48,9 +38,9 @@ _HEADLINES: dict[Grade, str] = {
     "with care": "With care: the estimates help, but not everywhere.",
     "no": "No: on data like this the estimates should not be trusted.",
 }
-#: An error may be this share of the training prevalence's before care is asked for.
+#: Largest error, as a share of that of the training prevalence, that needs no care.
 _MOST_OF_TRAINING = 0.6
-#: Coverage may fall short of its level by this much.
+#: How far coverage may fall short of its level.
 _SHORTFALL = 0.07
 _FEW_ITEMS = 300
 _FEW_POSITIVES = 20
@@ -59,7 +49,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Reason:
-    """A sentence, and how far it allows trust by itself."""
+    """A sentence, and the grade it would allow by itself."""
 
     grade: Grade
     text: str
@@ -67,7 +57,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer.
+    """Whether the estimates can be trusted, and why.
 
     Attributes
     ----------
@@ -87,11 +77,11 @@ def verdict(report: TrustReport) -> Verdict:
 
     Notes
     -----
-    The answer is as good as the worst of its reasons. It holds for batches that differ from the
-    training data in their label mix; whether labels have changed their look, labelled items of
-    the past cannot tell.
+    The grade is that of the worst reason. It holds for batches that differ from the training data
+    in their label mix; labelled items of the past cannot tell whether items of a label have come
+    to look different.
     """
-    reasons = sorted(_reasons(report), key=lambda one: -_ORDER.index(one.grade))
+    reasons = sorted(_reasons(report), key=lambda reason: -_ORDER.index(reason.grade))
     grade = reasons[0].grade
     return Verdict(grade, _HEADLINES[grade], tuple(reasons))
 
@@ -148,9 +138,9 @@ def _interval_reason(report: TrustReport) -> Reason:
 
 def _label_reason(report: TrustReport) -> Iterator[Reason]:
     worse = [
-        one.label
-        for one in report.by_label()
-        if one.n_moved >= 30 and one.moved[ESTIMATE] >= one.moved[TRAINING]
+        own.label
+        for own in report.by_label()
+        if own.n_moved >= 30 and own.moved[ESTIMATE] >= own.moved[TRAINING]
     ]
     if worse:
         grade: Grade = "no" if len(worse) > len(report.labels) / 2 else "with care"
@@ -188,7 +178,7 @@ def _data(report: TrustReport) -> Iterator[Reason]:
         )
 
 
-#: Name for users, and what it does, by the protocol's own name.
+#: Name in the commands and a description, by the name of the protocol.
 _PROTOCOLS = {
     "ml-app": ("ml-app", "one label at a time is steered from 0 to 100 %"),
     "natural": ("uniform", "drawn evenly, no shift but that of chance"),
@@ -198,29 +188,30 @@ _PROTOCOLS = {
 }
 
 
-def protocol_words(name: str, *, short: bool = False) -> str:
-    """What a protocol does, or only what users call it."""
-    called, does = _PROTOCOLS.get(name, (name, ""))
-    return called if short or not does else f"{called}: {does}"
+def protocol_caption(name: str, *, short: bool = False) -> str:
+    """The name of a protocol in the commands, with a description unless `short`."""
+    title, description = _PROTOCOLS.get(name, (name, ""))
+    return title if short or not description else f"{title}: {description}"
 
 
 def trust_page(report: TrustReport) -> str:
     """An evaluation as one self-contained HTML file."""
-    found = verdict(report)
-    reasons = "".join(
-        f'<li class="{"note" if one.grade == "yes" else "warning"}">{escape(one.text)}</li>'
-        for one in found.reasons
-    )
-    lead = f'<p><b>{escape(found.headline)}</b></p><ul class="notices">{reasons}</ul>'
-    return page(report.title, trust_sections(report), lead=Markup(lead), assets=["batch_report"])
+    answer = verdict(report)
+    reasons = [
+        {"level": "note" if reason.grade == "yes" else "warning", "text": reason.text}
+        for reason in answer.reasons
+    ]
+    lead = render("notices.html", notices=reasons, headline=answer.headline)
+    return page(report.title, trust_sections(report), lead=lead, assets=["batch_report"])
 
 
 def trust_sections(report: TrustReport) -> list[Section]:
     """The sections below the verdict."""
     sections = [_by_shift(report), _by_protocol(report)]
     if report.coverage():
-        sections.append(_intervals(report))
-    return [*sections, _labels(report), _provenance(report)]
+        sections.append(Section("Reliability of intervals", (_interval_grid(report),)))
+    labels = Section("Labels", (label_grid(report),))
+    return [*sections, labels, Section("How this was measured", _measured(report))]
 
 
 def _by_shift(report: TrustReport) -> Section:
@@ -231,17 +222,17 @@ def _by_shift(report: TrustReport) -> Section:
         "Bands hold the middle 80 % of the samples.",
         name="error-by-shift",
     )
-    ranges = report.shift_ranges()
+    errors = report.by_shift()
     rows = {
-        f"{regime} shift ({100 * low:.1f} to {100 * high:.1f} points)": report.by_shift()[regime]
-        for regime, (low, high) in ranges.items()
+        f"{regime} shift ({100 * low:.1f} to {100 * high:.1f} points)": errors[regime]
+        for regime, (low, high) in report.shift_ranges().items()
     }
     grid = error_grid("Mean absolute error by shift", "samples with", rows, report.compared)
     return Section("Error by amount of shift", (figure, grid))
 
 
 def _by_protocol(report: TrustReport) -> Section:
-    rows = {protocol_words(name): own for name, own in report.by_protocol().items()}
+    rows = {protocol_caption(name): own for name, own in report.by_protocol().items()}
     grid = error_grid("Mean absolute error by kind of shift", "samples", rows, report.compared)
     pairs = {
         name: (
@@ -262,166 +253,138 @@ def error_grid(
     caption: str, stub: str, rows: Mapping[str, Mapping[str, Error]], names: Sequence[str]
 ) -> Grid:
     """Errors in points, a row per group of samples; the smallest is bold."""
-    lines = tuple(_line(row, errors, names) for row, errors in rows.items())
-    heads = (*(Heading(name) for name in names), Heading("9 in 10 below"), Heading("samples"))
-    note = "In percentage points. Nine in ten samples: for this model."
-    return Grid(caption, stub, (heads,), (GridGroup(lines),), (note,))
-
-
-def _line(row: str, errors: Mapping[str, Error], names: Sequence[str]) -> GridLine:
-    means = [errors[name].mean for name in names]
-    entries = [GridCell(number(100 * mean, 2), bold=mean == min(means)) for mean in means]
-    own = errors[names[0]]
-    return GridLine(
-        row, (*entries, GridCell(number(100 * own.ninth, 2)), GridCell(count(own.n_samples)))
-    )
-
-
-def _intervals(report: TrustReport) -> Section:
-    lines = tuple(
-        GridLine(
-            protocol_words(name),
-            (GridCell(percent(share)), GridCell(f"{100 * width:.1f}"), GridCell(count(n))),
+    table: list[GridRow] = [
+        (
+            row,
+            *_points_cells([errors[name].mean for name in names]),
+            number(100 * errors[names[0]].ninth, 2),
+            count(errors[names[0]].n_samples),
         )
+        for row, errors in rows.items()
+    ]
+    note = "In percentage points. Nine in ten samples: for this model."
+    return Grid.from_rows(caption, stub, (*names, "9 in 10 below", "samples"), table, [note])
+
+
+def _points_cells(errors: Sequence[float]) -> list[GridCell]:
+    """Errors in points, the smallest in bold."""
+    return [GridCell(number(100 * error, 2), bold=error == min(errors)) for error in errors]
+
+
+def _interval_grid(report: TrustReport) -> Grid:
+    rows = [
+        (protocol_caption(name), percent(share), f"{100 * width:.1f}", count(n))
         for name, (share, width, n) in report.coverage().items()
-    )
-    heads = tuple(map(Heading, ("hold the truth", "mean width, points", "intervals")))
+    ]
     caption = f"Intervals that aim at {100 * (report.level or 0.9):g} %"
-    return Section(
-        "Reliability of intervals", (Grid(caption, "samples", (heads,), (GridGroup(lines),)),)
-    )
+    headings = ("hold the truth", "mean width, points", "intervals")
+    return Grid.from_rows(caption, "samples", headings, rows)
 
 
 def label_grid(report: TrustReport) -> Grid:
-    """What is known of each label."""
-    lines = tuple(
-        GridLine(
-            one.label,
-            (
-                GridCell(count(one.positives)),
-                GridCell(number(100 * one.error, 2)),
-                *_moved_entries(one.moved, report.compared),
-                GridCell(count(one.n_moved)),
-                GridCell(percent(one.coverage)),
-            ),
+    """Errors and coverage of each label."""
+    rows: list[GridRow] = [
+        (
+            own.label,
+            count(own.positives),
+            number(100 * own.error, 2),
+            *_points_cells([own.moved[name] for name in report.compared]),
+            count(own.n_moved),
+            percent(own.coverage),
         )
-        for one in report.by_label()
-    )
-    heads = tuple(
-        map(
-            Heading,
-            (
-                "positives",
-                "error",
-                *(f"moved: {name}" for name in report.compared),
-                "samples moved",
-                "intervals hold",
-            ),
-        )
-    )
+        for own in report.by_label()
+    ]
+    moved = (f"moved: {name}" for name in report.compared)
     note = (
         "Mean absolute error in points; moved: over samples in which the label is more than five "
         "points from its training prevalence."
     )
-    return Grid("Error by label", "label", (heads,), (GridGroup(lines),), (note,))
+    headings = ("positives", "error", *moved, "samples moved", "intervals hold")
+    return Grid.from_rows("Error by label", "label", headings, rows, [note])
 
 
-def _moved_entries(moved: Mapping[str, float], names: Sequence[str]) -> list[GridCell]:
-    values = [moved[name] for name in names]
-    return [GridCell(number(100 * value, 2), bold=value == min(values)) for value in values]
-
-
-def _labels(report: TrustReport) -> Section:
-    return Section("Labels", (label_grid(report),))
-
-
-def _provenance(report: TrustReport) -> Section:
-    words = (
+def _measured(report: TrustReport) -> tuple[SectionPart, ...]:
+    paragraph = (
         f"{count(report.n_items)} labelled items; samples of {report.size} items are drawn from "
         "them so that the label mix moves, and their estimates compared with their truth. What is "
         "measured is error under shifts of the label mix. If labels come to look different (new "
         "products, new wording), errors are larger, and only newly labelled items can tell."
     )
-    lines = tuple(GridLine(name, (GridCell(value),)) for name, value in report.provenance.items())
-    parts: list[SectionPart] = [words, *report.notices]
-    if lines:
-        parts.append(
-            Grid("Provenance", "what", ((Heading("value", left=True),),), (GridGroup(lines),))
-        )
-    return Section("How this was measured", tuple(parts))
+    return paragraph, *report.notices, *provenance_grid(report.provenance)
 
 
 _WIDTH = 480.0
 
 
-def leaderboard_page(found: Leaderboard) -> str:
+def leaderboard_page(board: Leaderboard) -> str:
     """A comparison of methods as one self-contained HTML file."""
     figure = Figure(
-        _chart(found),
+        _chart(board),
         "Mean absolute error over kinds of shift and folds, with one standard deviation over the "
         "folds to either side; less is better.",
         name="leaderboard",
     )
+    measured = (
+        f"{count(board.n_items)} labelled items with {board.n_labels} labels were cut into "
+        f"{board.errors.shape[1]} folds. Each method was trained on all folds but one; from that "
+        f"one, samples of {board.size} items were drawn whose label mix has moved, and the "
+        "estimates compared with the truth. All methods see the same folds and samples. The "
+        "preparation of the items, which sees no labels, was fitted once on all items."
+    )
     sections = [
-        Section("Leaderboard", (figure, leaderboard_grid(found))),
-        Section("How this was measured", _measured(found)),
+        Section("Leaderboard", (figure, leaderboard_grid(board))),
+        Section("How this was measured", (measured, *provenance_grid(board.provenance))),
     ]
-    return page(found.title, sections, lead=leaderboard_sentence(found), assets=["batch_report"])
+    return page(board.title, sections, lead=leaderboard_sentence(board), assets=["batch_report"])
 
 
-def leaderboard_sentence(found: Leaderboard) -> str:
+def leaderboard_sentence(board: Leaderboard) -> str:
     """The result in a sentence or two."""
-    first, *others = found.places()
-    tied = [one.method for one in others if one.tied]
-    words = (
+    first, *others = board.places()
+    tied = [place.method for place in others if place.tied]
+    sentence = (
         f"{first.method} has the smallest error on this data, {100 * first.error:.2f} points on "
         "average."
     )
     if tied:
-        words += f" {', '.join(tied)} cannot be told from it with this much data."
-    return words
+        sentence += f" {', '.join(tied)} cannot be told from it with this much data."
+    return sentence
 
 
-def leaderboard_grid(found: Leaderboard) -> Grid:
+def leaderboard_grid(board: Leaderboard) -> Grid:
     """The methods from best to worst."""
-    heads = (
-        "error",
-        "spread",
-        *(protocol_words(name, short=True) for name in found.protocols),
-        "behind the first",
-        "seconds",
-    )
-    lines = tuple(_place_line(found, one) for one in found.places())
+    places = board.places()
+    best = {name: min(place.by_protocol[name] for place in places) for name in board.protocols}
+    rows: list[GridRow] = [
+        (
+            place.method,
+            GridCell(number(100 * place.error, 2), bold=place.rank == 1),
+            number(100 * place.spread, 2),
+            *(
+                GridCell(number(100 * error, 2), bold=error == best[name])
+                for name, error in place.by_protocol.items()
+            ),
+            _behind(place),
+            f"{place.seconds:.1f}",
+        )
+        for place in places
+    ]
+    protocols = (protocol_caption(name, short=True) for name in board.protocols)
     notes = [
         "Mean absolute error of the estimated prevalences in percentage points; spread: standard "
         "deviation over the folds.",
         "≈ cannot be told from the first: the difference is within two standard errors, corrected "
         "for folds that share training items (Nadeau and Bengio 2003).",
-        *(f"{name} could not be trained: {why}" for name, why in found.failures.items()),
+        *(f"{name} could not be trained: {why}" for name, why in board.failures.items()),
     ]
-    return Grid(
-        "Methods, the best first",
-        "method",
-        (tuple(map(Heading, heads)),),
-        (GridGroup(lines),),
-        tuple(notes),
-    )
+    headings = ("error", "spread", *protocols, "behind the first", "seconds")
+    return Grid.from_rows("Methods, the best first", "method", headings, rows, notes)
 
 
-def _place_line(found: Leaderboard, one: Place) -> GridLine:
-    best = {name: min(p.by_protocol[name] for p in found.places()) for name in found.protocols}
-    behind = "" if one.rank == 1 else f"{'≈ ' if one.tied else ''}{number(100 * one.behind, 2)}"
-    entries = (
-        GridCell(number(100 * one.error, 2), bold=one.rank == 1),
-        GridCell(number(100 * one.spread, 2)),
-        *(
-            GridCell(number(100 * value, 2), bold=value == best[name])
-            for name, value in one.by_protocol.items()
-        ),
-        GridCell(behind),
-        GridCell(f"{one.seconds:.1f}"),
-    )
-    return GridLine(one.method, entries)
+def _behind(place: Place) -> str:
+    if place.rank == 1:
+        return ""
+    return f"{'≈ ' if place.tied else ''}{number(100 * place.behind, 2)}"
 
 
 def _chart(board: Leaderboard) -> str:
@@ -440,17 +403,3 @@ def _chart_row(place: Place, x: Scale, y: float) -> str:
         + line(low, y, high, y, stroke=series(0), stroke_width=2)
         + element("circle", cx=x(place.error), cy=y, r=5, fill=series(0))
     )
-
-
-def _measured(found: Leaderboard) -> tuple[SectionPart, ...]:
-    n_folds = found.errors.shape[1]
-    words = (
-        f"{count(found.n_items)} labelled items with {found.n_labels} labels were cut into "
-        f"{n_folds} folds. Each method was trained on all folds but one; from that one, samples of "
-        f"{found.size} items were drawn whose label mix has moved, and the estimates compared with "
-        "the truth. All methods see the same folds and samples. The preparation of the items, "
-        "which sees no labels, was fitted once on all items."
-    )
-    lines = tuple(GridLine(name, (GridCell(value),)) for name, value in found.provenance.items())
-    heads = ((Heading("value", left=True),),)
-    return (words, Grid("Provenance", "what", heads, (GridGroup(lines),))) if lines else (words,)
