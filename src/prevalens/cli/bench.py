@@ -70,7 +70,7 @@ _REGIMES = (*SHIFT_NAMES, "all")
     "--leaderboard",
     "board",
     type=FILE,
-    help="Write a page (Markdown) that compares the methods over all kinds of shift.",
+    help="Write a page (Markdown) that compares the methods under each protocol.",
 )
 @click.option("--no-run", is_flag=True, help="Only report on what is finished.")
 @click.option("--no-cache", is_flag=True, help="Do not keep the scores of classifiers.")

@@ -89,7 +89,8 @@ def command(
 ) -> None:
     """Run the experiments of "Multi-Label Quantification" and compare with its tables.
 
-    Every table is run as the text describes it and as the printed figures seem to have been made.
+    The four groups and ML-kNN, CLEMS and LSC are run as the text describes them and as the printed
+    figures seem to have been made; the other methods as described.
     A run that was stopped goes on where it was; finished cells are never computed again.
     """
     if saved is not None:

@@ -223,7 +223,7 @@ def _by_protocol(figures: _Figures, metric: str) -> str:
     body = zip(figures.methods, _columns(rows, digits), strict=True)
     counts = ", ".join(f"{p}: {len(figures.complete(p))}" for p in figures.protocols)
     return (
-        f"## Every kind of shift, {metric.upper()}\n\nMean over the datasets on which all methods "
+        f"## By kind of shift, {metric.upper()}\n\nMean over the datasets on which all methods "
         f"were measured ({counts}), all samples.\n\n"
         + _table(
             ["method", *figures.protocols], ([f"`{method}`", *cells] for method, cells in body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,13 @@ import pytest
 
 from prevalens.records import Result
 from prevalens.reports.page import Section, markdown_page
+from prevalens.studies.moreo2023.plan import paper_plan
 from prevalens.studies.moreo2023.reproduction import (
     CHECKED,
     OBSERVATIONS,
     REASONS,
     TITLE,
+    VARIANTS,
     reproduction_sections,
 )
 from prevalens.studies.moreo2023.table_summary import digest, read_digests
@@ -42,6 +45,7 @@ def test_what_agrees_is_said(paper_like: Make) -> None:
     assert isinstance(paper, str)
     assert isinstance(ours, str)
     assert "in 3 combinations of base quantifier and shift BC+BA is last in 3" in paper
+    assert paper.endswith("by 1.00 on average.")
     assert "3 have all four groups in the order of the printed figures." in ours
 
 
@@ -138,3 +142,21 @@ def test_records_have_both_ways_and_both_measures(name: str) -> None:
     for tables in found.tables.values():
         assert list(tables) == ["as described", "as printed"]
         assert set(CHECKED) <= set(tables["as printed"].datasets)
+
+
+def test_what_was_run_in_one_way_is_said_to_be() -> None:
+    """The page's words on two ways are those of the plan."""
+    ways: dict[str, set[str]] = {}
+    for method in paper_plan(datasets=["emotions"]).methods:
+        ways.setdefault(method.label, set()).add(method.variant)
+    twice = {label for label, found in ways.items() if len(found) == 2}
+    groups = {label for label in ways if " " in label}
+    assert twice == groups | {"ML-knn", "CLEMS", "LSC"}
+    assert VARIANTS[0].startswith("The four groups, ML-kNN, CLEMS and LSC were run in two ways")
+
+
+def test_the_lead_of_mlc_mla_is_told_for_the_print_and_both_ways() -> None:
+    sections = {one.title: one for one in reproduction_sections(read_digests(DOCS / "records"))}
+    sentences = sections["The order of the four groups"].parts[:3]
+    leads = [re.search(r"better by (\.\d\d) on average", str(one))[1] for one in sentences]
+    assert leads == [".33", ".24", ".12"]

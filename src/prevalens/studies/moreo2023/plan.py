@@ -24,7 +24,7 @@ __all__ = ["AT_HAND", "TABLES", "paper_plan", "table_results"]
 BASES = ("cc", "pcc", "acc", "pacc", "sld")
 #: The names of the paper's tables, as in its printed figures.
 TABLES = (*(f"{base}_general" for base in BASES), "mlc", "mlq", "mlqreg")
-#: The paper's datasets that have a public source at the sizes of the paper, smallest first.
+#: The paper's datasets that were at hand at the paper's sizes, smallest first.
 AT_HAND = (
     "emotions",
     "scene",
