@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from prevalens.classifiers import BatchedLogistic, Chain, MultinomialLogistic, Powerset
-from prevalens.classifiers.base import beside
+from prevalens.classifiers.base import append_columns
 from prevalens.datasets import DataNotFoundError, load
 
 RESULTS = Path(__file__).parent / "results" / "chain_powerset.md"
@@ -81,7 +81,7 @@ def chain_objectives(model: Chain, X: Any, Y: np.ndarray) -> np.ndarray:
     values = []
     for link, one in enumerate(model.classifiers_):
         inner: Any = getattr(one, "classifier_", one)
-        margin = beside(X, Y[:, :link]) @ inner.coef_.ravel() + inner.intercept_[0]
+        margin = append_columns(X, Y[:, :link]) @ inner.coef_.ravel() + inner.intercept_[0]
         losses = np.logaddexp(0, (1 - 2.0 * Y[:, link]) * margin)
         values.append(0.5 * float(np.sum(inner.coef_**2)) + float(losses.sum()))
     return np.array(values)

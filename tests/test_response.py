@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from skmultilearn.problem_transform import LabelPowerset
 
-from prevalens.classifiers.ensemble import Panel
+from prevalens.classifiers.ensemble import ClassifierEnsemble
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.per_label import PerLabel
 from prevalens.classifiers.trees import Forest
@@ -289,12 +289,14 @@ def test_whether_several_labels_can_be_learnt(classifier, several):
     assert takes_several_labels(classifier) is several
 
 
-def test_a_pipeline_passes_the_views_of_its_panel_on():
+def test_a_pipeline_passes_the_posteriors_of_ensemble_members_on():
     X = np.random.default_rng(0).normal(size=(60, 3))
     Y = (X[:, :2] > 0).astype(np.int8)
     for steps in ([], [StandardScaler()]):
-        pipeline = make_pipeline(*steps, Panel(PerLabel(), Forest(5, random_state=0))).fit(X, Y)
+        pipeline = make_pipeline(
+            *steps, ClassifierEnsemble(PerLabel(), Forest(5, random_state=0))
+        ).fit(X, Y)
         found = response(pipeline, X, "posteriors", 2)
         before = steps[0].transform(X) if steps else X
-        np.testing.assert_array_equal(found.views, pipeline[-1].views(before))
+        np.testing.assert_array_equal(found.members, pipeline[-1].member_posteriors(before))
         np.testing.assert_allclose(found.values, pipeline.predict_proba(X))

@@ -100,7 +100,7 @@ ENTRIES: dict[str, Entry] = {
             clf.LabelSpaceClusters,
             clf.Powerset,
             clf.RAkEL,
-            clf.Panel,
+            clf.ClassifierEnsemble,
         ],
     ),
     **_entries(

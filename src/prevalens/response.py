@@ -132,13 +132,13 @@ def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
         raise InputError(_not_offered(classifier, kind))
     if kind == "votes":
         return Scores(_votes(classifier, X, n_labels), kind)
-    if isinstance(classifier, Pipeline) and hasattr(classifier[-1], "views"):
-        # A pipeline passes on what scikit-learn knows of; views are not among it.
+    if isinstance(classifier, Pipeline) and hasattr(classifier[-1], "member_posteriors"):
+        # A pipeline passes on what scikit-learn knows of, which these are not.
         X = classifier[:-1].transform(X) if len(classifier) > 1 else X
         return response(classifier[-1], X, kind, n_labels)
-    if hasattr(classifier, "views"):
-        views = _within_range(classifier.views(X))
-        return Scores(np.clip(classifier.mean_of(views), 0, 1), "posteriors", views=views)
+    if hasattr(classifier, "member_posteriors"):
+        members = _within_range(classifier.member_posteriors(X))
+        return Scores(np.clip(classifier.mean_of(members), 0, 1), "posteriors", members=members)
     return Scores(_within_range(_posteriors(classifier, X, n_labels)), kind)
 
 

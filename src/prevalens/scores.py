@@ -30,7 +30,7 @@ class Scores:
     kind : {"votes", "posteriors", "features"}
     states : array of 0/1, shape (n_states, n_labels), optional
         For label powersets: which labels each column stands for.
-    views : array, shape (n_items, n_views * n_labels), optional
+    members : array, shape (n_items, n_members * n_labels), optional
         For panels: the posteriors of several classifiers side by side, of which `values` is the
         mean. Aggregators that can weigh them read `evidence`.
 
@@ -43,7 +43,7 @@ class Scores:
     values: Any
     kind: Kind = "posteriors"
     states: npt.NDArray[Any] | None = None
-    views: npt.NDArray[Any] | None = None
+    members: npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.kind, "kind", KINDS)
@@ -58,8 +58,8 @@ class Scores:
         _check_range(values, self.kind)
         if self.states is not None:
             self._check_states()
-        if self.views is not None:
-            self._check_views()
+        if self.members is not None:
+            self._check_members()
 
     def _check_states(self) -> None:
         states = np.asarray(self.states)
@@ -70,20 +70,20 @@ class Scores:
             )
         object.__setattr__(self, "states", states)
 
-    def _check_views(self) -> None:
-        views = np.asarray(self.views)
-        if views.ndim != 2 or len(views) != len(self.values) or views.shape[1] == 0:
+    def _check_members(self) -> None:
+        members = np.asarray(self.members)
+        if members.ndim != 2 or len(members) != len(self.values) or members.shape[1] == 0:
             raise InputError(
                 f"Views must have a row per item ({len(self.values)}) and columns; got shape "
-                f"{views.shape}."
+                f"{members.shape}."
             )
-        _check_range(views, self.kind)
-        object.__setattr__(self, "views", views)
+        _check_range(members, self.kind)
+        object.__setattr__(self, "members", members)
 
     @property
     def evidence(self) -> npt.NDArray[Any]:
-        """All there is to know of each item: the views side by side, or else the values."""
-        evidence: npt.NDArray[Any] = self.values if self.views is None else self.views
+        """All there is to know of each item: the posteriors of all members, or else the values."""
+        evidence: npt.NDArray[Any] = self.values if self.members is None else self.members
         return evidence
 
     @property
@@ -95,28 +95,28 @@ class Scores:
     def concat(cls, parts: Sequence[Scores]) -> Scores:
         """The scores of several sets of items, one below the other."""
         first = parts[0]
-        views = None
-        if first.views is not None:
-            views = np.concatenate([part.views for part in parts if part.views is not None])
+        members = None
+        if first.members is not None:
+            members = np.concatenate([part.members for part in parts if part.members is not None])
         values = np.concatenate([part.values for part in parts])
-        return cls(values, first.kind, first.states, views)
+        return cls(values, first.kind, first.states, members)
 
     def take(self, rows: Any) -> Scores:
         """The scores of some items."""
-        views = None if self.views is None else self.views[rows]
-        return Scores(take_items(self.values, rows), self.kind, self.states, views)
+        members = None if self.members is None else self.members[rows]
+        return Scores(take_items(self.values, rows), self.kind, self.states, members)
 
     def labels(self, columns: Any) -> Scores:
         """The scores of some labels."""
         if self.states is not None or self.kind == "features":
             raise InputError("Only scores with one column per label can be taken label by label.")
-        return Scores(self.values[:, columns], self.kind, views=self._views_of(columns))
+        return Scores(self.values[:, columns], self.kind, members=self._members_of(columns))
 
-    def _views_of(self, columns: Any) -> npt.NDArray[Any] | None:
-        if self.views is None:
+    def _members_of(self, columns: Any) -> npt.NDArray[Any] | None:
+        if self.members is None:
             return None
         n_items, n_labels = self.values.shape
-        stacked = self.views.reshape(n_items, -1, n_labels)[:, :, columns]
+        stacked = self.members.reshape(n_items, -1, n_labels)[:, :, columns]
         return stacked.reshape(n_items, -1)
 
 

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from prevalens.classifiers.base import MultiLabelClassifier, beside
+from prevalens.classifiers.base import MultiLabelClassifier, append_columns
 from prevalens.validation import InputError
 
 
@@ -97,9 +97,9 @@ def test_scikit_learn_is_told_what_is_taken():
 
 def test_columns_are_put_beside_features():
     more = np.array([[7.0], [8.0], [9.0]])
-    np.testing.assert_array_equal(beside(X, more), np.hstack([X, more]))
+    np.testing.assert_array_equal(append_columns(X, more), np.hstack([X, more]))
     for form in (sp.csr_matrix, sp.csr_array):
-        both = beside(form(X), more)
+        both = append_columns(form(X), more)
         assert both.format == "csr"
         np.testing.assert_array_equal(both.toarray(), np.hstack([X, more]))
-    assert beside(X, more[:, :0]) is X
+    assert append_columns(X, more[:, :0]) is X

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from prevalens.aggregators import PCC, ScenarioMixture
 from prevalens.catalogue import parse
-from prevalens.classifiers import CrossFit, Forest, Panel, PerLabel, response
+from prevalens.classifiers import ClassifierEnsemble, CrossFit, Forest, PerLabel, response
 from prevalens.classifiers.ensemble import is_weighted, mean_posterior
 from prevalens.datasets import synthetic
 from prevalens.quantifier import Quantifier
@@ -22,7 +22,7 @@ def data():
 
 
 def make():
-    return Panel(PerLabel(), Forest(10, random_state=0))
+    return ClassifierEnsemble(PerLabel(), Forest(10, random_state=0))
 
 
 def test_posteriors_are_the_mean_of_the_members(data):
@@ -35,16 +35,16 @@ def test_posteriors_are_the_mean_of_the_members(data):
         )
     ]
     np.testing.assert_allclose(panel.predict_proba(data.test.X), np.mean(alone, axis=0))
-    np.testing.assert_allclose(panel.views(data.test.X), np.hstack(alone))
+    np.testing.assert_allclose(panel.member_posteriors(data.test.X), np.hstack(alone))
 
 
 def test_views_survive_cross_fitting(data):
     labelled = CrossFit(3).fit(make(), data.train.X, data.train.Y)
     scores = labelled.scores
-    assert scores.views.shape == (200, 6)
-    stacked = scores.views.reshape(200, 2, 3)
+    assert scores.members.shape == (200, 6)
+    stacked = scores.members.reshape(200, 2, 3)
     np.testing.assert_allclose(stacked.mean(axis=1), scores.values)
-    np.testing.assert_allclose(scores.labels([1]).views, stacked[:, :, 1])
+    np.testing.assert_allclose(scores.labels([1]).members, stacked[:, :, 1])
 
 
 def test_any_aggregator_reads_a_panel(data):
@@ -55,10 +55,12 @@ def test_any_aggregator_reads_a_panel(data):
 
 def test_members_with_class_weights_are_read_but_not_averaged(data):
     members = [PerLabel(), PerLabel(class_weight="balanced"), Forest(10, random_state=0)]
-    panel = Panel(members[0], members[1], more=members[2:]).fit(data.train.X, data.train.Y)
+    panel = ClassifierEnsemble(members[0], members[1], more=members[2:]).fit(
+        data.train.X, data.train.Y
+    )
     alone = [one.predict_proba(data.test.X) for one in panel.members_]
     scores = response(make_pipeline(panel), data.test.X, "posteriors", 3)
-    np.testing.assert_allclose(scores.views, np.hstack(alone))
+    np.testing.assert_allclose(scores.members, np.hstack(alone))
     for values in (scores.values, panel.predict_proba(data.test.X)):
         np.testing.assert_allclose(values, (alone[0] + alone[2]) / 2)
     assert not np.allclose(alone[0], alone[1])
@@ -90,4 +92,4 @@ def test_the_catalogue_knows_it():
     quantifier = parse("panel(lr(C=10),forest)+mixture")
     assert quantifier.name == "panel(lr(C=10),forest)+mixture"
     assert quantifier.group == "MLC+MLA"
-    assert not Panel(PerLabel(), PerLabel(C=10)).joint
+    assert not ClassifierEnsemble(PerLabel(), PerLabel(C=10)).joint

@@ -25,10 +25,10 @@ def test_features_stay_as_they_are() -> None:
 
 
 def test_views_are_kept() -> None:
-    views = np.random.default_rng(0).random((10, 4))
-    values = views.reshape(10, 2, 2).mean(axis=1)
-    parts = (Scores(values[rows], views=views[rows]) for rows in (slice(0, 3), slice(3, 10)))
-    np.testing.assert_allclose(joined(parts).evidence, views, rtol=1e-6)
+    members = np.random.default_rng(0).random((10, 4))
+    values = members.reshape(10, 2, 2).mean(axis=1)
+    parts = (Scores(values[rows], members=members[rows]) for rows in (slice(0, 3), slice(3, 10)))
+    np.testing.assert_allclose(joined(parts).evidence, members, rtol=1e-6)
 
 
 def test_nothing() -> None:

@@ -9,7 +9,7 @@ Any multi-label classifier of scikit-learn serves as well: `response` turns its 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.chain import Chain, ChainEnsemble
 from prevalens.classifiers.clems import CLEMS
-from prevalens.classifiers.ensemble import Panel
+from prevalens.classifiers.ensemble import ClassifierEnsemble
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.per_label import PerLabel
@@ -26,6 +26,7 @@ __all__ = [
     "BatchedLogistic",
     "Chain",
     "ChainEnsemble",
+    "ClassifierEnsemble",
     "CrossFit",
     "ExtraTrees",
     "Forest",
@@ -35,7 +36,6 @@ __all__ = [
     "MLkNN",
     "MultiLabelClassifier",
     "MultinomialLogistic",
-    "Panel",
     "PerLabel",
     "Powerset",
     "RAkEL",

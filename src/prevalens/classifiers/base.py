@@ -23,7 +23,7 @@ from prevalens.validation import (
     is_texts,
 )
 
-__all__ = ["MultiLabelClassifier", "beside"]
+__all__ = ["MultiLabelClassifier", "append_columns"]
 
 
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -137,7 +137,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         return tags
 
 
-def beside(X: Matrix, more: npt.NDArray[Any]) -> Matrix:
+def append_columns(X: Matrix, more: npt.NDArray[Any]) -> Matrix:
     """Features with further columns to their right; a sparse matrix stays sparse."""
     if more.shape[1] == 0:
         return X

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from prevalens.classifiers.base import MultiLabelClassifier, beside
+from prevalens.classifiers.base import MultiLabelClassifier, append_columns
 from prevalens.classifiers.logistic import BatchedLogistic, for_all_labels
 from prevalens.response import offers, response, train
 from prevalens.scores import Kind
@@ -54,7 +54,7 @@ def train_links(
     n_features, n_links = X.shape[1], chained.shape[1]
     before = np.tri(n_links, k=-1, dtype=bool)
     found = fit_logistic(
-        beside(X, chained),
+        append_columns(X, chained),
         chained,
         C=estimator.C,
         class_weight=estimator.class_weight,
@@ -142,7 +142,7 @@ class Chain(MultiLabelClassifier):
             self.classifiers_ = train_links(estimator, X, chained, self.order_)
             return
         self.classifiers_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(train)(estimator, beside(X, chained[:, :link]), chained[:, [link]])
+            delayed(train)(estimator, append_columns(X, chained[:, :link]), chained[:, [link]])
             for link in range(Y.shape[1])
         )
 
@@ -177,7 +177,7 @@ class Chain(MultiLabelClassifier):
         for link, (label, classifier) in enumerate(
             zip(self.order_, self.classifiers_, strict=True)
         ):
-            inputs = beside(X, votes[:, :link])
+            inputs = append_columns(X, votes[:, :link])
             votes[:, link] = _ask(classifier, inputs, "votes")
             yield int(label), inputs, classifier, votes[:, link]
 

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import get_tags
 
-from prevalens.classifiers.base import MultiLabelClassifier, beside
+from prevalens.classifiers.base import MultiLabelClassifier, append_columns
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.stacked import by_own_settings
 from prevalens.crossfit import fit_settings
@@ -345,7 +345,7 @@ class CLEMS(MultiLabelClassifier):
         return X.toarray() if dense else X
 
     def _inputs(self, X: Any, places: Floats) -> Any:
-        return beside(X, places) if self.passthrough else places
+        return append_columns(X, places) if self.passthrough else places
 
     def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
         places = self.regressor_.predict(self._seen(X)).reshape(X.shape[0], -1)

@@ -15,10 +15,10 @@ from prevalens.expression import Call, expression_of
 from prevalens.response import is_joint, response, train
 from prevalens.types import Floats, LabelMatrix
 
-__all__ = ["Panel", "is_weighted", "mean_posterior"]
+__all__ = ["ClassifierEnsemble", "is_weighted", "mean_posterior"]
 
 
-class Panel(MultiLabelClassifier):
+class ClassifierEnsemble(MultiLabelClassifier):
     """Several classifiers, whose posteriors are averaged, or read side by side.
 
     Parameters
@@ -35,8 +35,8 @@ class Panel(MultiLabelClassifier):
     Notes
     -----
     `predict_proba` is the mean of the members' posteriors. Aggregators that can weigh them, such as
-    `ScenarioMixture`, read those of all members (`views`): classifiers of different kinds err
-    in different ways, and say more of a sample together. Costs the sum of its members.
+    `ScenarioMixture`, read `member_posteriors`: classifiers of different kinds err in different
+    ways and say more about a sample together. Costs the sum of its members.
 
     Members with class weights answer as if each label were about as frequent as its absence, not
     how frequent it is. They are read, but left out of the mean, unless all members are like that.
@@ -44,10 +44,10 @@ class Panel(MultiLabelClassifier):
     Examples
     --------
     >>> X, Y = [[0.0], [0.1], [1.0], [1.1]], [[0, 1], [0, 1], [1, 0], [1, 0]]
-    >>> panel = Panel(PerLabel(), Forest(10, random_state=0)).fit(X, Y)
+    >>> panel = ClassifierEnsemble(PerLabel(), Forest(10, random_state=0)).fit(X, Y)
     >>> panel.predict([[0.0], [1.1]]).tolist()
     [[0, 1], [1, 0]]
-    >>> panel.views([[0.0]]).shape
+    >>> panel.member_posteriors([[0.0]]).shape
     (1, 4)
     """
 
@@ -60,7 +60,7 @@ class Panel(MultiLabelClassifier):
         self.more = more
 
     @classmethod
-    def of_members(cls, *members: Any, more: Any = ()) -> Panel:
+    def of_members(cls, *members: Any, more: Any = ()) -> ClassifierEnsemble:
         """A panel of any number of members, as names of methods list them."""
         first, second = (*members[:2], None, None)[:2]
         return cls(first, second, more=[*members[2:], *more])
@@ -72,7 +72,7 @@ class Panel(MultiLabelClassifier):
         return Call(self.code, tuple(expression_of(one) for one in (*given, *self.more)), {})
 
     @classmethod
-    def of_fitted(cls, members: Sequence[Any], n_labels: int) -> Panel:
+    def of_fitted(cls, members: Sequence[Any], n_labels: int) -> ClassifierEnsemble:
         """A fitted panel of two or more members that are fitted already."""
         first, second, *more = members
         panel = cls(first, second, more=more)
@@ -97,19 +97,19 @@ class Panel(MultiLabelClassifier):
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
         self.members_ = [train(member, X, Y) for member in self.members()]
 
-    def views(self, X: Any) -> Floats:
+    def member_posteriors(self, X: Any) -> Floats:
         """Posteriors of all members side by side, shape (n_items, n_members * n_labels)."""
         return np.hstack(
             [response(one, X, "posteriors", self.n_labels_).values for one in self.members_]
         )
 
-    def mean_of(self, views: Floats) -> Floats:
+    def mean_of(self, member_posteriors: Floats) -> Floats:
         """The mean posterior of the members that answer how frequent labels are."""
-        stacked = views.reshape(len(views), -1, self.n_labels_)
+        stacked = member_posteriors.reshape(len(member_posteriors), -1, self.n_labels_)
         return mean_posterior(stacked, [not is_weighted(one) for one in self.members_])
 
     def _posteriors(self, X: Any) -> Floats:
-        return self.mean_of(self.views(X))
+        return self.mean_of(self.member_posteriors(X))
 
 
 def is_weighted(classifier: Any) -> bool:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from prevalens.classifiers.base import MultiLabelClassifier, beside
+from prevalens.classifiers.base import MultiLabelClassifier, append_columns
 from prevalens.classifiers.per_label import PerLabel
 from prevalens.crossfit import (
     Division,
@@ -176,7 +176,7 @@ class Stacked(MultiLabelClassifier):
         return divisions
 
     def _beside(self, X: Matrix, posteriors: npt.NDArray[Any]) -> Matrix:
-        return beside(X, posteriors) if self.passthrough else posteriors
+        return append_columns(X, posteriors) if self.passthrough else posteriors
 
     def _scale(self, inputs: Matrix) -> Matrix:
         return inputs if self.scaler_ is None else self.scaler_.transform(inputs)

@@ -181,7 +181,7 @@ def build(
     for inner in _quantifiers(quantifier):
         if inner.scheme is None:
             inner.set_params(scheme=CrossFit())
-    _sow(quantifier, seed)
+    set_seeds(quantifier, seed)
     if cache is not None:
         _remember(quantifier, cache)
     if not method.grid:
@@ -206,14 +206,14 @@ def _remember(method: Any, cache: ScoreCache) -> None:
 
 
 def _is_remembered(quantifier: Quantifier) -> bool:
-    """Not without a classifier of its own, nor with a panel, whose views are more than scores."""
+    """Not without a classifier of its own, nor with an ensemble: its members give more."""
     classifier, aggregator = quantifier.classifier, quantifier.aggregator
-    if classifier is None or hasattr(classifier, "views"):
+    if classifier is None or hasattr(classifier, "member_posteriors"):
         return False
     return aggregator is None or aggregator.consumes != "features"
 
 
-def _sow(quantifier: Any, seed: int) -> None:
+def set_seeds(quantifier: Any, seed: int) -> None:
     """Give the seed to every part that takes one and was not told another."""
     parts = quantifier.get_params(deep=True)
     for path in parts:

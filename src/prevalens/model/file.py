@@ -150,7 +150,7 @@ TRUSTED: tuple[str, ...] = (
     "prevalens.crossfit.HoldOut",
     "prevalens.classifiers.logistic.BatchedLogistic",
     "prevalens.solvers.multinomial.MultinomialLogistic",
-    "prevalens.classifiers.ensemble.Panel",
+    "prevalens.classifiers.ensemble.ClassifierEnsemble",
     "prevalens.classifiers.per_label.PerLabel",
     "prevalens.classifiers.powerset.Powerset",
     "prevalens.classifiers.powerset.RAkEL",

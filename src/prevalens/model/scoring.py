@@ -22,19 +22,19 @@ __all__ = ["estimate_fields", "joined"]
 def joined(parts: Iterable[Scores]) -> Scores:
     """One set of scores from those of consecutive items, in single precision."""
     kind, states = None, None
-    rows, views, features = _Rows(), _Rows(), []
+    rows, members, features = _Rows(), _Rows(), []
     for part in parts:
         kind, states = part.kind, part.states
         if kind == "features":
             features.append(part.values)
         else:
             rows.add(part.values)
-        if part.views is not None:
-            views.add(part.views)
+        if part.members is not None:
+            members.add(part.members)
     if kind is None or not (len(rows) or sum(map(count_items, features))):
         raise InputError("There are no items to quantify.")
     values = _stacked(features) if features else rows.values()
-    return Scores(values, kind, states, views.values() if len(views) else None)
+    return Scores(values, kind, states, members.values() if len(members) else None)
 
 
 class _Rows:

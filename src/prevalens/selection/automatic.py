@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
-from prevalens.classifiers import CrossFit, Panel
+from prevalens.classifiers import ClassifierEnsemble, CrossFit
 from prevalens.crossfit import Division, warn_of_constant_labels
 from prevalens.expression import expression_of, to_text
 from prevalens.scores import Scores
@@ -271,7 +271,7 @@ class _Search:
         fitted = [trainer.on_all_items(one) for one in best.group]
         classifier = fitted[0] if fitted else None
         if len(fitted) > 1:
-            classifier = Panel.of_fitted(fitted, self.Y.shape[1])
+            classifier = ClassifierEnsemble.of_fitted(fitted, self.Y.shape[1])
         if fitted:
             steps = [] if self.preparation is None else [self.preparation]
             guard = ColumnGuard(names=getattr(self.preparation, "terms_", None))

@@ -82,7 +82,7 @@ def scores_of(members: Sequence[Member]) -> Scores:
     if len(values) == 1:
         return Scores(values[0])
     mean = mean_posterior(np.stack(values, axis=1), [not one.weighted for one in members])
-    return Scores(mean, views=np.hstack(values))
+    return Scores(mean, members=np.hstack(values))
 
 
 class Trainer:

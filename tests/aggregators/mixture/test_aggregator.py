@@ -105,7 +105,7 @@ def test_more_views_are_used(scored):
     def panel(scores, blur):
         other = np.clip(scores.values + blur, 0, 1)
         both = np.hstack([scores.values, other])
-        return Scores((scores.values + other) / 2, views=both)
+        return Scores((scores.values + other) / 2, members=both)
 
     fitted = ScenarioMixture().fit(panel(train, noise[0]), data.train.Y)
     assert fitted.moments_.mean.shape == (12,)
