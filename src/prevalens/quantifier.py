@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.aggregators import Aggregator, ScenarioMixture
-from prevalens.classifiers import CrossFit, Panel, PerLabel
+from prevalens.classifiers import ClassifierEnsemble, CrossFit, PerLabel
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.collection import label_matrix
 from prevalens.crossfit import Scheme, warn_of_copies
@@ -442,7 +442,9 @@ def _may_trust(classifier: object, X: Items) -> TypeGuard[MultiLabelClassifier]:
     others the classifier's own methods say what is wrong. A panel answers with the scores of all
     its members, which `response` knows.
     """
-    if not isinstance(classifier, MultiLabelClassifier) or isinstance(classifier, Panel):
+    if not isinstance(classifier, MultiLabelClassifier) or isinstance(
+        classifier, ClassifierEnsemble
+    ):
         return False
     matrix = (isinstance(X, np.ndarray) or sp.issparse(X)) and X.ndim == 2 and X.dtype != object
     known = vars(classifier)
