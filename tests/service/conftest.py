@@ -18,14 +18,14 @@ from prevalens.datasets.tickets import tickets, write_tickets
 from prevalens.model.fit import fit_files
 from prevalens.service.server import server_for
 from prevalens.service.settings import Limits, Settings
-from prevalens.service.state import State
+from prevalens.service.state import ServerState
 
 
 class Running:
     """A server in a thread of its own."""
 
     def __init__(self, settings: Settings) -> None:
-        self.state = State(settings)
+        self.state = ServerState(settings)
         self.server = server_for(self.state)
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -16,15 +17,12 @@ from prevalens.__main__ import cli
 from prevalens.errors import InputError
 from prevalens.service import command as module
 
-SERVICE = "prevalens.service.server"
-
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The settings that the command would serve with."""
     found: list[Any] = []
-    server = module.import_module(SERVICE)
-    monkeypatch.setattr(server, "serve", lambda settings, ready: found.append(settings))
+    monkeypatch.setattr(module, "serve", lambda settings, ready: found.append(settings))
     return found
 
 
@@ -81,13 +79,17 @@ def test_what_cannot_be_served_is_a_sentence(words: list[str], sentence: str) ->
         _run(*words)
 
 
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> Any:
-        raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi")
-
-    monkeypatch.setattr(module, "import_module", missing)
-    with pytest.raises(InputError, match=r'pip install "prevalens\[serve\]"'):
-        _run()
+@pytest.mark.parametrize("name", ["fastapi", "uvicorn", "prometheus_client"])
+def test_a_missing_extra_is_named(name: str) -> None:
+    start = f"import sys; sys.modules[{name!r}] = None; from prevalens.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", start, "serve"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"prevalens: The page needs {name}, which is not installed: "
+        'pip install "prevalens[serve]".\n'
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the service needs a system with fork")
@@ -107,6 +109,10 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         assert found, said + process.stderr.read()
         assert httpx.get(found[0] + "healthz", trust_env=False, timeout=30).status_code == 200
         assert len(list(tmp_path.glob("prevalens-serve-*"))) == 1
+        helpers = psutil.Process(process.pid).children(recursive=True)
+        assert helpers
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
     assert list(tmp_path.glob("prevalens-serve-*")) == []
+    _, alive = psutil.wait_procs(helpers, timeout=30)
+    assert alive == []

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from prevalens.service.guard import SECURITY_HEADERS, Guard
+from prevalens.service.guard import SECURITY_HEADERS, RequestGuard
 
 TOKEN = "a-long-enough-token"
 
@@ -27,7 +27,7 @@ def _ask(
     base: str = "http://localhost:8321",
 ) -> httpx.Response:
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(Guard(_hello, token=token, hosts=hosts))
+        transport = httpx.ASGITransport(RequestGuard(_hello, token=token, hosts=hosts))
         async with httpx.AsyncClient(transport=transport, base_url=base) as client:
             return await client.request(method, path, headers=headers)
 

@@ -5,7 +5,7 @@ import gzip
 import io
 import lzma
 import zipfile
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from prevalens.service.screening import ClientTable, opened
 from prevalens.service.settings import Limits
 from prevalens.tables.formats import as_table
 
-LIMITS = {**asdict(Limits()), "rows": 100, "columns": 20, "unpacked_bytes": 60 * 10**6}
+LIMITS = Limits(rows=100, columns=20, unpacked_bytes=60 * 10**6)
 
 
 def _read(path: Path, **more: Any) -> list[Any]:
-    table = opened(path, "may.csv", {**LIMITS, **more})
+    table = opened(path, "may.csv", replace(LIMITS, **more))
     return [cell for chunk in table.chunks(["a"]) for cell in chunk["a"]]
 
 
@@ -133,10 +133,10 @@ def test_too_many_rows_are_refused_while_they_are_read(tmp_path: Path) -> None:
 
 
 def test_columns_are_called_as_the_model_calls_them() -> None:
-    table = ClientTable(as_table([{"message": "hi", "day": "1"}]), LIMITS).called(
+    table = ClientTable(as_table([{"message": "hi", "day": "1"}]), LIMITS).renamed(
         {"text": "message"}
     )
     chunk = next(table.chunks(["text", "message", "day"]))
     assert (chunk["text"], chunk["message"], chunk["day"]) == (["hi"], ["hi"], ["1"])
     with pytest.raises(InputError, match="no column 'subject'"):
-        table.called({"text": "subject"})
+        table.renamed({"text": "subject"})

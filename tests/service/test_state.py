@@ -8,12 +8,12 @@ import pytest
 
 from prevalens.errors import InputError
 from prevalens.service.settings import Settings
-from prevalens.service.state import State
+from prevalens.service.state import ServerState
 
 
 def test_nothing_is_left_when_a_model_is_missing(tmp_path: Path) -> None:
     async def run() -> None:
-        state = State(Settings(models=(tmp_path / "none.prevalens",)))
+        state = ServerState(Settings(models=(tmp_path / "none.prevalens",)))
         with pytest.raises(InputError, match="no model file and no folder"):
             await state.start()
         assert not state.storage.root.exists()
@@ -23,7 +23,7 @@ def test_nothing_is_left_when_a_model_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_state_that_was_never_started_can_be_closed() -> None:
-    asyncio.run(State(Settings()).close())
+    asyncio.run(ServerState(Settings()).close())
 
 
 def test_the_memory_of_the_server_is_told(server: Any) -> None:

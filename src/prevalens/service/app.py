@@ -1,43 +1,102 @@
-"""The application: routes, checks before them, and one form for every error."""
+"""The application: the page, health and metrics, all other routes, and one form for every error."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from importlib.resources import files
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from prevalens._version import __version__
-from prevalens.service.guard import Bodies, Guard
-from prevalens.service.metrics import Observe
+from prevalens.service.estimate_routes import job_router, quantify_router, upload_router
+from prevalens.service.guard import BodyLimits, RequestGuard
+from prevalens.service.metrics import CONTENT_TYPE, ObserveRequests
+from prevalens.service.model_routes import router as model_router
 from prevalens.service.problems import STATUS, Problem
-from prevalens.service.routes import jobs, models, operations, page, quantify, uploads
+from prevalens.service.requests import REFUSALS
+from prevalens.service.schemas import HealthAnswer
 from prevalens.service.settings import Settings
-from prevalens.service.state import State, state_of
+from prevalens.service.state import ServerState, state_of
 
 __all__ = ["create_app"]
 
 _log = logging.getLogger("prevalens.service")
 
-_PARTS: tuple[Any, ...] = (quantify, models, uploads, jobs, operations, page)
 _ABOUT = "Estimate how frequent each label is in batches of items, with models trained before."
+_KINDS = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+#: The files of the page, read once: no name from a client reaches the disk.
+_FILES = {
+    file.name: (file.read_bytes(), _KINDS[file.name.rpartition(".")[2]])
+    for file in files("prevalens.service").joinpath("static").iterdir()
+    if file.name.rpartition(".")[2] in _KINDS
+}
+
+_operations = APIRouter(tags=["operations"], responses=REFUSALS)
+_page = APIRouter(include_in_schema=False)
+_ROUTERS = (quantify_router, model_router, upload_router, job_router, _operations, _page)
 
 
-def create_app(settings: Settings | None = None, *, state: State | None = None) -> FastAPI:
-    """An ASGI application.
+@_operations.get("/healthz", response_model=HealthAnswer)
+async def health() -> dict[str, str]:
+    """Tell that the server is there; needs no token."""
+    return {"status": "ok", "version": __version__}
+
+
+@_operations.get("/metrics", response_class=PlainTextResponse)
+async def metrics(request: Request) -> PlainTextResponse:
+    """Counters in the text format of Prometheus."""
+    return PlainTextResponse(state_of(request).metrics.text(), media_type=CONTENT_TYPE)
+
+
+@_page.get("/")
+async def page() -> Response:
+    """The page."""
+    return await static("index.html")
+
+
+@_page.get("/docs")
+async def docs() -> Response:
+    """The description of the HTTP interface."""
+    return await static("docs.html")
+
+
+@_page.get("/favicon.ico")
+async def icon() -> Response:
+    """The icon of the page."""
+    return await static("icon.svg")
+
+
+@_page.get("/static/{name}")
+async def static(name: str) -> Response:
+    """A file of the page."""
+    if name not in _FILES:
+        raise Problem("not_found", "There is no such file.")
+    content, kind = _FILES[name]
+    # Browsers may keep it, but must ask again: the next version may have other files.
+    return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+
+
+def create_app(settings: Settings | None = None, *, state: ServerState | None = None) -> FastAPI:
+    """Make an ASGI application.
 
     Parameters
     ----------
     settings : Settings, optional
-    state : State, optional
-        One that was started already, instead of settings.
+    state : ServerState, optional
+        A state that was started already, instead of settings.
     """
-    state = State(settings or Settings()) if state is None else state
+    state = ServerState(settings or Settings()) if state is None else state
     app = FastAPI(
         title="prevalens",
         version=__version__,
@@ -49,22 +108,22 @@ def create_app(settings: Settings | None = None, *, state: State | None = None) 
         separate_input_output_schemas=False,
     )
     app.state.server = state
-    for part in _PARTS:
-        app.include_router(part.router)
-    app.add_exception_handler(Problem, _refuse)
-    app.add_exception_handler(RequestValidationError, _refuse_parameters)
-    app.add_exception_handler(HTTPException, _refuse_http)
+    for router in _ROUTERS:
+        app.include_router(router)
+    app.add_exception_handler(Problem, _answer)  # type: ignore[arg-type]
+    app.add_exception_handler(RequestValidationError, _refuse_parameters)  # type: ignore[arg-type]
+    app.add_exception_handler(HTTPException, _refuse_http)  # type: ignore[arg-type]
     app.add_exception_handler(Exception, _fail)
-    # The last one added is the first one asked.
-    app.add_middleware(Bodies, limits=state.limits)
-    app.add_middleware(Guard, token=state.settings.token, hosts=state.settings.hosts)
-    app.add_middleware(Observe, metrics=state.metrics)
+    # The one added last sees a request first.
+    app.add_middleware(BodyLimits, limits=state.limits)
+    app.add_middleware(RequestGuard, token=state.settings.token, hosts=state.settings.hosts)
+    app.add_middleware(ObserveRequests, metrics=state.metrics)
     return app
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    state: State = app.state.server
+    state: ServerState = app.state.server
     await state.start()
     try:
         yield
@@ -72,43 +131,37 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await state.close()
 
 
-def _answer(request: Request, problem: Problem) -> JSONResponse:
+async def _answer(request: Request, problem: Problem) -> JSONResponse:
     state_of(request).metrics.add("prevalens_problems_total", code=problem.code)
     return JSONResponse(problem.body(), status_code=problem.status, headers=problem.headers)
 
 
-async def _refuse(request: Request, problem: Any) -> JSONResponse:
-    return _answer(request, problem)
+async def _refuse_parameters(request: Request, error: RequestValidationError) -> JSONResponse:
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return await _answer(request, Problem("bad_input", f"{place}: {first['msg']}."))
 
 
-async def _refuse_parameters(request: Request, error: Any) -> JSONResponse:
-    found = error.errors()[0]
-    place = ".".join(str(part) for part in found["loc"])
-    return _answer(request, Problem("bad_input", f"{place}: {found['msg']}."))
-
-
-async def _refuse_http(request: Request, error: Any) -> JSONResponse:
+async def _refuse_http(request: Request, error: HTTPException) -> JSONResponse:
     codes = {int(status): code for code, status in STATUS.items()}
     code = codes.get(error.status_code, "bad_request")
     sentences = {
         "not_found": "There is nothing at this address; /docs describes the interface.",
         "method": "This address does not take that method.",
     }
-    message = sentences.get(code, f"{error.detail}.")
     headers = dict(error.headers or {})
     if code == "method":
         headers = {"allow": ", ".join(_methods(request.url.path))}
-    return _answer(request, Problem(code, message, headers))
+    return await _answer(request, Problem(code, sentences.get(code, f"{error.detail}."), headers))
 
 
 def _methods(path: str) -> list[str]:
-    """What an address takes, over all routes to it; a route by itself knows only its own."""
-    routes = [route for part in _PARTS for route in part.router.routes]
-    fitting = [route for route in routes if route.path_regex.match(path)]
-    return sorted({method for route in fitting for method in route.methods})
+    """All methods that an address takes; a single route knows only its own."""
+    routes = [r for router in _ROUTERS for r in router.routes if isinstance(r, Route)]
+    return sorted({m for r in routes if r.path_regex.match(path) for m in r.methods or ()})
 
 
 async def _fail(request: Request, error: Exception) -> JSONResponse:
-    # What went wrong is for the log; a stranger gets no inner workings.
+    # The log gets the details; a stranger gets no inner workings.
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return _answer(request, Problem("internal", "The server failed; its log says more."))
+    return await _answer(request, Problem("internal", "The server failed; its log says more."))

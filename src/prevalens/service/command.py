@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import webbrowser
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,64 +10,107 @@ import click
 
 from prevalens.errors import InputError
 
-__all__ = ["command"]
+# This module is loaded only when `prevalens serve` is called.
+try:
+    from prevalens.service.server import serve
+    from prevalens.service.settings import Limits, Settings, parse_size
+except ModuleNotFoundError as error:
+    raise InputError(
+        f'The page needs {error.name}, which is not installed: pip install "prevalens[serve]".'
+    ) from error
 
-# The service stands beside the command line, and is loaded like a command: by name, when called.
-_SETTINGS, _SERVER = "prevalens.service.settings", "prevalens.service.server"
+__all__ = ["command"]
 
 
 @click.command()
 @click.argument("models", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", default=8321, show_default=True, type=click.IntRange(0, 65535), help="0: a free one."
+    "--port",
+    default=8321,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 chooses a free one.",
 )
 @click.option(
     "--token",
     envvar="PREVALENS_TOKEN",
-    help="Secret that requests must show; better given as PREVALENS_TOKEN. On other addresses "
-    "than loopback one is made if none is given.",
+    help="Secret that every request must carry; safer to set as PREVALENS_TOKEN. If omitted, one "
+    "is generated for any address other than loopback.",
 )
 @click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME", help="Name the server may be asked by."
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Further host name under which the server may be called. May be repeated.",
 )
 @click.option(
     "--keep",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="Folder for models trained here; otherwise they go when the server stops.",
-)
-@click.option("--max-upload", default="500MB", show_default=True, help="Size of one request.")
-@click.option(
-    "--max-rows", default=2_000_000, show_default=True, type=click.IntRange(1), help="Of a file."
+    help="Folder for models trained here; if omitted, they are removed when the server stops.",
 )
 @click.option(
-    "--max-columns", default=5_000, show_default=True, type=click.IntRange(1), help="Of a file."
+    "--max-upload", default="500MB", show_default=True, help="Maximum size of one request."
+)
+@click.option(
+    "--max-rows",
+    default=2_000_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Maximum rows per file.",
+)
+@click.option(
+    "--max-columns",
+    default=5_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Maximum columns per file.",
 )
 @click.option(
     "--max-seconds",
     default=300.0,
     show_default=True,
     type=click.FloatRange(1),
-    help="Of estimates.",
+    help="Time limit per estimate, in seconds.",
 )
 @click.option(
     "--max-training",
     default=3600.0,
     show_default=True,
     type=click.FloatRange(1),
-    help="Seconds of a training.",
+    help="Time limit per training, in seconds.",
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 64), help="Estimates at one time; default: up to 2."
+    "--workers",
+    default=Limits().workers,
+    show_default="2, or 1 on a single core",
+    type=click.IntRange(1, 64),
+    help="Maximum number of estimates at the same time.",
 )
 @click.option("--open/--no-open", "browse", default=False, help="Open the page in a browser.")
 def command(models: tuple[Path, ...], browse: bool, **options: Any) -> None:
     """Open a local page, and answer programs over HTTP.
 
     MODELS are model files, or folders of them. Without any, train one in the page, or try the
-    built-in data. Stop it with Ctrl-C.
+    built-in data. Stop the server with Ctrl-C.
     """
-    settings = _settings(models, options)
+    settings = Settings(
+        host=options["host"],
+        port=options["port"],
+        token=options["token"] or None,
+        hosts=options["hosts"],
+        models=models,
+        keep=options["keep"],
+        limits=Limits(
+            upload_bytes=parse_size(options["max_upload"]),
+            rows=options["max_rows"],
+            columns=options["max_columns"],
+            quantify_seconds=options["max_seconds"],
+            train_seconds=options["max_training"],
+            workers=options["workers"],
+        ),
+    )
 
     def ready(address: str) -> None:
         click.echo(f"prevalens is at {address}", err=True)
@@ -76,32 +118,4 @@ def command(models: tuple[Path, ...], browse: bool, **options: Any) -> None:
         if browse:
             webbrowser.open(address)
 
-    import_module(_SERVER).serve(settings, ready)
-
-
-def _settings(models: tuple[Path, ...], options: dict[str, Any]) -> Any:
-    try:
-        room = import_module(_SETTINGS)
-        import_module(_SERVER)
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f'The page needs {error.name}, which is not installed: pip install "prevalens[serve]".'
-        ) from error
-    limits = {
-        "upload_bytes": room.parse_size(options["max_upload"]),
-        "rows": options["max_rows"],
-        "columns": options["max_columns"],
-        "quantify_seconds": options["max_seconds"],
-        "train_seconds": options["max_training"],
-    }
-    if options["workers"] is not None:
-        limits["workers"] = options["workers"]
-    return room.Settings(
-        host=options["host"],
-        port=options["port"],
-        token=options["token"] or None,
-        hosts=options["hosts"],
-        models=models,
-        keep=options["keep"],
-        limits=room.Limits(**limits),
-    )
+    serve(settings, ready)

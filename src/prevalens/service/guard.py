@@ -10,20 +10,19 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import json
 import re
 import time
 from collections.abc import Iterable
-from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 
-__all__ = ["SECURITY_HEADERS", "Bodies", "Guard", "send_problem"]
+__all__ = ["SECURITY_HEADERS", "BodyLimits", "RequestGuard"]
 
 # Trusted types: the page builds every node itself, so no string ever becomes markup.
 _POLICY = (
@@ -48,7 +47,7 @@ _SECRET = (_API, "/metrics")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
 
 
-class Guard:
+class RequestGuard:
     """Let in only requests that were meant for this server.
 
     Parameters
@@ -73,16 +72,14 @@ class Guard:
             return
         send = _with_headers(send)
         try:
-            self._check(scope, Headers(scope=scope))
+            headers = Headers(scope=scope)
+            self._check_host(headers)
+            _check_origin(scope, headers)
+            self._check_token(scope["path"], headers)
         except Problem as problem:
-            await send_problem(problem, send)
+            await _answer(problem)(scope, receive, send)
         else:
             await self.app(scope, receive, send)
-
-    def _check(self, scope: Scope, headers: Headers) -> None:
-        self._check_host(headers)
-        _check_origin(scope, headers)
-        self._check_token(scope["path"], headers)
 
     def _check_host(self, headers: Headers) -> None:
         values = headers.getlist("host")
@@ -131,43 +128,24 @@ def _check_origin(scope: Scope, headers: Headers) -> None:
 
 
 def _with_headers(send: Send) -> Send:
-    """Add the headers to every answer, save those the answer brings itself."""
+    """Add the security headers to every answer that does not bring its own."""
 
-    async def wrapped(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            present = {name.lower() for name, _ in message["headers"]}
-            message["headers"] = [
-                *message["headers"],
-                *(
-                    (name.encode(), value.encode())
-                    for name, value in SECURITY_HEADERS.items()
-                    if name.encode() not in present
-                ),
-            ]
+            headers = MutableHeaders(scope=message)
+            for name, value in SECURITY_HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
-    return wrapped
+    return send_with_headers
 
 
-async def send_problem(problem: Problem, send: Send) -> None:
-    """Answer with the JSON form of a problem, outside of any route."""
-    body = json.dumps(problem.body()).encode()
-    headers: dict[str, Any] = {
-        "content-type": "application/json",
-        "content-length": str(len(body)),
-        **problem.headers,
-    }
-    await send(
-        {
-            "type": "http.response.start",
-            "status": problem.status,
-            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        }
-    )
-    await send({"type": "http.response.body", "body": body})
+def _answer(problem: Problem) -> JSONResponse:
+    """The answer to a request that reaches no route."""
+    return JSONResponse(problem.body(), status_code=problem.status, headers=problem.headers)
 
 
-class Bodies:
+class BodyLimits:
     """Refuse bodies that are too large, before or while they arrive, and clients that stall.
 
     Parameters
@@ -188,7 +166,7 @@ class Bodies:
         try:
             self._check_declared(Headers(scope=scope))
         except Problem as problem:
-            await send_problem(problem, send)
+            await _answer(problem)(scope, receive, send)
         else:
             await self.app(scope, _Meter(receive, self.limits), send)
 

@@ -1,10 +1,10 @@
-"""Jobs: work that goes on while its client asks how far it is."""
+"""Jobs: work that goes on while its client asks for its progress."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,8 +16,7 @@ from prevalens.service.storage import Storage, new_id
 
 __all__ = ["Job", "Jobs"]
 
-State = Literal["waiting", "running", "done", "failed", "cancelled"]
-_OVER = ("done", "failed", "cancelled")
+JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 @dataclass
@@ -44,7 +43,7 @@ class Job:
     kind: str
     folder: Path
     id: str = field(default_factory=new_id)
-    state: State = "waiting"
+    state: JobState = "waiting"
     stage: str = "waiting for a worker"
     share: float | None = None
     result: dict[str, Any] = field(default_factory=dict)
@@ -56,7 +55,7 @@ class Job:
     @property
     def over(self) -> bool:
         """Whether nothing more will happen."""
-        return self.state in _OVER
+        return self.state not in ("waiting", "running")
 
     def progress(self, news: dict[str, Any]) -> None:
         """Take in what the worker says about itself."""
@@ -151,7 +150,7 @@ class Jobs:
         job = self.get(key)
         if job.task is not None and not job.task.done():
             job.task.cancel()
-            await _settled(job.task)
+            await asyncio.wait([job.task])
         if not job.over:
             # Cancelled before its first step.
             job.state, job.ended = "cancelled", time.time()
@@ -182,7 +181,3 @@ class Jobs:
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
         await asyncio.gather(*(self.cancel(job.id) for job in self.unfinished))
-
-
-async def _settled(task: Awaitable[None]) -> None:
-    await asyncio.wait([asyncio.ensure_future(task)])

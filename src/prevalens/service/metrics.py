@@ -1,117 +1,90 @@
-"""Counters in the text format that Prometheus reads."""
+"""Counters of the server, in the text format that Prometheus reads."""
 
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client.metrics_core import Metric
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from prevalens._version import __version__
 
-__all__ = ["Metrics", "Observe"]
+__all__ = ["CONTENT_TYPE", "Metrics", "ObserveRequests"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _KNOWN_METHODS = {"GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH"}
 
-#: What is counted.
-HELP = {
-    "prevalens_requests_total": "Requests answered.",
-    "prevalens_request_seconds": "Time from request to the end of the answer.",
-    "prevalens_items_total": "Items whose prevalence was estimated.",
-    "prevalens_upload_bytes_total": "Bytes of uploaded files.",
-    "prevalens_jobs_total": "Jobs by kind and how they ended.",
-    "prevalens_problems_total": "Refusals by code.",
-    "prevalens_workers_started_total": "Worker processes started.",
+#: Meaning and labels of every counter.
+COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "prevalens_requests_total": ("Requests answered.", ("route", "method", "status")),
+    "prevalens_items_total": ("Items whose prevalence was estimated.", ()),
+    "prevalens_upload_bytes_total": ("Bytes of uploaded files.", ()),
+    "prevalens_jobs_total": ("Jobs by kind and how they ended.", ("kind", "state")),
+    "prevalens_problems_total": ("Refusals by code.", ("code",)),
+    "prevalens_workers_started_total": ("Worker processes started.", ()),
 }
-
-Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
-    r"""What the server has done so far.
+    r"""What one server has done so far, in a registry of its own.
 
     Examples
     --------
     >>> metrics = Metrics()
-    >>> metrics.add("prevalens_items_total", 3, model="a")
-    >>> print("\n".join(metrics.lines()).split("\n")[2])
-    prevalens_items_total{model="a"} 3
+    >>> metrics.add("prevalens_problems_total", 3, code="busy")
+    >>> [line for line in metrics.text().split("\n") if "busy" in line]
+    ['prevalens_problems_total{code="busy"} 3.0']
     """
 
     def __init__(self) -> None:
-        self._counters: dict[str, dict[Labels, float]] = defaultdict(lambda: defaultdict(float))
-        self._times: dict[Labels, list[float]] = {}
-        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self._registry = CollectorRegistry()
+        # Of their own: the library takes a gauge `x` and a counter `x_total` for the same metric.
+        self._gauges = CollectorRegistry()
+        self._counters = {
+            name: Counter(name, meaning, labels, registry=self._registry)
+            for name, (meaning, labels) in COUNTERS.items()
+        }
+        self._times = Histogram(
+            "prevalens_request_seconds",
+            "Time from request to the end of the answer.",
+            ("route",),
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+        about = Info("prevalens", "Version of the package.", registry=self._registry)
+        about.info({"version": __version__})
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
-        """Count something that happened; `name` is one of `HELP`."""
-        self._counters[name][tuple(sorted(labels.items()))] += amount
+        """Count an event; `name` is one of `COUNTERS`."""
+        counter = self._counters[name]
+        (counter.labels(**labels) if labels else counter).inc(amount)
 
     def gauge(self, name: str, meaning: str, read: Callable[[], float]) -> None:
-        """Declare a level that is read when somebody asks."""
-        self._gauges[name] = (meaning, read)
+        """Declare a level that is read for each answer."""
+        Gauge(name, meaning, registry=self._gauges).set_function(read)
 
-    def observe(self, seconds: float, **labels: str) -> None:
-        """Add one request's time to the histogram."""
-        key = tuple(sorted(labels.items()))
-        counts = self._times.setdefault(key, [0.0] * (len(BUCKETS) + 2))
-        counts[bisect_left(BUCKETS, seconds)] += 1
-        counts[-1] += seconds
+    def observe(self, seconds: float, route: str) -> None:
+        """Add the time of one request to the histogram."""
+        self._times.labels(route).observe(seconds)
 
-    def lines(self) -> Iterator[str]:
-        """The text form, line by line."""
-        for name, series in self._counters.items():
-            yield from _head(name, HELP[name], "counter")
-            for labels, value in series.items():
-                yield f"{name}{_labels(labels)} {_number(value)}"
-        if self._times:
-            yield from self._histogram("prevalens_request_seconds")
-        for name, (meaning, read) in self._gauges.items():
-            yield from _head(name, meaning, "gauge")
-            yield f"{name} {_number(read())}"
-        yield from _head("prevalens_info", "Version of the package.", "gauge")
-        yield f"prevalens_info{_labels((('version', __version__),))} 1"
-
-    def _histogram(self, name: str) -> Iterator[str]:
-        yield from _head(name, HELP[name], "histogram")
-        for labels, counts in self._times.items():
-            below = 0.0
-            for bound, count in zip((*map(str, BUCKETS), "+Inf"), counts, strict=False):
-                below += count
-                yield f"{name}_bucket{_labels((*labels, ('le', bound)))} {_number(below)}"
-            yield f"{name}_sum{_labels(labels)} {_number(counts[-1])}"
-            yield f"{name}_count{_labels(labels)} {_number(below)}"
+    def collect(self) -> Iterator[Metric]:
+        """All metrics, without the times at which the counters were created."""
+        for metric in chain(self._registry.collect(), self._gauges.collect()):
+            metric.samples = [s for s in metric.samples if not s.name.endswith("_created")]
+            yield metric
 
     def text(self) -> str:
-        """The text form."""
-        return "\n".join(self.lines()) + "\n"
+        """All metrics in the text format."""
+        return generate_latest(self).decode()
 
 
-def _head(name: str, meaning: str, kind: str) -> Iterator[str]:
-    yield f"# HELP {name} {meaning}"
-    yield f"# TYPE {name} {kind}"
-
-
-def _labels(pairs: Labels) -> str:
-    if not pairs:
-        return ""
-    return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in pairs) + "}"
-
-
-def _escape(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
-
-
-class Observe:
+class ObserveRequests:
     """Count requests by route, and time them.
 
     Routes, not paths: a client must not be able to make new series.
@@ -129,20 +102,17 @@ class Observe:
         start = time.perf_counter()
         status = "500"
 
-        async def watched(message: Message) -> None:
+        async def send_observed(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = str(message["status"])
             await send(message)
 
         try:
-            await self.app(scope, receive, watched)
+            await self.app(scope, receive, send_observed)
         finally:
-            self._count(scope, status, time.perf_counter() - start)
-
-    def _count(self, scope: Scope, status: str, seconds: float) -> None:
-        route: Any = scope.get("route")
-        place = getattr(route, "path", "other")
-        method = scope["method"] if scope["method"] in _KNOWN_METHODS else "other"
-        self.metrics.add("prevalens_requests_total", route=place, method=method, status=status)
-        self.metrics.observe(seconds, route=place)
+            route: Any = scope.get("route")
+            path = route.path if isinstance(route, Route) else "other"
+            method = scope["method"] if scope["method"] in _KNOWN_METHODS else "other"
+            self.metrics.add("prevalens_requests_total", route=path, method=method, status=status)
+            self.metrics.observe(time.perf_counter() - start, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import re
 from collections.abc import AsyncIterator
@@ -16,7 +15,6 @@ from pydantic import BaseModel, ValidationError
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from prevalens.service.jobs import Job, Jobs
 from prevalens.service.problems import Problem
 from prevalens.service.schemas import ErrorAnswer, first_error
 from prevalens.service.settings import Limits
@@ -29,7 +27,6 @@ __all__ = [
     "display_name",
     "file_ending",
     "media_type",
-    "outcome",
     "read_files",
     "read_form",
     "read_json",
@@ -297,17 +294,3 @@ async def read_files(request: Request, folder: Path, limits: Limits) -> FormRead
     if not form.files:
         raise Problem("bad_input", "The form brings no file; add one as the part 'file'.")
     return form
-
-
-async def outcome(request: Request, jobs: Jobs, job: Job) -> None:
-    """Wait for a job; if its client goes away, so does the job."""
-    assert job.task is not None
-    gone = asyncio.ensure_future(request.receive())
-    try:
-        await asyncio.wait({job.task, gone}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        gone.cancel()
-        if not job.task.done():
-            await jobs.cancel(job.id)
-    if job.problem is not None:
-        raise job.problem

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from prevalens.errors import FormatError
 from prevalens.service.problems import Problem
+from prevalens.service.settings import Limits
 from prevalens.tables.opening import open_table
 from prevalens.tables.table import Chunk, Table
 
@@ -37,7 +38,7 @@ _HARMLESS = 50 * 10**6
 _HEAD = 4 * 10**6
 
 
-def opened(path: Path, name: str, limits: Mapping[str, Any]) -> ClientTable:
+def opened(path: Path, name: str, limits: Limits) -> ClientTable:
     """A client's file as a table, within the limits.
 
     Parameters
@@ -46,8 +47,7 @@ def opened(path: Path, name: str, limits: Mapping[str, Any]) -> ClientTable:
         Where the file is.
     name : str
         What the client calls it, for sentences.
-    limits : mapping
-        As `prevalens.service.settings.Limits`.
+    limits : Limits
     """
     plain = unpacked(path, name, limits)
     with plain.open("rb") as file:
@@ -61,7 +61,7 @@ def opened(path: Path, name: str, limits: Mapping[str, Any]) -> ClientTable:
     return ClientTable(open_table(plain, name=name), limits)
 
 
-def unpacked(path: Path, name: str, limits: Mapping[str, Any]) -> Path:
+def unpacked(path: Path, name: str, limits: Limits) -> Path:
     """The file without its compression; measured while it grows."""
     with path.open("rb") as file:
         start = file.read(6)
@@ -83,8 +83,8 @@ def unpacked(path: Path, name: str, limits: Mapping[str, Any]) -> Path:
     return target
 
 
-def _allowed(size: int, limits: Mapping[str, Any]) -> int:
-    return min(limits["unpacked_bytes"], max(_HARMLESS, _GROWTH * size))
+def _allowed(size: int, limits: Limits) -> int:
+    return min(limits.unpacked_bytes, max(_HARMLESS, _GROWTH * size))
 
 
 def _copy(packed: IO[bytes], plain: IO[bytes], name: str, allowed: int) -> None:
@@ -96,7 +96,7 @@ def _copy(packed: IO[bytes], plain: IO[bytes], name: str, allowed: int) -> None:
         plain.write(piece)
 
 
-def _check_workbook(path: Path, name: str, limits: Mapping[str, Any]) -> None:
+def _check_workbook(path: Path, name: str, limits: Limits) -> None:
     """Add up what the members of a workbook say they unpack to; readers stop at that size."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -108,7 +108,7 @@ def _check_workbook(path: Path, name: str, limits: Mapping[str, Any]) -> None:
         raise _grows(name, allowed)
 
 
-def _check_parquet(path: Path, name: str, limits: Mapping[str, Any]) -> None:
+def _check_parquet(path: Path, name: str, limits: Limits) -> None:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         about = parquet.ParquetFile(path).metadata
@@ -117,12 +117,12 @@ def _check_parquet(path: Path, name: str, limits: Mapping[str, Any]) -> None:
     except Exception:
         # Damaged, or pyarrow is missing: the reader has a sentence for both.
         return
-    if about.num_columns > limits["columns"]:
-        raise too_many(name, about.num_columns, "columns", limits["columns"])
-    if about.num_rows > limits["rows"]:
-        raise too_many(name, about.num_rows, "rows", limits["rows"])
-    if size > limits["unpacked_bytes"]:
-        raise _grows(name, limits["unpacked_bytes"])
+    if about.num_columns > limits.columns:
+        raise too_many(name, about.num_columns, "columns", limits.columns)
+    if about.num_rows > limits.rows:
+        raise too_many(name, about.num_rows, "rows", limits.rows)
+    if size > limits.unpacked_bytes:
+        raise _grows(name, limits.unpacked_bytes)
 
 
 def _check_head(path: Path, name: str) -> None:
@@ -153,16 +153,16 @@ class ClientTable(Table):
     Parameters
     ----------
     table : Table
-    limits : mapping
+    limits : Limits
     names : mapping, optional
         For columns the model asks for: what this table calls them.
     """
 
     def __init__(
-        self, table: Table, limits: Mapping[str, Any], names: Mapping[str, str] | None = None
+        self, table: Table, limits: Limits, names: Mapping[str, str] | None = None
     ) -> None:
-        if len(table.columns) > limits["columns"]:
-            raise too_many(table.name, len(table.columns), "columns", limits["columns"])
+        if len(table.columns) > limits.columns:
+            raise too_many(table.name, len(table.columns), "columns", limits.columns)
         self.name = table.name
         self.total = table.total
         self._table = table
@@ -173,7 +173,7 @@ class ClientTable(Table):
         others = [name for name in table.columns if name not in self._names]
         self.columns = (*self._names, *others)
 
-    def called(self, names: Mapping[str, str]) -> ClientTable:
+    def renamed(self, names: Mapping[str, str]) -> ClientTable:
         """The same table with other names for some columns."""
         return ClientTable(self._table, self._limits, names)
 
@@ -182,8 +182,8 @@ class ClientTable(Table):
         seen = 0
         for chunk in self._table.chunks(inside.values(), chunk_rows=chunk_rows):
             seen += len(chunk)
-            if seen > self._limits["rows"]:
-                raise too_many(self.name, seen, "rows", self._limits["rows"])
+            if seen > self._limits.rows:
+                raise too_many(self.name, seen, "rows", self._limits.rows)
             cells = {name: chunk[own] for name, own in inside.items()}
             yield Chunk(cells, len(chunk), chunk.first, chunk.source, chunk.position, chunk.word)
 

@@ -1,11 +1,11 @@
-"""Running the server: listen, tell where, stop gently."""
+"""Run the server: listen, announce the address, stop gently."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-import os
+import multiprocessing
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ from prevalens.errors import InputError
 from prevalens.service.app import create_app
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Settings
-from prevalens.service.state import State
+from prevalens.service.state import ServerState
 
 __all__ = ["serve", "server_for"]
 
@@ -78,7 +78,7 @@ class _ImpatientProtocol(H11Protocol):
             self.transport.close()
 
 
-def server_for(state: State) -> uvicorn.Server:
+def server_for(state: ServerState) -> uvicorn.Server:
     """A uvicorn server for a state."""
     limits = state.limits
     protocol = type("Protocol", (_ImpatientProtocol,), {"most_connections": limits.connections})
@@ -89,7 +89,7 @@ def server_for(state: State) -> uvicorn.Server:
         lifespan="on",
         log_level="warning",
         server_header=False,
-        # The Guard looks at the Host header itself; nothing in front is trusted to say otherwise.
+        # RequestGuard checks the Host header itself; no proxy is trusted to say otherwise.
         proxy_headers=False,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=max(1, int(limits.grace_seconds)),
@@ -105,25 +105,27 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     ----------
     settings : Settings
     ready : callable
-        Is given the address to open, as soon as the server answers.
+        Called with the address to open, as soon as the server answers.
     """
-    if not hasattr(os, "fork"):
+    if "forkserver" not in multiprocessing.get_all_start_methods():
         raise InputError(
             "The page needs a system that can fork processes, such as Linux or macOS; on Windows "
             "run it in WSL."
         )
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(State(settings), ready))
+        asyncio.run(_serve(ServerState(settings), ready))
 
 
-async def _serve(state: State, ready: Callable[[str], None]) -> None:
+async def _serve(state: ServerState, ready: Callable[[str], None]) -> None:
     listening = _listen(state.settings)
     try:
         await state.start()
         server = server_for(state)
-        telling = asyncio.create_task(_tell(server, _address(state.settings, listening), ready))
+        announcing = asyncio.create_task(
+            _announce(server, _address(state.settings, listening), ready)
+        )
         await server.serve(sockets=[listening])
-        telling.cancel()
+        announcing.cancel()
     finally:
         await state.close()
         listening.close()
@@ -155,7 +157,7 @@ def _address(settings: Settings, listening: socket.socket) -> str:
     return f"http://{shown}:{listening.getsockname()[1]}/{secret}"
 
 
-async def _tell(server: uvicorn.Server, address: str, ready: Callable[[str], None]) -> None:
+async def _announce(server: uvicorn.Server, address: str, ready: Callable[[str], None]) -> None:
     while not server.started:
         await asyncio.sleep(0.02)
     ready(address)

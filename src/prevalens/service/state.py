@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,17 @@ from fastapi import Request
 from prevalens.errors import InputError
 from prevalens.service.jobs import Jobs
 from prevalens.service.metrics import Metrics
-from prevalens.service.models import Entry, Models, model_files
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Settings
-from prevalens.service.storage import Storage, Uploads
-from prevalens.service.workers import Nursery, Pool, Progress, Worker
+from prevalens.service.storage import ModelEntry, Models, Storage, Uploads, model_files
+from prevalens.service.workers import Pool, Progress, Worker, start_fork_server
 
-__all__ = ["State", "state_of"]
+__all__ = ["ServerState", "state_of"]
 
 _EXPIRE_EVERY = 30.0
 
 
-class State:
+class ServerState:
     """The parts of one server, and their common beginning and end.
 
     Parameters
@@ -39,9 +37,10 @@ class State:
         self.metrics = Metrics()
         self.models = Models()
         self._started = False
+        self._gauges()
 
     async def start(self) -> None:
-        """Make the private folder and the nursery, read what the given models are."""
+        """Make the private folder, start the fork server, and read the given models."""
         if self._started:
             return
         self._started = True
@@ -49,11 +48,9 @@ class State:
         self.storage = Storage()
         self.uploads = Uploads(self.storage, limits)
         self.jobs = Jobs(self.storage, limits, self.metrics)
-        self.nursery = Nursery(self.storage.root)
-        self.nursery.open()
+        start_fork_server()
         self.quantifying = Pool(self._worker, size=limits.workers, waiting=limits.waiting)
         self.training = Pool(self._worker, size=limits.trainings, waiting=limits.waiting)
-        self._gauges()
         self._expiring = asyncio.create_task(self._expire())
         try:
             for path in model_files(self.settings.models):
@@ -72,36 +69,37 @@ class State:
             await self._expiring
         await self.jobs.close(self.limits.grace_seconds)
         await asyncio.gather(self.quantifying.close(), self.training.close())
-        self.nursery.close()
         self.storage.close()
 
     async def quantify(
         self, task: dict[str, Any], progress: Progress | None = None
     ) -> dict[str, Any]:
-        """A short task: reading, previewing, estimating."""
+        """Do a short task: read, preview or estimate."""
         return await self.quantifying.run(
-            self._bounded(task), seconds=self.limits.quantify_seconds, progress=progress
+            {**task, "limits": self.limits},
+            seconds=self.limits.quantify_seconds,
+            progress=progress,
         )
 
     async def train(self, task: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
-        """A long task, which must not stand in the way of the short ones."""
+        """Do a long task, in a pool of its own so that short tasks need not wait for it."""
         return await self.training.run(
-            self._bounded(task), seconds=self.limits.train_seconds, progress=progress
+            {**task, "limits": self.limits},
+            seconds=self.limits.train_seconds,
+            progress=progress,
         )
-
-    def _bounded(self, task: dict[str, Any]) -> dict[str, Any]:
-        return {**task, "limits": asdict(self.limits)}
 
     async def _worker(self) -> Worker:
         self.metrics.add("prevalens_workers_started_total")
-        return await Worker.start(self.nursery, self.limits.worker_bytes)
+        # In a thread: until the fork server has loaded everything, this takes seconds.
+        return await asyncio.to_thread(Worker, self.storage.root, self.limits.worker_bytes)
 
     async def _add_given(self, path: Path) -> None:
         try:
             about = await self.quantify({"task": "describe", "model": str(path.resolve())})
         except Problem as problem:
             raise InputError(problem.message) from problem
-        self.models.add(Entry(path.stem, path.resolve(), "given", about))
+        self.models.add(ModelEntry(path.stem, path.resolve(), "given", about))
 
     async def _expire(self) -> None:
         while True:
@@ -129,7 +127,7 @@ def _resident() -> float:
     return float(pages * os.sysconf("SC_PAGE_SIZE"))
 
 
-def state_of(request: Request) -> State:
+def state_of(request: Request) -> ServerState:
     """The state of the server that a request came to."""
-    state: State = request.app.state.server
+    state: ServerState = request.app.state.server
     return state

@@ -1,4 +1,4 @@
-"""The private folder of one server: uploads, results and models trained here."""
+"""What one server keeps: its private folder, the uploads in it, and the models by name."""
 
 from __future__ import annotations
 
@@ -11,21 +11,36 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from prevalens.errors import InputError
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 
-__all__ = ["Storage", "Upload", "Uploads", "new_id"]
+__all__ = [
+    "ENDING",
+    "ModelEntry",
+    "Models",
+    "Storage",
+    "Upload",
+    "Uploads",
+    "model_files",
+    "new_id",
+    "slug",
+    "unused_path",
+]
 
+ENDING = ".prevalens"
 _PREFIX = "prevalens-serve-"
 _NAME = re.compile(rf"{_PREFIX}(\d+)-\w+")
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME = 60
 
 
 class Storage:
-    """A temporary folder that only this user can read, emptied when the server stops.
+    """A temporary folder that only this user can read, removed when the server stops.
 
-    Names inside are made here, never by a client.
+    The server makes every name inside; a client never does.
 
     Parameters
     ----------
@@ -40,14 +55,14 @@ class Storage:
         self.root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent))
 
     def folder(self) -> Path:
-        """A new empty folder."""
+        """Make a new empty folder."""
         path = self.root / new_id()
         path.mkdir(mode=0o700)
         return path
 
     @staticmethod
     def remove(path: Path) -> None:
-        """Remove a folder with all that is in it; no complaint if it has gone."""
+        """Remove a folder and its content, if it is still there."""
         shutil.rmtree(path, ignore_errors=True)
 
     def close(self) -> None:
@@ -56,22 +71,22 @@ class Storage:
 
 
 def new_id() -> str:
-    """An identifier that cannot be guessed: whoever knows it was given it."""
+    """An identifier that cannot be guessed: only a client that was given it knows it."""
     return secrets.token_hex(16)
 
 
 def _sweep(parent: Path) -> None:
-    """Remove what servers of this user left behind that were killed."""
+    """Remove the folders of this user's servers that were killed."""
     for path in parent.glob(f"{_PREFIX}*"):
-        found = _NAME.fullmatch(path.name)
-        if found and _is_ours(path) and not _is_alive(int(found[1])):
+        match = _NAME.fullmatch(path.name)
+        if match and _is_ours(path) and not _is_alive(int(match[1])):
             Storage.remove(path)
 
 
 def _is_ours(path: Path) -> bool:
     try:
         return not path.is_symlink() and path.stat().st_uid == os.getuid()
-    except (OSError, AttributeError):
+    except OSError:
         return False
 
 
@@ -108,12 +123,12 @@ class Upload:
     used: float = field(default_factory=time.time)
 
     def shown(self) -> dict[str, Any]:
-        """What a client sees."""
+        """The form in which clients see it."""
         return {"id": self.id, "name": self.name, "bytes": self.size, **self.preview}
 
 
 class Uploads:
-    """The uploads there are; unused ones are removed after a while.
+    """All uploads; unused ones are removed after a while.
 
     Parameters
     ----------
@@ -132,18 +147,21 @@ class Uploads:
     @property
     def size(self) -> int:
         """Bytes of all uploads."""
-        return sum(one.size for one in self._uploads.values())
+        return sum(upload.size for upload in self._uploads.values())
 
     def check_room(self, size: int) -> None:
-        """Refuse if so many bytes more would be too many."""
+        """Refuse `size` more bytes if they would be too many."""
         self.expire()
         if self.size + size > self._limits.stored_bytes:
             raise Problem(
                 "storage", "The server keeps enough uploads; remove some, or try again later."
             )
 
-    def add(self, upload: Upload) -> Upload:
-        """Keep a file."""
+    def add(self, name: str, file: Path, preview: dict[str, Any]) -> Upload:
+        """Move a file to a folder of its own, and keep it under a new identifier."""
+        folder = self._storage.folder()
+        path = file.rename(folder / f"0{''.join(file.suffixes)}")
+        upload = Upload(name, path, folder, path.stat().st_size, preview)
         self._uploads[upload.id] = upload
         return upload
 
@@ -151,13 +169,12 @@ class Uploads:
         """The upload of an identifier, or a refusal."""
         if key not in self._uploads:
             raise Problem("not_found", "There is no such upload; unused ones are removed in time.")
-        found = self._uploads[key]
-        found.used = time.time()
-        return found
+        self.touch([key])
+        return self._uploads[key]
 
-    def items(self) -> list[tuple[str, Upload]]:
-        """Every upload with its identifier."""
-        return list(self._uploads.items())
+    def all(self) -> list[Upload]:
+        """Every upload, oldest first."""
+        return list(self._uploads.values())
 
     def touch(self, keys: Iterable[str]) -> None:
         """Note that uploads were used, as far as they are still there."""
@@ -173,6 +190,118 @@ class Uploads:
     def expire(self) -> None:
         """Drop uploads that nobody has used for long."""
         oldest = time.time() - self._limits.kept_seconds
-        for one in list(self._uploads.values()):
-            if one.used < oldest:
-                self.remove(one.id)
+        for upload in self.all():
+            if upload.used < oldest:
+                self.remove(upload.id)
+
+
+@dataclass
+class ModelEntry:
+    """One model.
+
+    Attributes
+    ----------
+    name : str
+        The name that clients use.
+    path : Path
+        Its file.
+    origin : {"given", "trained"}
+        Given at the start, or trained here; only trained ones can be removed.
+    about : dict
+        Labels, training prevalences, columns and the rest, as a worker read them.
+    """
+
+    name: str
+    path: Path
+    origin: Literal["given", "trained"]
+    about: dict[str, Any]
+
+    def shown(self) -> dict[str, Any]:
+        """The form in which clients see it."""
+        return {"name": self.name, "origin": self.origin, **self.about}
+
+
+class Models:
+    """The models given at the start and those trained here, by name.
+
+    Names from clients are only looked up here; they never become paths.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[str, ModelEntry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def all(self) -> list[ModelEntry]:
+        """Every model, oldest first."""
+        return list(self._entries.values())
+
+    def trained(self) -> list[ModelEntry]:
+        """Models trained here."""
+        return [entry for entry in self.all() if entry.origin == "trained"]
+
+    def get(self, name: str) -> ModelEntry:
+        """The model of a name, or a refusal."""
+        if name not in self._entries:
+            raise Problem("not_found", f"There is no model {name!r}; GET /v1/models lists them.")
+        return self._entries[name]
+
+    def free_name(self, wanted: str) -> str:
+        """A name that no model has yet, as close as possible to the one wanted."""
+        base = slug(wanted)
+        number, name = 1, base
+        while name in self._entries:
+            number += 1
+            name = f"{base}-{number}"
+        return name
+
+    def add(self, entry: ModelEntry) -> ModelEntry:
+        """Add a model under a free name."""
+        entry.name = self.free_name(entry.name)
+        self._entries[entry.name] = entry
+        return entry
+
+    def remove(self, name: str) -> ModelEntry:
+        """Forget a model that was trained here."""
+        if self.get(name).origin != "trained":
+            raise Problem(
+                "forbidden", "Only models trained here can be removed; this one was given."
+            )
+        return self._entries.pop(name)
+
+
+def slug(name: str) -> str:
+    """A name that needs no escaping in addresses and file names.
+
+    Examples
+    --------
+    >>> slug("Tickets 2025 (new)"), slug("../../etc"), slug("")
+    ('Tickets-2025-new', 'etc', 'model')
+    """
+    return _UNFIT.sub("-", name).strip("-._")[:_LONGEST_NAME] or "model"
+
+
+def unused_path(folder: Path, name: str) -> Path:
+    """A model file that does not exist yet, so that no kept model is overwritten."""
+    number, path = 1, folder / f"{name}{ENDING}"
+    while path.exists():
+        number += 1
+        path = folder / f"{name}-{number}{ENDING}"
+    return path
+
+
+def model_files(paths: Iterable[Path]) -> list[Path]:
+    """The model files among files and folders, each once."""
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files += sorted(file for file in path.iterdir() if file.suffix == ENDING)
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise InputError(f"There is no model file and no folder {path}.")
+    return list(dict.fromkeys(files))

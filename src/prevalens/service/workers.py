@@ -1,8 +1,9 @@
-"""Where worker processes come from: a process that has loaded everything, and forks.
+"""Worker processes: a standard fork server, the line to each worker, and a bounded pool of them.
 
-Starting Python and its libraries takes seconds; forking a process that has done so takes
+Starting Python and its libraries takes seconds; forking a process that has loaded them takes
 milliseconds. So ending a worker in the middle of its task, which is how tasks are stopped, costs
-next to nothing. The nursery itself never works on anything.
+next to nothing. `multiprocessing` provides the fork server; the server process itself never loads
+`prevalens.service.tasks`, and stays small.
 """
 
 from __future__ import annotations
@@ -10,220 +11,145 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
+import multiprocessing
 import os
-import signal
-import socket
-import subprocess
-import sys
+import threading
+import time
+import traceback
+import warnings
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from prevalens.errors import PrevalensError
 from prevalens.service.problems import Problem
 
-__all__ = ["Nursery", "Pool", "Progress", "Worker", "tend"]
+try:
+    import resource
+except ImportError:  # pragma: no cover - only where there is no fork either.
+    resource = None  # type: ignore[assignment]
 
-_ENVIRONMENT = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+__all__ = ["TASKS", "Pool", "Progress", "Report", "Worker", "perform", "start_fork_server"]
 
-
-class Nursery:
-    """The server's side of the nursery.
-
-    Parameters
-    ----------
-    folder : Path
-        Where workers stand.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lock = asyncio.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-
-    def open(self) -> socket.socket:
-        """Start the process, unless it is there; it loads while the server goes on."""
-        if self._control is not None and self._process is not None and self._process.poll() is None:
-            return self._control
-        self.close()
-        self._control, theirs = socket.socketpair()
-        self._control.setblocking(False)
-        # A session of its own: Ctrl-C reaches the server alone, which then decides. -P: nothing in
-        # the folder can be imported. One thread each: there are as many workers as cores.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "prevalens.service.worker"],
-            stdin=theirs.fileno(),
-            stdout=subprocess.DEVNULL,
-            cwd=self._folder,
-            env={**dict.fromkeys(_ENVIRONMENT, "1"), **os.environ},
-            start_new_session=True,
-        )
-        theirs.close()
-        return self._control
-
-    async def worker(self, memory: int | None) -> tuple[int, socket.socket]:
-        """A new worker: its process, and the line to it.
-
-        Parameters
-        ----------
-        memory : int, optional
-            What it may take, in bytes.
-        """
-        async with self._lock:
-            for _ in range(2):
-                control = self.open()
-                ours, theirs = socket.socketpair()
-                try:
-                    with theirs:
-                        socket.send_fds(control, [f"{memory or 0}\n".encode()], [theirs.fileno()])
-                    answer = await asyncio.get_running_loop().sock_recv(control, 32)
-                except OSError:
-                    answer = b""
-                if answer:
-                    ours.setblocking(False)
-                    return int(answer), ours
-                ours.close()
-                self.close()
-        raise OSError("no worker process could be started")
-
-    async def end(self, pid: int) -> None:
-        """End a worker and all it has started, now."""
-        async with self._lock:
-            if self._control is None:
-                return
-            with contextlib.suppress(OSError):
-                socket.send_fds(self._control, [f"{-pid}\n".encode()], [])
-                await asyncio.get_running_loop().sock_recv(self._control, 32)
-
-    def close(self) -> None:
-        """End the nursery; workers that are left end when the server closes their lines."""
-        if self._control is not None:
-            self._control.close()
-            self._control = None
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-
-def tend(control: socket.socket, work: Callable[[socket.socket, int], None]) -> None:
-    """Fork a worker for every line that comes with a socket, end one for every line without.
-
-    Parameters
-    ----------
-    control : socket
-        The line to the server; when it closes, all ends.
-    work : callable
-        What a worker does, given its own line and the memory it may take.
-    """
-    workers: set[int] = set()
-    # Objects that are never looked at by the collector stay in memory that all workers share.
-    gc.collect()
-    gc.freeze()
-    while True:
-        message, sockets, _, _ = socket.recv_fds(control, 32, 1)
-        if not message:
-            for pid in workers:
-                _end(pid)
-            os._exit(0)
-        if sockets:
-            pid = _fork(control, sockets[0], int(message), work)
-            workers.add(pid)
-            control.sendall(b"%d" % pid)
-        else:
-            _end(-int(message))
-            workers.discard(-int(message))
-            control.sendall(b"ended")
-
-
-def _fork(
-    control: socket.socket, line: int, memory: int, work: Callable[[socket.socket, int], None]
-) -> int:
-    pid = os.fork()
-    if pid:
-        os.close(line)
-        # Both sides set it: whoever is first, a signal to the group finds it.
-        with contextlib.suppress(OSError):
-            os.setpgid(pid, pid)
-        return pid
-    try:
-        os.setpgid(0, 0)
-        control.close()
-        work(socket.socket(fileno=line), memory)
-    finally:
-        os._exit(1)
-
-
-def _end(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)
-
-
+#: Called in the server with the stage of a task and the share that is done.
 Progress = Callable[[dict[str, Any]], None]
+Message = tuple[str, dict[str, Any]]
 
-#: Longest line of an answer; tables travel in files, not in lines.
-_LINE = 64 * 2**20
+
+class Report(Protocol):
+    """Called in a worker to say how far the task is."""
+
+    def __call__(self, stage: str, share: float | None = None) -> None:
+        """Take a stage, and the share of the work that is done, if known."""
+
+
+#: What workers can do, by name. `prevalens.service.tasks` adds its functions when it is loaded,
+#: which happens in the fork server only.
+TASKS: dict[str, Callable[[dict[str, Any], Report], dict[str, Any]]] = {}
+
+_TASKS_MODULE = "prevalens.service.tasks"
+# One thread each: there are as many workers as cores. Safe path: no file of the current folder is
+# imported.
+_ENVIRONMENT = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "PYTHONSAFEPATH",
+)
+#: Reports of progress are sent at most this often, in seconds.
+_PAUSE = 0.1
+_FAILED = "The work failed; the server's log says more."
+_MEMORY = "This needs more memory than the server allows; try a smaller file."
 _ENDED = "The work ended before it was done, most likely for lack of memory; try a smaller file."
+
+
+def start_fork_server() -> None:
+    """Start the process that workers are forked from, unless it runs; it loads in the background.
+
+    It ends with the process that called this.
+    """
+    added = {name: "1" for name in _ENVIRONMENT if name not in os.environ}
+    os.environ.update(added)
+    try:
+        forkserver.set_forkserver_preload([_TASKS_MODULE])
+        forkserver.ensure_running()
+    finally:
+        for name in added:
+            del os.environ[name]
 
 
 class Worker:
     """One process that does one task at a time.
 
+    Its own code around `multiprocessing.Process` rather than `pebble.ProcessPool`, whose workers
+    share one locked channel: there a worker that is killed while idle breaks the pool for good,
+    and a cancelled task goes on for up to three seconds after `cancel` has returned.
+
     Parameters
     ----------
-    nursery : Nursery
-    pid : int
-    reader, writer : asyncio streams
+    folder : Path
+        Working directory of the process.
+    memory : int, optional
+        Bytes of data that the process may allocate; None for no limit.
     """
 
-    def __init__(
-        self,
-        nursery: Nursery,
-        pid: int,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        self.pid = pid
+    def __init__(self, folder: Path, memory: int | None) -> None:
+        context = multiprocessing.get_context("forkserver")
+        self._line, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs, folder, memory), daemon=True)
+        self._thread = ThreadPoolExecutor(1)
         self.alive = True
-        self._nursery = nursery
-        self._reader = reader
-        self._writer = writer
-
-    @classmethod
-    async def start(cls, nursery: Nursery, memory: int | None) -> Worker:
-        """Get a process; `memory` bounds what it may take."""
         try:
-            pid, line = await nursery.worker(memory)
-            reader, writer = await asyncio.open_unix_connection(sock=line, limit=_LINE)
-        except OSError as error:
+            start_fork_server()
+            self._process.start()
+        except (OSError, EOFError) as error:
             raise Problem("internal", "No worker process could be started.") from error
-        return cls(nursery, pid, reader, writer)
+        finally:
+            theirs.close()
+
+    @property
+    def pid(self) -> int:
+        """The identifier of the process."""
+        return self._process.pid or 0
 
     async def run(self, task: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        """Do a task; its refusals come back as `Problem`."""
+        """Do a task; a refusal is raised as `Problem`."""
+        loop = asyncio.get_running_loop()
+
+        def report(content: dict[str, Any]) -> None:
+            loop.call_soon_threadsafe(progress, content)
+
+        return await loop.run_in_executor(self._thread, self._converse, task, report)
+
+    def _converse(self, task: dict[str, Any], progress: Progress) -> dict[str, Any]:
         try:
-            self._writer.write(json.dumps(task).encode() + b"\n")
-            await self._writer.drain()
-            while line := await self._reader.readline():
-                kind, content = json.loads(line)
-                if kind == "done":
-                    return dict(content)
-                if kind == "problem":
-                    raise Problem(content["code"], content["message"])
+            self._line.send(task)
+            kind, content = self._line.recv()
+            while kind == "progress":
                 progress(content)
-        except (ConnectionError, ValueError):
-            pass
-        self.alive = False
-        raise Problem("internal", _ENDED)
+                kind, content = self._line.recv()
+        except (EOFError, OSError):
+            self.alive = False
+            raise Problem("internal", _ENDED) from None
+        if kind == "problem":
+            raise Problem(**content)
+        return dict(content)
 
     async def stop(self) -> None:
-        """End the process and all it has started, now."""
+        """Kill the process; it has ended when this returns."""
         self.alive = False
-        self._writer.close()
-        await self._nursery.end(self.pid)
+        self._process.kill()
+        # In the thread of the conversation, which ends when the process does.
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._end)
+        self._thread.shutdown(wait=False)
+
+    def _end(self) -> None:
+        self._process.join()
+        self._line.close()
 
 
 class Pool:
@@ -253,7 +179,7 @@ class Pool:
         self.tasks = 0
 
     def pids(self) -> list[int]:
-        """The processes there are."""
+        """The identifiers of all worker processes."""
         return [worker.pid for worker in (*self._idle, *self._busy)]
 
     def check_room(self) -> None:
@@ -277,7 +203,7 @@ class Pool:
         self.tasks += 1
         try:
             async with self._turn:
-                return await self._within(task, seconds, progress or _unheard)
+                return await self._within(task, seconds, progress or (lambda _: None))
         finally:
             self.tasks -= 1
 
@@ -329,5 +255,61 @@ class Pool:
         await asyncio.gather(*(worker.stop() for worker in workers))
 
 
-def _unheard(_: dict[str, Any]) -> None:
-    """Nobody asks how far it is."""
+def _work(line: Connection, folder: Path, memory: int | None) -> None:
+    """Do tasks, in a process of its own, until the server kills it or ends."""
+    # A session of its own: Ctrl-C reaches the server alone, which then decides.
+    os.setsid()
+    os.chdir(folder)
+    # Objects that the collector never visits stay in memory that all workers share.
+    gc.freeze()
+    # The server passes on the warnings that matter; standard error is for failures.
+    warnings.simplefilter("ignore")
+    if memory is not None and resource is not None:
+        # Let an allocation fail before the machine suffers.
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    threading.Thread(target=_end_with_server, daemon=True).start()
+    with contextlib.suppress(EOFError):
+        while True:
+            perform(line.recv(), line.send)
+            gc.collect()
+
+
+def _end_with_server() -> None:
+    """End this process, in the middle of a task if need be, as soon as the server has ended."""
+    server = multiprocessing.parent_process()
+    assert server is not None
+    server.join()
+    os._exit(0)
+
+
+def perform(task: dict[str, Any], send: Callable[[Message], None]) -> None:
+    """Do one task; its answer or its failure is the last message sent."""
+    try:
+        answer = TASKS[task["task"]](task, _throttled(send))
+    except Problem as problem:
+        send(("problem", {"code": problem.code, "message": problem.message}))
+    except PrevalensError as error:
+        send(("problem", {"code": "bad_input", "message": str(error)}))
+    except MemoryError:
+        send(("problem", {"code": "too_large", "message": _MEMORY}))
+    except Exception:
+        # Unforeseen: the log gets all of it, the client a sentence.
+        traceback.print_exc()
+        send(("problem", {"code": "internal", "message": _FAILED}))
+    else:
+        send(("done", answer))
+
+
+def _throttled(send: Callable[[Message], None]) -> Report:
+    """A report that sends every new stage, and shares of one stage only now and then."""
+    last, before = 0.0, ""
+
+    def report(stage: str, share: float | None = None) -> None:
+        nonlocal last, before
+        now, word = time.monotonic(), stage.partition(" ")[0]
+        # Steps of unknown length are few, and the next may be long in coming.
+        if word != before or share is None or now - last >= _PAUSE:
+            last, before = now, word
+            send(("progress", {"stage": stage, "share": share}))
+
+    return report

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prevalens.errors import InputError
-from prevalens.service.models import Entry, Models, model_files, slug
 from prevalens.service.problems import Problem
+from prevalens.service.storage import ModelEntry, Models, model_files, slug
 
 
-def _entry(name: str, origin: str = "trained") -> Entry:
-    return Entry(name, Path("/nowhere"), origin, {"labels": ["a"]})
+def _entry(name: str, origin: str = "trained") -> ModelEntry:
+    return ModelEntry(name, Path("/nowhere"), origin, {"labels": ["a"]})
 
 
 def test_names_are_kept_apart() -> None:

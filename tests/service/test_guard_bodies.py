@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prevalens.service.guard import Bodies
+from prevalens.service.guard import BodyLimits
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 
@@ -47,7 +47,9 @@ def _send(
             sent.append(message)
 
         headers = [] if declared is None else [(b"content-length", declared)]
-        await Bodies(_reader, limits=LIMITS)({"type": "http", "headers": headers}, receive, send)
+        await BodyLimits(_reader, limits=LIMITS)(
+            {"type": "http", "headers": headers}, receive, send
+        )
 
     asyncio.run(run())
     return sent[0]["status"], sent[1]["body"]

@@ -12,11 +12,10 @@ import pytest
 
 from prevalens.datasets.tickets import tickets, write_tickets
 from prevalens.model import Model
-from prevalens.service.models import Models
+from prevalens.service.model_routes import _check_room, _keep
 from prevalens.service.problems import Problem
-from prevalens.service.routes.models import _check_room, _take_in
 from prevalens.service.settings import Limits, Settings
-from prevalens.service.storage import Storage
+from prevalens.service.storage import Models, Storage
 
 HOW = {"text": "text", "tags": "tags", "sep": ";", "method": "lr+cc"}
 
@@ -41,7 +40,7 @@ def test_kept_models_never_write_over_a_file(tmp_path: Path) -> None:
     keep.mkdir()
     (keep / "a.prevalens").write_bytes(b"old")
     state = _state(tmp_path, keep)
-    entry = _take_in(state, _made(state), "a", {})
+    entry = _keep(state, _made(state), "a", {})
     assert entry.path == keep / "a-2.prevalens"
     assert (keep / "a.prevalens").read_bytes() == b"old"
     assert entry.path.read_bytes() == b"new"
@@ -53,7 +52,7 @@ def test_models_that_are_not_kept_live_in_the_private_folder(tmp_path: Path) -> 
     names = []
     for _ in range(2):
         _check_room(state)
-        names.append(_take_in(state, _made(state), "../a b", {}))
+        names.append(_keep(state, _made(state), "../a b", {}))
     assert [entry.name for entry in names] == ["a-b", "a-b-2"]
     assert all(entry.path.is_relative_to(state.storage.root) for entry in names)
     with pytest.raises(Problem, match="keeps 2 models trained here"):

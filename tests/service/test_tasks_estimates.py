@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,11 @@ import pytest
 from prevalens.errors import InputError
 from prevalens.model import Model
 from prevalens.model.quantify import quantify_files
-from prevalens.service.estimating import asked_for, estimate
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
+from prevalens.service.tasks import asked_for, estimate
 
-LIMITS = asdict(Limits())
+LIMITS = Limits()
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +134,6 @@ def test_fields_of_a_form_are_understood() -> None:
 
 def test_too_many_rows_are_refused(model: Model, tmp_path: Path) -> None:
     (tmp_path / "body.json").write_text(json.dumps({"texts": ["a"] * 11}))
-    task = _task(tmp_path, formats=[]) | {"limits": {**LIMITS, "rows": 10}}
+    task = _task(tmp_path, formats=[]) | {"limits": replace(LIMITS, rows=10)}
     with pytest.raises(Problem, match="11 rows or more"):
         estimate(model, task, lambda step: None)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import pytest
 from prevalens.errors import InputError
 from prevalens.model import Model
 from prevalens.service.settings import Limits
-from prevalens.service.worker import TASKS
+from prevalens.service.tasks import TASKS
 
-LIMITS = asdict(Limits())
+LIMITS = Limits()
 
 
 def _do(what: str, /, **task: Any) -> tuple[dict[str, Any], list[str]]:

@@ -1,4 +1,4 @@
-"""The page's files (`prevalens.service.routes.page`)."""
+"""The page's files (`prevalens.service.app`)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 import pytest
 
 from prevalens.errors import InputError
-from prevalens.service import worker
+from prevalens.service import workers
 from prevalens.service.problems import Problem
 
 
@@ -36,9 +35,9 @@ def _tell(task: Any, report: Any) -> Any:
 
 
 def _perform(monkeypatch: pytest.MonkeyPatch, what: Any) -> list[tuple[str, Any]]:
-    monkeypatch.setattr(worker, "TASKS", {"it": what})
+    monkeypatch.setattr(workers, "TASKS", {"it": what})
     sent: list[tuple[str, Any]] = []
-    worker.perform({"task": "it"}, lambda kind, content: sent.append((kind, content)))
+    workers.perform({"task": "it"}, sent.append)
     return sent
 
 
@@ -68,11 +67,3 @@ def test_news_are_few_but_every_stage_is_told(monkeypatch: pytest.MonkeyPatch) -
     assert stages[0] == "reading 0"
     assert stages[-3:] == ["fitting", "fold 1 of 2", "fold 2 of 2"]
     assert sent[-1] == ("done", {"fine": True})
-
-
-def test_answers_are_lines_of_json() -> None:
-    ours, theirs = socket.socketpair()
-    worker._sender(theirs)("done", {"text": "two\nlines"})
-    assert ours.recv(1000) == b'["done", {"text": "two\\nlines"}]\n'
-    ours.close()
-    theirs.close()

@@ -1,4 +1,4 @@
-"""Models: which there are, and new ones from labelled files."""
+"""Models: list them, hand out their files, and train new ones from labelled files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, Response
 
 from prevalens.service.jobs import Job
-from prevalens.service.models import ENDING, Entry
 from prevalens.service.problems import Problem
 from prevalens.service.requests import REFUSALS, body_of, read_json
 from prevalens.service.schemas import JobAnswer, ModelAnswer, ModelsAnswer, NoBody, TrainBody
-from prevalens.service.state import State, state_of
-from prevalens.service.storage import Upload
+from prevalens.service.state import ServerState, state_of
+from prevalens.service.storage import ENDING, ModelEntry, unused_path
 
 __all__ = ["router"]
 
@@ -80,7 +79,7 @@ async def train(request: Request) -> dict[str, Any]:
 
     async def work(job: Job) -> dict[str, Any]:
         about = await state.train(task, job.progress)
-        return {"model": _take_in(state, folder, name, about).name}
+        return {"model": _keep(state, folder, name, about).name}
 
     return state.jobs.start("train", work, folder=folder).shown()
 
@@ -99,29 +98,19 @@ async def demo(request: Request) -> dict[str, Any]:
     folder = state.storage.folder()
 
     async def work(job: Job) -> dict[str, Any]:
-        return await _demo(state, job, folder)
+        known = _DEMO in state.models
+        task = {"task": "demo", "folder": str(folder), "train": not known}
+        made = await state.train({**task, "output": str(folder / f"model{ENDING}")}, job.progress)
+        if not known:
+            _keep(state, folder, _DEMO, made["about"])
+        files = [(Path(file["path"]), file["preview"]) for file in made["files"]]
+        uploads = [state.uploads.add(path.name, path, preview) for path, preview in files]
+        return {"model": _DEMO, "uploads": [upload.shown() for upload in uploads]}
 
     return state.jobs.start("demo", work, folder=folder).shown()
 
 
-async def _demo(state: State, job: Job, folder: Path) -> dict[str, Any]:
-    known = _DEMO in state.models
-    task = {"task": "demo", "folder": str(folder), "train": not known}
-    made = await state.train({**task, "output": str(folder / f"model{ENDING}")}, job.progress)
-    if not known:
-        _take_in(state, folder, _DEMO, made["about"])
-    uploads = [_bring(state, Path(one["path"]), one["preview"]) for one in made["files"]]
-    return {"model": _DEMO, "uploads": [upload.shown() for upload in uploads]}
-
-
-def _bring(state: State, path: Path, preview: dict[str, Any]) -> Upload:
-    folder = state.storage.folder()
-    moved = path.rename(folder / f"0{path.suffix}")
-    size = moved.stat().st_size
-    return state.uploads.add(Upload(path.name, moved, folder, size, preview))
-
-
-def _check_room(state: State) -> None:
+def _check_room(state: ServerState) -> None:
     if len(state.models.trained()) >= state.limits.kept_models:
         raise Problem(
             "storage",
@@ -129,19 +118,9 @@ def _check_room(state: State) -> None:
         )
 
 
-def _take_in(state: State, folder: Path, wanted: str, about: dict[str, Any]) -> Entry:
-    """Move a new model from its job to where models are kept."""
+def _keep(state: ServerState, folder: Path, wanted: str, about: dict[str, Any]) -> ModelEntry:
+    """Move a new model from its job's folder to where models are kept."""
     name = state.models.free_name(wanted)
-    keep = state.settings.keep
-    place = state.storage.folder() / f"{name}{ENDING}" if keep is None else _unused(keep, name)
-    shutil.move(folder / f"model{ENDING}", place)
-    return state.models.add(Entry(name, place, "trained", about))
-
-
-def _unused(folder: Path, name: str) -> Path:
-    """A file that is not there yet: what somebody kept is never written over."""
-    number, path = 1, folder / f"{name}{ENDING}"
-    while path.exists():
-        number += 1
-        path = folder / f"{name}-{number}{ENDING}"
-    return path
+    path = unused_path(state.settings.keep or state.storage.folder(), name)
+    shutil.move(folder / f"model{ENDING}", path)
+    return state.models.add(ModelEntry(name, path, "trained", about))

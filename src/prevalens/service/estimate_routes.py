@@ -1,0 +1,245 @@
+"""Uploads, estimates and jobs: files or JSON in, prevalences out."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, JSONResponse, Response
+from pydantic import ValidationError
+
+from prevalens.service.jobs import Job, Jobs
+from prevalens.service.problems import Problem
+from prevalens.service.requests import REFUSALS, body_of, media_type, read_files, save_body
+from prevalens.service.schemas import (
+    JobAnswer,
+    JobsAnswer,
+    QuantifyAnswer,
+    QuantifyBody,
+    QuantifyForm,
+    UploadAnswer,
+    UploadsAnswer,
+    first_error,
+)
+from prevalens.service.state import ServerState, state_of
+
+__all__ = ["job_router", "quantify_router", "upload_router"]
+
+upload_router = APIRouter(prefix="/v1/uploads", tags=["uploads"], responses=REFUSALS)
+quantify_router = APIRouter(prefix="/v1/models", tags=["quantify"], responses=REFUSALS)
+job_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], responses=REFUSALS)
+
+_UPLOAD_FORM = {
+    "type": "object",
+    "required": ["file"],
+    "properties": {"file": {"type": "string", "format": "binary"}},
+}
+#: A JSON body up to this size is checked at once; the check of a larger one is left to the worker.
+_SMALL = 200_000
+_MEDIA = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "html": "text/html; charset=utf-8",
+}
+_FILES: dict[str, Any] = {"content": {kind.partition(";")[0]: {} for kind in _MEDIA.values()}}
+# A report brings its own scripts; as a page of this server it could use the server, so browsers
+# are told to save it, and to give it an origin of its own should they show it.
+_ISOLATED = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'"
+)
+
+
+@upload_router.post(
+    "",
+    status_code=201,
+    response_model=UploadsAnswer,
+    openapi_extra=body_of(("multipart/form-data", _UPLOAD_FORM)),
+)
+async def add(request: Request) -> dict[str, Any]:
+    """Keep one or more files for a while, and show their columns and first rows."""
+    state = state_of(request)
+    folder = state.storage.folder()
+    try:
+        form = await read_files(request, folder, state.limits)
+        # All are previewed before any is kept: a refusal leaves nothing behind.
+        previews = [
+            await state.quantify({"task": "preview", "path": str(file.path), "name": file.name})
+            for file in form.files
+        ]
+        kept = []
+        for file, preview in zip(form.files, previews, strict=True):
+            state.uploads.check_room(file.size)
+            kept.append(state.uploads.add(file.name, file.path, preview))
+            state.metrics.add("prevalens_upload_bytes_total", file.size)
+    finally:
+        state.storage.remove(folder)
+    return {"uploads": [upload.shown() for upload in kept]}
+
+
+@upload_router.get("/{key}", response_model=UploadAnswer)
+async def get(key: str, request: Request) -> dict[str, Any]:
+    """Show an upload's columns and first rows."""
+    return state_of(request).uploads.get(key).shown()
+
+
+@upload_router.delete("/{key}", status_code=204)
+async def remove(key: str, request: Request) -> Response:
+    """Remove an upload."""
+    state_of(request).uploads.remove(key)
+    return Response(status_code=204)
+
+
+@quantify_router.post(
+    "/{name}/quantify",
+    response_model=QuantifyAnswer,
+    responses={200: _FILES, 202: {"model": JobAnswer, "description": "With wait=false: the job."}},
+    openapi_extra=body_of(
+        ("application/json", QuantifyBody.model_json_schema()),
+        ("multipart/form-data", QuantifyForm.model_json_schema()),
+    ),
+)
+async def quantify(
+    name: str,
+    request: Request,
+    wait: bool = True,
+    format: Literal["json", "csv", "html"] = "json",
+) -> Response:
+    """Estimate how frequent each label is, in all items or in each batch of them.
+
+    With ``wait=false`` the answer is a job. With ``format=csv`` or ``format=html`` it is the file
+    that the command line writes.
+    """
+    state = state_of(request)
+    entry = state.models.get(name)
+    state.quantifying.check_room()
+    folder = state.storage.folder()
+    try:
+        task = await _received(request, state, folder)
+    except BaseException:
+        state.storage.remove(folder)
+        raise
+    task |= {"task": "quantify", "model": str(entry.path), "name": entry.name}
+    task["formats"] = ["csv", "json", "html"] if not wait else [format]
+    job = state.jobs.start("quantify", lambda job: _work(state, job, task), folder=folder)
+    if not wait:
+        return JSONResponse(job.shown(), status_code=202)
+    try:
+        await _outcome(request, state.jobs, job)
+        return _answer(job, format)
+    finally:
+        state.jobs.forget(job)
+
+
+async def _received(request: Request, state: ServerState, folder: Path) -> dict[str, Any]:
+    """Store the body as files, which the worker will read."""
+    kind = media_type(request)
+    known = {upload.id: (str(upload.path), upload.name) for upload in state.uploads.all()}
+    task: dict[str, Any] = {"folder": str(folder), "uploads": known}
+    if kind == "application/json":
+        await save_body(request, folder / "body.json")
+        _check_small(folder / "body.json")
+        return task
+    if kind == "multipart/form-data":
+        form = await read_files(request, folder, state.limits)
+        files = [(str(file.path), file.name) for file in form.files]
+        return {**task, "files": files, "fields": form.fields}
+    raise Problem("media_type", "Send application/json, or files as multipart/form-data.")
+
+
+def _check_small(path: Path) -> None:
+    if path.stat().st_size > _SMALL:
+        return
+    try:
+        QuantifyBody.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise Problem("bad_input", first_error(error)) from error
+
+
+async def _work(state: ServerState, job: Job, task: dict[str, Any]) -> dict[str, Any]:
+    result = await state.quantify(task, job.progress)
+    state.uploads.touch(result.pop("used"))
+    state.metrics.add("prevalens_items_total", result["n_items"])
+    return {**result, "answer": f"/v1/jobs/{job.id}/answer"}
+
+
+async def _outcome(request: Request, jobs: Jobs, job: Job) -> None:
+    """Wait for a job; if its client disconnects, cancel it."""
+    assert job.task is not None
+    gone = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({job.task, gone}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
+        if not job.task.done():
+            await jobs.cancel(job.id)
+    if job.problem is not None:
+        raise job.problem
+
+
+def _answer(job: Job, format: str) -> Response:
+    """Read now, because the job's files are removed with it."""
+    if format == "json":
+        return Response((job.folder / "answer.json").read_bytes(), media_type=_MEDIA["json"])
+    sent = _attachment(job, format)
+    content = (job.folder / f"result.{format}").read_bytes()
+    kept = {name: value for name, value in sent.headers.items() if name.startswith("content-")}
+    return Response(content, headers=kept)
+
+
+@job_router.get("", response_model=JobsAnswer)
+async def jobs(request: Request) -> dict[str, Any]:
+    """List the jobs, oldest first."""
+    return {"jobs": [job.shown() for job in state_of(request).jobs.all()]}
+
+
+@job_router.get("/{key}", response_model=JobAnswer)
+async def job(key: str, request: Request) -> dict[str, Any]:
+    """Tell how far a job is."""
+    return state_of(request).jobs.get(key).shown()
+
+
+@job_router.delete("/{key}", response_model=JobAnswer)
+async def cancel(key: str, request: Request) -> dict[str, Any]:
+    """Stop a job that runs; remove one that is over, with its files."""
+    all_jobs = state_of(request).jobs
+    job = all_jobs.get(key)
+    if job.over:
+        all_jobs.forget(job)
+    else:
+        await all_jobs.cancel(key)
+    return job.shown()
+
+
+@job_router.get("/{key}/answer", response_model=QuantifyAnswer)
+async def answer(key: str, request: Request) -> Response:
+    """Hand out a finished estimate in the form in which a waiting request gets it."""
+    return FileResponse(_finished(request, key).folder / "answer.json", media_type=_MEDIA["json"])
+
+
+@job_router.get("/{key}/result.{ending}", response_class=FileResponse, responses={200: _FILES})
+async def result(key: str, ending: Literal["csv", "json", "html"], request: Request) -> Response:
+    """Hand out a finished estimate as the file that the command line writes."""
+    return _attachment(_finished(request, key), ending)
+
+
+def _attachment(job: Job, ending: str) -> Response:
+    return FileResponse(
+        job.folder / f"result.{ending}",
+        media_type=_MEDIA[ending],
+        filename=f"prevalence.{ending}",
+        headers={"content-security-policy": _ISOLATED},
+    )
+
+
+def _finished(request: Request, key: str) -> Job:
+    job = state_of(request).jobs.get(key)
+    if job.kind != "quantify":
+        raise Problem("not_found", "This job has no estimates.")
+    if job.problem is not None:
+        raise job.problem
+    if not job.over:
+        raise Problem("conflict", "The job is not done yet.")
+    return job

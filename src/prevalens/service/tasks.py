@@ -1,0 +1,311 @@
+"""What workers do: describe models, preview files, train, and estimate prevalences."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from prevalens.datasets.tickets import SEPARATOR, tickets, write_tickets
+from prevalens.errors import InputError, PrevalensWarning
+from prevalens.model.fit import fit_files
+from prevalens.model.groups import grouping_of
+from prevalens.model.model import Model
+from prevalens.model.progress import Progress, Step, Watch
+from prevalens.model.quantify import quantify_tables
+from prevalens.model.result import BatchResult
+from prevalens.reports.batches import report_html, write_page
+from prevalens.reports.demo import METHOD
+from prevalens.service.problems import Problem
+from prevalens.service.schemas import QuantifyBody, first_error
+from prevalens.service.screening import ClientTable, opened, preview, too_many
+from prevalens.service.settings import Limits
+from prevalens.service.workers import TASKS, Report
+from prevalens.tables.formats import as_table
+from prevalens.tables.opening import Reading
+from prevalens.tables.table import Table
+
+__all__ = ["answer_of", "asked_for", "estimate", "tables_of"]
+
+Task = Mapping[str, Any]
+
+#: Loaded models that a worker keeps.
+_LOADED_MODELS = 4
+#: As in `prevalens demo`.
+_DEMO = {"text": "text", "tags": "tags", "sep": SEPARATOR, "method": METHOD}
+#: A column that no client's table has.
+_GROUPS = "\0group"
+_FORM_FIELDS = ("by", "by_time", "freq", "columns", "interval")
+_FIT_OPTIONS = ("text", "features", "labels", "tags", "sep", "id", "method", "time_budget")
+
+
+@dataclass(frozen=True)
+class _ClientReading(Reading):
+    """Opens a file of a client, within the limits and under the client's name for it."""
+
+    name: str = ""
+    limits: Limits = field(default_factory=Limits)
+
+    def open(self, path: str | Path) -> Table:
+        return opened(Path(path), self.name, self.limits)
+
+
+def _load(path: str) -> Model:
+    """Load a model, or take it from the cache if its file has not been written since."""
+    try:
+        written = Path(path).stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return _load_version(path, written)
+
+
+@lru_cache(maxsize=_LOADED_MODELS)
+def _load_version(path: str, written: int) -> Model:  # noqa: ARG001
+    return Model.load(path)
+
+
+def _progress(report: Report) -> Progress:
+    """A callback for steps of the workflow that passes them on as stages and shares."""
+
+    def progress(step: Step) -> None:
+        share = min(1.0, step.done / step.total) if step.total else None
+        items = f" {step.n_items:,} items" if step.n_items else ""
+        report(step.detail or f"{step.stage}{items}", share)
+
+    return progress
+
+
+def _about(model: Model) -> dict[str, Any]:
+    """The description of a model that clients get."""
+    summary = model.summary.to_dict()
+    return {
+        "labels": list(model.labels),
+        "training": dict(zip(model.labels, model.prevalence.tolist(), strict=True)),
+        "n_items": summary.pop("n_items"),
+        "method": summary.pop("method"),
+        "kind": summary.pop("kind"),
+        "columns": list(model.columns or ("text",)),
+        "summary": {**summary, "created": model.provenance.get("created")},
+    }
+
+
+def _describe(task: Task, report: Report) -> dict[str, Any]:
+    report("reading the model")
+    return _about(_load(task["model"]))
+
+
+def _preview(task: Task, report: Report) -> dict[str, Any]:
+    report("reading")
+    return preview(opened(Path(task["path"]), task["name"], task["limits"]))
+
+
+def _train(task: Task, report: Report) -> dict[str, Any]:
+    asked: dict[str, Any] = {n: task[n] for n in _FIT_OPTIONS if task.get(n) is not None}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PrevalensWarning)
+        model = fit_files(
+            task["path"],
+            **asked,
+            reading=_ClientReading(name=task["source"], limits=task["limits"]),
+            progress=_progress(report),
+        )
+    report("saving")
+    model.save(task["output"])
+    about = _about(model)
+    messages = [str(w.message) for w in caught if issubclass(w.category, PrevalensWarning)]
+    about["summary"]["warnings"] = list(dict.fromkeys([*about["summary"]["warnings"], *messages]))
+    return about
+
+
+def _demo(task: Task, report: Report) -> dict[str, Any]:
+    """Write the built-in tickets as files; train on the labelled ones unless that was done."""
+    report("writing tickets")
+    folder = Path(task["folder"]) / "tickets"
+    write_tickets(tickets(), folder)
+    months = sorted((folder / "months").iterdir())
+    about = None
+    if task["train"]:
+        train = folder / "train.csv"
+        about = _train({**task, **_DEMO, "path": str(train), "source": train.name}, report)
+    files = [
+        {"path": str(path), "preview": preview(opened(path, path.name, task["limits"]))}
+        for path in months
+    ]
+    return {"about": about, "files": files}
+
+
+def _quantify(task: Task, report: Report) -> dict[str, Any]:
+    return estimate(_load(task["model"]), task, _progress(report))
+
+
+TASKS.update(demo=_demo, describe=_describe, preview=_preview, quantify=_quantify, train=_train)
+
+
+def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
+    """Estimate what a client asked for, and write the answers to the task's folder.
+
+    Parameters
+    ----------
+    model : Model
+    task : mapping
+        ``folder`` with ``body.json``, or ``files`` and ``fields`` of a form; ``uploads`` by
+        identifier; ``formats`` wanted; ``limits``; ``name`` of the model.
+    progress : callable
+    """
+    asked, files = asked_for(task)
+    tables = tables_of(model, asked, files, task["limits"])
+    by = _GROUPS if asked.groups is not None else asked.by
+    freq = asked.freq if asked.by_time is not None else None
+    result = quantify_tables(
+        model,
+        tables,
+        grouping_of(tables, by, asked.by_time, freq, None),
+        interval=asked.interval,
+        watch=Watch(progress, None),
+    )
+    folder = Path(task["folder"])
+    answer = answer_of(result, task["name"])
+    answer["command"] = _command(task["name"], asked, [name for _, name in files])
+    (folder / "answer.json").write_text(json.dumps(answer, ensure_ascii=False), encoding="utf-8")
+    for ending in task["formats"]:
+        if ending == "html":
+            write_page(folder / "result.html", report_html(result, model))
+        else:
+            result.write(folder / f"result.{ending}")
+    return {"model": task["name"], "n_items": answer["n_items"], "used": asked.uploads or []}
+
+
+def asked_for(task: Task) -> tuple[QuantifyBody, list[tuple[str, str]]]:
+    """The request, and the files it is about as (path, name)."""
+    try:
+        if "files" in task:
+            return _from_form(task["fields"]), [(path, name) for path, name in task["files"]]
+        asked = QuantifyBody.model_validate_json((Path(task["folder"]) / "body.json").read_bytes())
+    except ValidationError as error:
+        raise Problem("bad_input", first_error(error)) from error
+    files = []
+    for key in asked.uploads or ():
+        if key not in task["uploads"]:
+            raise Problem(
+                "not_found", f"There is no upload {key}; unused ones are removed in time."
+            )
+        files.append(tuple(task["uploads"][key]))
+    return asked, files
+
+
+def _from_form(fields: Mapping[str, str]) -> QuantifyBody:
+    """Check the fields of a form, which are texts.
+
+    An empty field counts as left out, except `interval`, where empty means no interval.
+    """
+    unknown = sorted(set(fields) - set(_FORM_FIELDS))
+    if unknown:
+        raise Problem(
+            "bad_input", f"There is no field {unknown[0]!r}; there are {', '.join(_FORM_FIELDS)}."
+        )
+    values: dict[str, Any] = {name: value for name, value in fields.items() if value}
+    try:
+        if "interval" in fields:
+            values["interval"] = float(fields["interval"]) if fields["interval"] else None
+    except ValueError:
+        raise Problem("bad_input", "The field 'interval' is not a number.") from None
+    try:
+        if "columns" in values:
+            values["columns"] = json.loads(values["columns"])
+    except (ValueError, RecursionError):
+        raise Problem("bad_input", "The field 'columns' is not JSON.") from None
+    # The files were stored already; one text stands for them in the check.
+    return QuantifyBody.model_validate({**values, "texts": [""]})
+
+
+def tables_of(
+    model: Model,
+    asked: QuantifyBody,
+    files: Sequence[tuple[str, str]],
+    limits: Limits,
+) -> list[Table]:
+    """The items as tables whose columns have the names that the model knows."""
+    tables = [opened(Path(path), name, limits) for path, name in files]
+    if asked.texts is not None and not files:
+        tables = [_in_memory({_text_column(model): asked.texts}, "texts", asked, limits)]
+    elif not files:
+        tables = [_in_memory(_columns(asked.rows or [], limits), "rows", asked, limits)]
+    unknown = [name for name in asked.columns if name not in (model.columns or ("text",))]
+    if unknown:
+        raise InputError(f"The model does not ask for a column {unknown[0]!r}.")
+    return [table.renamed(asked.columns) for table in tables]
+
+
+def _columns(rows: Sequence[Mapping[str, Any]], limits: Limits) -> dict[str, Any]:
+    """Rows as columns, which are counted before they are filled."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    if len(names) > limits.columns:
+        raise too_many("rows", len(names), "columns", limits.columns)
+    if not names:
+        raise InputError("The rows have no columns.")
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _text_column(model: Model) -> str:
+    if model.summary.kind != "text":
+        raise InputError(
+            f"The model reads the columns {', '.join(map(repr, model.columns or ()))}, not texts; "
+            "send rows or files."
+        )
+    return (model.columns or ("text",))[0]
+
+
+def _in_memory(
+    columns: Mapping[str, Sequence[Any]],
+    name: str,
+    asked: QuantifyBody,
+    limits: Limits,
+) -> ClientTable:
+    n_items = len(next(iter(columns.values())))
+    if n_items > limits.rows:
+        raise too_many(name, n_items, "rows", limits.rows)
+    cells = dict(columns)
+    if asked.groups is not None:
+        if len(asked.groups) != n_items:
+            raise InputError(f"There are {n_items} {name} but {len(asked.groups)} groups.")
+        cells[_GROUPS] = asked.groups
+    return ClientTable(as_table(cells, name=name), limits)
+
+
+def answer_of(result: BatchResult, name: str) -> dict[str, Any]:
+    """The answer of the HTTP interface."""
+    sizes = result.sizes.tolist()
+    return {
+        "model": name,
+        "n_items": sum(sizes),
+        "level": result.estimate.level,
+        "labels": list(result.labels),
+        "training": dict(zip(result.labels, result.training.tolist(), strict=True)),
+        "ordered": result.ordered,
+        "groups": [
+            {"name": group, "n_items": size}
+            for group, size in zip(result.groups, sizes, strict=True)
+        ],
+        "rows": result.to_rows(),
+        "warnings": [vars(notice) for notice in result.notices],
+    }
+
+
+def _command(name: str, asked: QuantifyBody, files: Sequence[str]) -> str | None:
+    """The command line that does the same; None if there is none."""
+    if not files or asked.columns:
+        return None
+    parts = ["prevalens", "quantify", f"{name}.prevalens", *files]
+    if asked.by is not None:
+        parts += ["--by", asked.by]
+    if asked.by_time is not None:
+        parts += ["--by-time", asked.by_time, "--freq", asked.freq]
+    parts += ["--interval", f"{asked.interval or 0:g}"]
+    return shlex.join([*parts, "-o", "prevalence.csv"])

@@ -1,0 +1,121 @@
+"""Real worker processes: they answer, obey their limits, and end when they should."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from prevalens.service.problems import Problem
+from prevalens.service.settings import Limits
+from prevalens.service.workers import Pool, Worker
+
+MEMORY = 3 * 10**9
+#: A server that starts a worker and is killed before it can clean up.
+_KILLED = """
+import multiprocessing, os, signal
+from pathlib import Path
+from prevalens.service.workers import Worker
+
+worker = Worker(Path.cwd(), None)
+print(worker.pid, multiprocessing.forkserver._forkserver._forkserver_pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def _gone(pid: int) -> bool:
+    until = time.monotonic() + 30
+    while psutil.pid_exists(pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not psutil.pid_exists(pid)
+
+
+async def _describe(worker: Worker, progress: Any = lambda content: None) -> dict[str, Any]:
+    task = {"task": "describe", "model": "/no/such.prevalens", "limits": Limits()}
+    return await worker.run(task, progress)
+
+
+def test_a_worker_reports_answers_and_is_killed(tmp_path: Path) -> None:
+    async def run() -> None:
+        worker = Worker(tmp_path, MEMORY)
+        stages: list[Any] = []
+        for _ in range(2):
+            with pytest.raises(Problem, match="There is no file") as refused:
+                await _describe(worker, stages.append)
+            assert refused.value.code == "bad_input"
+        assert stages == [{"stage": "reading the model", "share": None}] * 2
+        process = psutil.Process(worker.pid)
+        assert process.rlimit(psutil.RLIMIT_DATA) == (MEMORY, MEMORY)
+        assert Path(process.cwd()) == tmp_path
+        # Ctrl-C in the server's terminal does not reach it.
+        assert os.getsid(worker.pid) == worker.pid
+        # It would not react to a request to end.
+        process.suspend()
+        await worker.stop()
+        assert not psutil.pid_exists(worker.pid)
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_is_killed_is_told_and_replaced(tmp_path: Path) -> None:
+    async def run() -> None:
+        async def start() -> Worker:
+            return await asyncio.to_thread(Worker, tmp_path, MEMORY)
+
+        pool = Pool(start, size=1, waiting=1)
+        task = {"task": "describe", "model": "/no/such.prevalens", "limits": Limits()}
+        with pytest.raises(Problem, match="There is no file"):
+            await pool.run(task, seconds=60)
+        (first,) = pool.pids()
+        # While it is idle, as the system may do for lack of memory.
+        os.kill(first, signal.SIGKILL)
+        assert _gone(first)
+        with pytest.raises(Problem, match="most likely for lack of memory"):
+            await pool.run(task, seconds=60)
+        with pytest.raises(Problem, match="There is no file"):
+            await pool.run(task, seconds=60)
+        assert first not in pool.pids()
+        await pool.close()
+
+    asyncio.run(run())
+
+
+def test_workers_and_fork_server_end_with_a_server_that_is_killed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    for pid in map(int, done.stdout.split()):
+        assert _gone(pid)
+
+
+def test_no_file_of_the_current_folder_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "sklearn.py").write_text("raise SystemExit('imported')")
+    code = """
+import sys
+sys.path.remove("")
+import asyncio
+from pathlib import Path
+from prevalens.service.problems import Problem
+from prevalens.service.workers import Worker
+
+async def run():
+    try:
+        await Worker(Path.cwd(), None).run({"task": "describe", "model": "/no"}, print)
+    except Problem as problem:
+        print(problem)
+
+asyncio.run(run())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "There is no file" in done.stdout, done.stderr
