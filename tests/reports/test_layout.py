@@ -8,8 +8,7 @@ from prevalens.records import Result
 from prevalens.reports.grid import MISSING, Grid
 from prevalens.reports.layout import (
     long_grid,
-    regime_title,
-    row_entries,
+    row_cells,
     samples_grid,
     spread_grid,
     wide_grid,
@@ -66,7 +65,7 @@ def test_both_layouts_show_the_same_cells(table: ResultTable) -> None:
 
 def test_shades_run_from_the_best_to_the_worst(table: ResultTable) -> None:
     for row in (*table.rows, *table.summaries):
-        entries = row_entries(row, table)
+        entries = row_cells(row, table)
         for entry in entries:
             assert (entry.shade == 0.0) == entry.bold
         assert sorted(entry.shade or 0.0 for entry in entries)[-1] == 1.0
@@ -77,18 +76,18 @@ def test_shades_turn_round_where_more_is_better(make_result: Callable[..., Resul
         [make_result(m, [v] * 6, metric="concordance") for m, v in (("A", 0.9), ("B", 0.5))],
         metric="concordance",
     )
-    best, worst = row_entries(table.rows[0], table)
+    best, worst = row_cells(table.rows[0], table)
     assert (best.shade, worst.shade, best.bold) == (0.0, 1.0, True)
     rank = table.summary("rank", "low")
-    assert [entry.shade for entry in row_entries(rank, table)] == [0.0, 1.0]
+    assert [entry.shade for entry in row_cells(rank, table)] == [0.0, 1.0]
 
 
 def test_equal_and_missing_values_have_no_shade(make_result: Callable[..., Result]) -> None:
     table = summarise([make_result("A"), make_result("B"), make_result("A", dataset="yeast")])
-    assert [entry.shade for entry in row_entries(table.rows[0], table)] == [None, None]
+    assert [entry.shade for entry in row_cells(table.rows[0], table)] == [None, None]
     lonely = table.row("yeast", "low")
-    assert [entry.text for entry in row_entries(lonely, table)] == [".0100", MISSING]
-    assert [entry.text for entry in row_entries(None, table)] == [MISSING, MISSING]
+    assert [entry.text for entry in row_cells(lonely, table)] == [".0100", MISSING]
+    assert [entry.text for entry in row_cells(None, table)] == [MISSING, MISSING]
 
 
 def test_printed_tables_show_no_more_digits_than_are_printed() -> None:
@@ -112,5 +111,9 @@ def test_spreads_between_seeds(table: ResultTable, make_result: Callable[..., Re
     assert {entry.text for line in single.lines() for entry in line.entries} == {MISSING}
 
 
-def test_regimes_have_titles() -> None:
-    assert [regime_title(name) for name in ("low", "all")] == ["low shift", "all samples"]
+def test_regimes_have_titles(make_result: Callable[..., Result]) -> None:
+    table = summarise([make_result()], regimes=["low", "all"])
+    assert [heading.text for heading in wide_grid(table).headings[0]] == [
+        "low shift",
+        "all samples",
+    ]

@@ -18,6 +18,7 @@ __all__ = [
     "escape_markdown",
     "latex_document",
     "render",
+    "render_text",
     "to_html",
     "to_latex",
     "to_markdown",
@@ -109,6 +110,11 @@ def render(template: str, **values: object) -> Markup:
     return Markup(_ENVIRONMENT.get_template(template).render(values))
 
 
+def render_text(template: str, **values: object) -> str:
+    """A template of this package for plain text or Markdown, filled with values."""
+    return _ENVIRONMENT.get_template(template).render(values)
+
+
 def asset(name: str) -> str:
     """A style sheet or script of this package."""
     loader = _ENVIRONMENT.loader
@@ -166,4 +172,4 @@ def to_markdown(grid: Grid) -> str:
     grid : Grid
         Two levels of headings become one, as Markdown has no spans.
     """
-    return _ENVIRONMENT.get_template("table.md").render(grid=grid)
+    return render_text("table.md", grid=grid)

@@ -1,12 +1,10 @@
-"""Sections of charts: of errors, of data, of samples and of estimates."""
+"""Sections of reports on results: tables, charts of errors and data, and their provenance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from prevalens.collection import Collection
@@ -21,31 +19,18 @@ from prevalens.reports.charts import (
     prevalence_histogram,
     shift_distribution,
 )
-from prevalens.reports.grid import (
-    MISSING,
-    Grid,
-    GridCell,
-    GridGroup,
-    GridLine,
-    Heading,
-    count,
-    dataset_title,
-)
+from prevalens.reports.grid import MISSING, Grid, Heading, count, dataset_title
 from prevalens.reports.layout import (
-    about_marks,
-    about_samples,
-    about_shift,
-    about_summaries,
+    explanations,
     long_grid,
     measure_long,
     measure_short,
     measure_title,
-    measure_words,
     samples_grid,
     spread_grid,
     wide_grid,
 )
-from prevalens.reports.page import Figure, Gallery, Section, SectionPart
+from prevalens.reports.page import Figure, Gallery, Section
 from prevalens.reports.summarise import (
     MethodOrder,
     column_of,
@@ -91,23 +76,27 @@ def curves_section(
     order : callable
         Sort key of a method's name, for the order of the lines.
     """
-    figures = []
+    charts = {}
     for dataset in ordered_datasets(results):
         own = [result for result in results if result.dataset == dataset]
         curves = curves_of(own, metric=metric, order=order)
-        svg = error_against_shift(
+        charts[f"error-against-shift-{metric}-{dataset}"] = error_against_shift(
             curves,
             title=dataset_title(dataset),
             y_name=measure_long(metric),
             band=(0.1, 0.9) if len(curves) <= _MOST_BANDS else None,
         )
-        figures.append(Figure(svg, name=f"error-against-shift-{metric}-{dataset}"))
     caption = (
         "Mean error by shift, over twenty intervals of equal width. Bands, where there are any, "
         "hold the middle 80 % of the samples."
     )
-    title = f"Error against shift, {measure_short(metric)}"
-    return Section(title, (Gallery(tuple(figures), caption),))
+    return _gallery(f"Error against shift, {measure_short(metric)}", charts, caption)
+
+
+def _gallery(title: str, charts: Mapping[str, str], caption: str) -> Section:
+    """Charts by the names of their files, with one caption."""
+    figures = tuple(Figure(svg, name=name) for name, svg in charts.items())
+    return Section(title, (Gallery(figures, caption),))
 
 
 def prevalence_section(prevalences: Mapping[str, npt.ArrayLike]) -> Section:
@@ -118,18 +107,15 @@ def prevalence_section(prevalences: Mapping[str, npt.ArrayLike]) -> Section:
     prevalences : mapping of str to array of float, shape (n_labels,)
         By dataset, in the order to show them.
     """
-    figures = [
-        Figure(
-            prevalence_histogram(values, title=dataset_title(name)),
-            name=f"prevalence-{name}",
-        )
+    charts = {
+        f"prevalence-{name}": prevalence_histogram(values, title=dataset_title(name))
         for name, values in prevalences.items()
-    ]
+    }
     caption = (
         "Share of a dataset's labels by how frequent they are in its training part. The intervals "
         "are narrower where most labels are."
     )
-    return Section("How frequent labels are", (Gallery(tuple(figures), caption),))
+    return _gallery("How frequent labels are", charts, caption)
 
 
 def shift_section(shifts: Mapping[str, Mapping[str, npt.ArrayLike]]) -> Section:
@@ -140,16 +126,16 @@ def shift_section(shifts: Mapping[str, Mapping[str, npt.ArrayLike]]) -> Section:
     shifts : mapping of str to mapping of str to array of float, shape (n_samples,)
         By dataset, and there by protocol; the first protocol sets the regimes.
     """
-    figures = [
-        Figure(shift_distribution(own, title=dataset_title(name)), name=f"shift-{name}")
+    charts = {
+        f"shift-{name}": shift_distribution(own, title=dataset_title(name))
         for name, own in shifts.items()
-    ]
+    }
     caption = (
         "Distribution of shift, the mean absolute difference between a sample's label shares and "
         "those of the training part. The dashed lines divide the range of the first protocol's "
         "shifts into low, mid and high."
     )
-    return Section("How far samples have moved", (Gallery(tuple(figures), caption),))
+    return _gallery("How far samples have moved", charts, caption)
 
 
 def correlation_section(collections: Mapping[str, Collection], *, most: int = 40) -> Section:
@@ -162,21 +148,18 @@ def correlation_section(collections: Mapping[str, Collection], *, most: int = 40
     most : int
         Labels to draw at most.
     """
-    figures = [
-        Figure(
-            correlation_map(
-                own.label_correlation(), own.labels, title=dataset_title(name), most=most
-            ),
-            name=f"correlation-{name}",
+    charts = {
+        f"correlation-{name}": correlation_map(
+            own.label_correlation(), own.labels, title=dataset_title(name), most=most
         )
         for name, own in collections.items()
-    ]
+    }
     caption = (
         "Correlation (phi coefficient) between labels: orange for labels that occur together, blue "
         "for labels that avoid each other. Related labels stand side by side. Point at a cell for "
         "its value."
     )
-    return Section("Which labels occur together", (Gallery(tuple(figures), caption),))
+    return _gallery("Which labels occur together", charts, caption)
 
 
 def estimates_section(estimates: PairsByMethod, shift: npt.ArrayLike, *, name: str = "") -> Section:
@@ -191,18 +174,14 @@ def estimates_section(estimates: PairsByMethod, shift: npt.ArrayLike, *, name: s
         The dataset, for the titles and file names.
     """
     suffix = f"-{name}" if name else ""
-    figures = (
-        Figure(diagonal(estimates), name=f"diagonal{suffix}"),
-        Figure(bias(estimates, shift), name=f"bias{suffix}"),
-    )
+    charts = {f"diagonal{suffix}": diagonal(estimates), f"bias{suffix}": bias(estimates, shift)}
     caption = (
         "Left: mean estimate by true prevalence, over all samples and labels, with the middle 80 % "
         "of the estimates; perfect estimates lie on the dashed diagonal. Right: estimated minus "
         "true prevalence by shift; boxes hold the middle half of the values, lines in them mark "
         "the median, whiskers leave out five percent at each end."
     )
-    title = f"Estimates on {dataset_title(name)}" if name else "Estimates"
-    return Section(title, (Gallery(figures, caption),))
+    return _gallery(f"Estimates on {dataset_title(name)}" if name else "Estimates", charts, caption)
 
 
 #: More columns than this side by side are hard to read.
@@ -340,34 +319,23 @@ def protocol_sections(
     ]
 
 
-def _shifts(results: Sequence[Result]) -> dict[str, dict[str, npt.NDArray[np.floating[Any]]]]:
+def _shifts(results: Sequence[Result]) -> dict[str, dict[str, npt.ArrayLike]]:
     """By dataset and protocol, the shifts of the samples; methods with one seed share theirs."""
-    found: dict[str, dict[str, npt.NDArray[np.floating[Any]]]] = {}
-    for dataset in ordered_datasets(results):
-        own: dict[str, npt.NDArray[np.floating[Any]]] = {}
-        for result in results:
-            if result.dataset == dataset:
-                own.setdefault(result.protocol, result.shift)
-        found[dataset] = own
-    return found
+    shifts: dict[str, dict[str, npt.ArrayLike]] = {name: {} for name in ordered_datasets(results)}
+    for result in results:
+        shifts[result.dataset].setdefault(result.protocol, result.shift)
+    return shifts
 
 
 def results_section(tables: Mapping[str, ResultTable]) -> Section:
     """What the figures mean, and one table for each way the results were run."""
     first = next(iter(tables.values()))
-    words = [
-        measure_words(first.metric),
-        about_samples(first),
-        about_shift(),
-        about_marks(),
-        about_summaries(first),
-    ]
-    grids: list[SectionPart] = []
+    grids: list[Grid] = []
     for name, table in tables.items():
         how = f", {name}" if len(tables) > 1 else ""
         caption = f"{measure_title(table.metric)} by dataset and shift, {table.protocol}{how}."
         grids.append(_fitting(table, caption))
-    return Section(f"Results, {measure_short(first.metric)}", (*filter(None, words), *grids))
+    return Section(f"Results, {measure_short(first.metric)}", (*explanations(first), *grids))
 
 
 def _fitting(table: ResultTable, caption: str) -> Grid:
@@ -395,45 +363,34 @@ def provenance_section(
 
 
 def _methods_grid(results: Sequence[Result], order: MethodOrder) -> Grid:
-    lines = [
-        GridLine(name, (GridCell(_joined(r.expression for r in results if column_of(r) == name)),))
+    rows = [
+        (name, _joined(result.expression for result in results if column_of(result) == name))
         for name in ordered_columns(results, order)
     ]
-    return Grid(
-        caption="The methods in the words of the catalogue.",
-        stub="method",
-        headings=((Heading("expression", left=True),),),
-        groups=(GridGroup(tuple(lines)),),
-    )
+    headings = [Heading("expression", left=True)]
+    return Grid.from_rows("The methods in the words of the catalogue.", "method", headings, rows)
 
 
 def _runs_grid(results: Sequence[Result]) -> Grid:
-    heads = ("seeds", "results", "seconds", "version", "data SHA-256")
-    lines = []
+    rows = []
     for dataset in ordered_datasets(results):
         own = [result for result in results if result.dataset == dataset]
-        entries = (
-            GridCell(_joined(str(result.seed) for result in own)),
-            GridCell(count(len(own))),
-            GridCell(_seconds(own)),
-            GridCell(_joined(result.version for result in own)),
-            GridCell(_joined(result.data_sha[:12] for result in own)),
+        seconds = [
+            used for result in own if isinstance(used := result.usage.get("seconds"), (int, float))
+        ]
+        rows.append(
+            (
+                dataset_title(dataset),
+                _joined(str(result.seed) for result in own),
+                count(len(own)),
+                f"{sum(seconds):,.0f}" if seconds else MISSING,
+                _joined(result.version for result in own),
+                _joined(result.data_sha[:12] for result in own),
+            )
         )
-        lines.append(GridLine(dataset_title(dataset), entries))
-    return Grid(
-        caption="The runs behind the figures.",
-        stub="dataset",
-        headings=(tuple(map(Heading, heads)),),
-        groups=(GridGroup(tuple(lines)),),
-    )
+    headings = ("seeds", "results", "seconds", "version", "data SHA-256")
+    return Grid.from_rows("The runs behind the figures.", "dataset", headings, rows)
 
 
-def _joined(words: Iterable[str]) -> str:
-    return ", ".join(sorted(filter(None, set(words)))) or MISSING
-
-
-def _seconds(results: Sequence[Result]) -> str:
-    known = [
-        r.usage["seconds"] for r in results if isinstance(r.usage.get("seconds"), (int, float))
-    ]
-    return f"{sum(known):,.0f}" if known else MISSING
+def _joined(texts: Iterable[str]) -> str:
+    return ", ".join(sorted(filter(None, set(texts)))) or MISSING

@@ -105,6 +105,11 @@ class TableRow:
         """Whether every method has a value."""
         return all(cell is not None for cell in self.cells)
 
+    @property
+    def n_samples(self) -> int:
+        """Number of samples of the method that has most."""
+        return max((cell.n_samples for cell in self.cells if cell is not None), default=0)
+
 
 @dataclass(frozen=True)
 class ResultTable:
