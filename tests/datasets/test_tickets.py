@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prevalens.datasets.tickets import PASSING, PHRASES, SHARED, TICKET_LABELS, month_names, tickets
+from prevalens.datasets.tickets import _SENTENCES, TICKET_LABELS, month_names, tickets
 from prevalens.errors import InputError
 
 
@@ -61,8 +61,8 @@ def test_times_run_in_order_and_name_their_months() -> None:
 
 
 def test_every_label_has_phrases_of_all_kinds() -> None:
-    assert set(PASSING) == set(PHRASES) == set(TICKET_LABELS)
-    assert {label for pair in SHARED for label in pair} <= set(TICKET_LABELS)
+    assert set(_SENTENCES["passing"]) == set(TICKET_LABELS)
+    assert {label for pair in _SENTENCES["shared"] for label in pair.split()} <= set(TICKET_LABELS)
 
 
 @pytest.mark.parametrize("name", ["n_train", "n_per_month", "months"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from prevalens.collection import Collection, Statistics, statistics
 
-__all__ = ["Dataset", "DatasetParts", "Times"]
+__all__ = ["Dataset", "DatasetParts", "Times", "content_sha"]
 
 #: When each item was written, datetime64[s], shape (n_items,).
 Times = npt.NDArray[np.datetime64]
@@ -79,3 +80,15 @@ class Dataset:
         """
         stacked = np.concatenate([self.train.Y, self.test.Y])
         return statistics(stacked, n_reference=self.train.n_items)
+
+
+def content_sha(*collections: Collection) -> str:
+    """SHA-256 of the items and labels of generated data."""
+    total = hashlib.sha256()
+    for collection in collections:
+        X = collection.X
+        total.update(
+            "\0".join(X).encode() if collection.is_text else np.ascontiguousarray(X).tobytes()
+        )
+        total.update(collection.Y.tobytes())
+    return total.hexdigest()

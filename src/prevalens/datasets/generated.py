@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, product
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import Dataset, Times
+from prevalens.datasets.dataset import Dataset, Times, content_sha
 from prevalens.datasets.registry import lookup
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_choice, check_int
@@ -162,7 +161,7 @@ def synthetic(
         test=test,
         description=lookup(_NAMES[kind]).about,
         source="prevalens.datasets.synthetic",
-        sha=_sha(train, test),
+        sha=content_sha(train, test),
         test_times=test_times,
     )
 
@@ -290,14 +289,3 @@ def _zipf(rng: np.random.Generator, n_words: int, size: int) -> npt.NDArray[np.i
     """Positions of words, the first ones more frequent."""
     shares = 1 / np.arange(2, n_words + 2)
     return rng.choice(n_words, size=size, p=shares / shares.sum())
-
-
-def _sha(*collections: Collection) -> str:
-    total = hashlib.sha256()
-    for one in collections:
-        content = (
-            "\0".join(one.X).encode() if one.is_text else np.ascontiguousarray(one.X).tobytes()
-        )
-        total.update(content)
-        total.update(one.Y.tobytes())
-    return total.hexdigest()

@@ -1,190 +1,33 @@
-"""Phrases of which support tickets are made, by label: what customers say, and how they begin."""
+"""Generated support tickets whose label mix drifts month by month."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import io
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import Dataset, Times
+from prevalens.datasets.dataset import Dataset, Times, content_sha
 from prevalens.errors import InputError
+from prevalens.files import make_folder, write_whole
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_int
 
-__all__ = [
-    "CLOSINGS",
-    "FILLERS",
-    "GREETINGS",
-    "PASSING",
-    "PHRASES",
-    "SEPARATOR",
-    "SHARED",
-    "TICKET_LABELS",
-    "VAGUE",
-    "month_names",
-    "tickets",
-    "write_tickets",
-]
+__all__ = ["SEPARATOR", "TICKET_LABELS", "month_names", "tickets", "write_tickets"]
 
-#: Sentences of a ticket that has the label; a word in braces stands for one of `FILLERS`.
-PHRASES: Mapping[str, tuple[str, ...]] = {
-    "billing": (
-        "My invoice for {month} shows a charge of {amount} that I cannot explain.",
-        "You charged my card twice for order {number}.",
-        "The receipt lists a fee nobody told me about.",
-        "Why does the statement say {amount} when the plan costs less?",
-        "The payment went through but the account still says overdue.",
-        "I need a corrected invoice with our tax number.",
-        "Your billing page shows the wrong balance.",
-        "The discount code was not applied to the bill.",
-    ),
-    "delivery": (
-        "The {product} has not arrived and tracking stopped {day}.",
-        "The courier left the parcel at the wrong address.",
-        "My shipment has been in the warehouse for {count} days.",
-        "The box was open and the {product} was missing.",
-        "The driver never rang and the parcel went back.",
-        "Tracking says delivered, but nothing is here.",
-        "Order {number} was promised for {day} and is still not here.",
-        "The {product} came with a broken corner, the packaging was torn.",
-    ),
-    "refund": (
-        "I want my money back for order {number}.",
-        "I returned the {product} {count} weeks ago and still wait for the refund.",
-        "When will the {amount} be credited to my card?",
-        "Please reimburse the full amount.",
-        "You promised a refund {day} and nothing has happened.",
-        "I am sending the {product} back, how do I get my money?",
-        "The return was accepted but only half of it was refunded.",
-    ),
-    "login": (
-        "I cannot sign in, the password is not accepted.",
-        "The reset link in the email has expired again.",
-        "My account is locked after three tries.",
-        "The code for the second factor never arrives.",
-        "It logs me out every {count} minutes.",
-        "I changed my phone and lost access to the account.",
-        "The login page says my username does not exist.",
-    ),
-    "bug": (
-        "The app crashes when I open the {screen}.",
-        "Pressing save in the {screen} shows an error message.",
-        "After the update the {screen} stays empty.",
-        "The export writes a broken file.",
-        "The search finds nothing although the {product} is there.",
-        "It freezes on my {device} and I have to restart it.",
-        "Dates in the {screen} are off by one day, this looks like a bug.",
-        "I get an unexpected error {number} in the {screen}.",
-    ),
-    "slow": (
-        "The {screen} takes {count} minutes to load.",
-        "Everything is terribly slow since {day}.",
-        "The page hangs with a spinner and then times out.",
-        "On my {device} scrolling lags badly.",
-        "Loading the {screen} takes forever in the morning.",
-        "The server answers with a timeout most of the day.",
-    ),
-    "cancel": (
-        "Please cancel my subscription at the end of {month}.",
-        "I want to close the account for good.",
-        "How do I end the contract?",
-        "We will not renew the plan.",
-        "Stop the subscription, we move to another supplier.",
-        "I cancelled {day} and it is still active.",
-    ),
-    "wish": (
-        "It would be great to export the {screen} as a spreadsheet.",
-        "Could you add a dark mode for the {device}?",
-        "Please offer a way to sort the {screen} by date.",
-        "I miss an option to share the {screen} with colleagues.",
-        "A suggestion: let us choose the day of the delivery.",
-        "Is there a plan to support the {device}?",
-    ),
-    "praise": (
-        "Your colleague was friendly and solved it in {count} minutes.",
-        "I love the new {screen}, well done.",
-        "Thanks for the quick help {day}.",
-        "Excellent service, I will recommend you.",
-        "The {product} is wonderful, exactly what I wanted.",
-        "Great work, everything runs perfectly now.",
-    ),
-}
-
-#: Sentences that belong to either of two labels, and do not tell which.
-SHARED: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("billing", "refund"): (
-        "The {amount} on my card is not right, please look into it.",
-        "Order {number} was paid, but the amount is wrong.",
-    ),
-    ("delivery", "refund"): (
-        "Order {number} never came, what happens now?",
-        "The {product} is damaged, what can you do?",
-    ),
-    ("bug", "slow"): (
-        "The {screen} does not open on my {device}.",
-        "The app stops responding in the {screen}.",
-    ),
-    ("login", "bug"): ("The app does not let me in since the update.",),
-    ("cancel", "billing"): ("I do not want to be charged for {month}.",),
-    ("wish", "bug"): ("The {screen} cannot be sorted on my {device}.",),
-}
-
-#: What a label's words sound like in a ticket that does not have it.
-PASSING: Mapping[str, tuple[str, ...]] = {
-    "billing": ("The invoice is fine, by the way.", "I have paid the bill for {month}."),
-    "delivery": ("The parcel itself arrived {day}.", "The courier was on time."),
-    "refund": ("I do not want a refund.", "The refund for order {number} came, that is settled."),
-    "login": ("I can sign in without trouble.", "I found this after I changed my password."),
-    "bug": ("The app itself runs without errors.", "The last update fixed the crash."),
-    "slow": ("It is fast enough for us.", "I waited {count} minutes on the phone."),
-    "cancel": ("We would like to stay with you.", "I do not want to cancel, only to ask."),
-    "wish": ("I do not need new options.", "The export works, that is all we need."),
-    "praise": ("I was happy until {day}.", "Usually your service is great."),
-}
-
-#: A customer who does not say what it is about.
-VAGUE = (
-    "It is the same problem as last week.",
-    "Please see the ticket I sent {day}.",
-    "As discussed on the phone, this is still open.",
-    "Nothing has changed since my last message.",
+#: The sentences, as lists of texts; see the comments there.
+_SENTENCES: Mapping[str, Any] = tomllib.loads(
+    resources.files("prevalens.datasets").joinpath("tickets.toml").read_text("utf-8")
 )
-
-GREETINGS = (
-    "Hello,",
-    "Hi there,",
-    "Good morning,",
-    "Dear team,",
-    "Dear support,",
-    "To whom it may concern,",
-    "Hi, customer {number} here.",
-)
-CLOSINGS = (
-    "Please help.",
-    "Kind regards",
-    "Thanks in advance.",
-    "Please answer this week.",
-    "I can be reached by phone.",
-    "Looking forward to your answer.",
-    "What should I do?",
-)
-
-#: What stands for a word in braces; numbers are drawn.
-FILLERS: Mapping[str, tuple[str, ...]] = {
-    "product": ("lamp", "desk", "kettle", "keyboard", "chair", "printer", "blender", "tent"),
-    "screen": ("calendar", "order list", "dashboard", "report", "basket", "settings", "inbox"),
-    "device": ("phone", "tablet", "laptop", "old phone", "work computer"),
-    "day": ("yesterday", "on Monday", "last week", "on Friday", "this morning", "on Tuesday"),
-    "month": ("January", "March", "April", "June", "August", "October", "this month"),
-    "count": ("two", "three", "five", "ten", "twenty"),
-}
-
-
-TICKET_LABELS: tuple[str, ...] = tuple(PHRASES)
+#: What stands between the tags of a ticket.
+SEPARATOR = ";"
+TICKET_LABELS: tuple[str, ...] = tuple(_SENTENCES["phrases"])
 
 #: Log-odds of each label in a ticket without any other.
 _BASE = dict(
@@ -259,7 +102,7 @@ def tickets(
         test=test,
         description="Generated support tickets whose label mix drifts month by month.",
         source="prevalens.datasets.tickets",
-        sha=_sha(train, test),
+        sha=content_sha(train, test),
         train_times=_times(np.datetime64("2025-01", "M"), 12, n_train),
         test_times=np.concatenate(
             [_times(_FIRST + month, 1, n_per_month) for month in range(months)]
@@ -325,44 +168,33 @@ class _Writer:
     def ticket(self, labels: Sequence[str]) -> str:
         sentences = [self._sentence(label) for label in labels]
         if not labels:
-            sentences.append(self._one(VAGUE))
-        others = [label for label in TICKET_LABELS if label not in labels]
-        sentences += [self._one(PASSING[one]) for one in others if self._chance(_IN_PASSING)]
+            sentences.append(self._draw(_SENTENCES["vague"]))
+        for label, own in _SENTENCES["passing"].items():
+            if label not in labels and self._chance(_IN_PASSING):
+                sentences.append(self._draw(own))
         self._rng.shuffle(sentences)
-        opening = [self._one(GREETINGS)] if self._chance(0.7) else []
-        closing = [self._one(CLOSINGS)] if self._chance(0.6) else []
+        opening = [self._draw(_SENTENCES["greetings"])] if self._chance(0.7) else []
+        closing = [self._draw(_SENTENCES["closings"])] if self._chance(0.6) else []
         return " ".join(self._filled(sentence) for sentence in [*opening, *sentences, *closing])
 
     def _sentence(self, label: str) -> str:
         if self._chance(_UNSAID):
-            return self._one(VAGUE)
-        shared = [own for pair, own in SHARED.items() if label in pair]
+            return self._draw(_SENTENCES["vague"])
+        shared = [own for pair, own in _SENTENCES["shared"].items() if label in pair.split()]
         if shared and self._chance(_AMBIGUOUS):
-            return self._one([sentence for own in shared for sentence in own])
-        return self._one(PHRASES[label])
+            return self._draw([sentence for own in shared for sentence in own])
+        return self._draw(_SENTENCES["phrases"][label])
 
     def _filled(self, sentence: str) -> str:
-        values = {name: self._one(words) for name, words in FILLERS.items()}
+        values = {name: self._draw(words) for name, words in _SENTENCES["fillers"].items()}
         number, amount = self._rng.integers(1000, 9999), self._rng.integers(5, 300)
         return sentence.format(**values, number=number, amount=f"{amount} euros")
 
     def _chance(self, share: float) -> bool:
         return bool(self._rng.random() < share)
 
-    def _one(self, choices: Sequence[str]) -> str:
+    def _draw(self, choices: Sequence[str]) -> str:
         return choices[int(self._rng.integers(len(choices)))]
-
-
-def _sha(*collections: Collection) -> str:
-    total = hashlib.sha256()
-    for one in collections:
-        total.update("\0".join(one.X).encode())
-        total.update(one.Y.tobytes())
-    return total.hexdigest()
-
-
-#: What stands between the tags of a ticket.
-SEPARATOR = ";"
 
 
 def write_tickets(data: Dataset, folder: str | Path, *, held_out: float = 0.25) -> list[Path]:
@@ -387,9 +219,9 @@ def write_tickets(data: Dataset, folder: str | Path, *, held_out: float = 0.25) 
     if data.train_times is None or data.test_times is None:
         raise InputError("Only tickets that say when they came can be written month by month.")
     folder = Path(folder)
-    _make(folder / "months")
+    make_folder(folder / "months")
     cut = data.train.n_items - round(held_out * data.train.n_items)
-    rows = list(_rows(data.train.X, data.train_times, "t", tags=_tags(data)))
+    rows = list(_rows(data.train.X, data.train_times, "t", _tags(data)))
     named = ("id", "date", "text", "tags")
     written = [
         _write(folder / "train.csv", named, rows[:cut]),
@@ -408,34 +240,22 @@ def write_tickets(data: Dataset, folder: str | Path, *, held_out: float = 0.25) 
 
 
 def _tags(data: Dataset) -> list[str]:
-    return [
-        SEPARATOR.join(name for name, has in zip(data.train.labels, row, strict=True) if has)
-        for row in data.train.Y
-    ]
+    labels = np.array(data.train.labels, dtype=object)
+    return [SEPARATOR.join(labels[row == 1]) for row in data.train.Y]
 
 
 def _rows(
-    texts: Sequence[str], times: Times, prefix: str, *, tags: Sequence[str] | None = None
-) -> Iterable[tuple[str, ...]]:
+    texts: Sequence[str], times: Times, prefix: str, *tags: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
     days = np.datetime_as_string(times, unit="D").tolist()
-    for number, (day, text) in enumerate(zip(days, texts, strict=True), start=1):
-        own = () if tags is None else (tags[number - 1],)
-        yield (f"{prefix}{number}", day, text, *own)
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"The folder {folder} cannot be made: {error.strerror}.") from error
+    for number, cells in enumerate(zip(days, texts, *tags, strict=True), start=1):
+        yield (f"{prefix}{number}", *cells)
 
 
 def _write(path: Path, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Path:
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(head)
-            writer.writerows(rows)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from error
+    table = io.StringIO(newline="")
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    write_whole(path, table.getvalue().encode(), lasting=False)
     return path

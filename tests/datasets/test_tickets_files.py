@@ -43,7 +43,7 @@ def test_what_stands_in_the_way_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be made"):
         write_tickets(data, tmp_path / "file")
     (tmp_path / "out" / "train.csv").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"train.csv cannot be written: Is a directory"):
+    with pytest.raises(InputError, match=r"train\.csv is a folder; name a file"):
         write_tickets(data, tmp_path / "out")
     with pytest.raises(InputError, match="say when they came"):
         write_tickets(replace(data, test_times=None), tmp_path)
