@@ -1,7 +1,8 @@
-"""CSV and TSV, row by row with the standard library."""
+"""The formats of tables: CSV, JSON lines, JSON, Parquet, Excel, and columns in memory."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib
 import io
@@ -10,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import IO, Any
 
 import narwhals as nw
 
@@ -23,10 +24,9 @@ __all__ = [
     "ExcelTable",
     "FrameTable",
     "JsonLinesTable",
-    "JsonTable",
     "ParquetTable",
     "as_table",
-    "names_of",
+    "json_table",
 ]
 
 _DELIMITERS = ",;\t|"
@@ -153,36 +153,7 @@ class JsonLinesTable(Table):
                 number += len(rows)
 
 
-class JsonTable(Table):
-    """A JSON array of objects; also JSON lines under another name.
-
-    Parameters
-    ----------
-    source : ByteSource
-    encoding : str, optional
-    """
-
-    def __new__(cls, source: ByteSource, encoding: str | None) -> Any:
-        """One object per line is read as such, whatever the file's ending."""
-        if source.start().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-            return JsonLinesTable(source, encoding)
-        return super().__new__(cls)
-
-    def __init__(self, source: ByteSource, encoding: str | None) -> None:
-        self.name = source.name
-        with source.text(encoding) as (text, _):
-            self._rows = _json_rows(self.name, text.read())
-        self.total = len(self._rows)
-        self.columns = check_header(self.name, names_of(self._rows))
-
-    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
-        for start in range(0, len(self._rows), chunk_rows):
-            rows = self._rows[start : start + chunk_rows]
-            cells = {name: [row.get(name) for row in rows] for name in columns}
-            yield Chunk(cells, len(rows), start + 1, self.name, start + len(rows))
-
-
-def names_of(records: Sequence[dict[str, Any]]) -> list[str]:
+def names_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """The keys of all records, in the order in which they first occur."""
     return list(dict.fromkeys(str(name) for record in records for name in record))
 
@@ -202,14 +173,37 @@ def _parsed(place: str, text: str) -> Any:
         raise damaged(place, f"this is not JSON ({error}).") from None
 
 
-def _json_rows(name: str, text: str) -> list[dict[str, Any]]:
-    value = _parsed(name, text)
-    if not isinstance(value, list) or not value:
-        raise damaged(name, "expected a JSON array of objects with at least one item.")
-    for number, row in enumerate(value, start=1):
+def json_table(source: ByteSource, encoding: str | None) -> Table:
+    """A JSON array of objects; a file that starts with an object is read as JSON lines."""
+    if source.start().lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return JsonLinesTable(source, encoding)
+    with source.text(encoding) as (text, _):
+        rows = _parsed(source.name, text.read())
+    if not isinstance(rows, list) or not rows:
+        raise damaged(source.name, "expected a JSON array of objects with at least one item.")
+    for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
-            raise damaged(f"{name}, item {number}", f"expected an object, got {str(row)[:40]!r}.")
-    return value
+            place = f"{source.name}, item {number}"
+            raise damaged(place, f"expected an object, got {str(row)[:40]!r}.")
+    return _of_records(rows, source.name)
+
+
+@contextmanager
+def _parser(name: str, module: str, extra: str, what: str) -> Iterator[Any]:
+    """A module for reading files, whose errors of several kinds become one sentence."""
+    try:
+        parser = importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise InputError(
+            f'{name} needs {package} to be read: pip install "prevalens[{extra}]".'
+        ) from None
+    try:
+        yield parser
+    except InputError:
+        raise
+    except Exception as error:
+        raise damaged(name, f"this is no readable {what} ({error}).") from None
 
 
 class ParquetTable(Table):
@@ -223,45 +217,38 @@ class ParquetTable(Table):
     def __init__(self, source: ByteSource) -> None:
         self.source = source
         self.name = source.name
-        with self._file() as file:
+        with source.opened() as (stream, stored), self._parquet() as parquet:
+            plain = stream is stored and source.path is not None
+            self._path = source.path if plain else None
+            file = parquet.ParquetFile(_in_memory(_footer(stream) if plain else stream.read()))
             self.total = file.metadata.num_rows
             self.columns = check_header(self.name, file.schema_arrow.names)
 
-    @contextmanager
-    def _file(self) -> Iterator[Any]:
-        try:
-            arrow = importlib.import_module("pyarrow")
-            parquet = importlib.import_module("pyarrow.parquet")
-        except ImportError:
-            raise InputError(
-                f'{self.name} needs pyarrow to be read: pip install "prevalens[frames]".'
-            ) from None
-        try:
-            yield parquet.ParquetFile(self._place(arrow))
-        except InputError:
-            raise
-        # The parser answers a damaged file with errors of several kinds.
-        except Exception as error:
-            raise damaged(self.name, f"this is no readable Parquet file ({error}).") from None
-
-    def _place(self, arrow: Any) -> Any:
-        """The file itself if it is not compressed as a whole: then only what is needed is read.
-
-        Never a Python file: Arrow's threads may let go of one only when Python is ending, and
-        abort it.
-        """
-        with self.source.opened() as (stream, raw):
-            if self.source.path is not None and stream is raw:
-                return self.source.path
-            return arrow.BufferReader(stream.read())
+    def _parquet(self) -> contextlib.AbstractContextManager[Any]:
+        return _parser(self.name, "pyarrow.parquet", "frames", "Parquet file")
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
         done = 0
-        with self._file() as file:
+        with self._parquet() as parquet:
+            # By its path if possible: then only the columns asked for are read.
+            file = parquet.ParquetFile(self._path or _in_memory(self.source.content()))
             for batch in file.iter_batches(batch_size=chunk_rows, columns=list(columns)):
                 cells = {name: batch.column(name).to_pylist() for name in columns}
                 done += batch.num_rows
                 yield Chunk(cells, batch.num_rows, done - batch.num_rows + 1, self.name, done)
+
+
+def _footer(stream: IO[bytes]) -> bytes:
+    """The end of a Parquet file, which tells its columns and the number of its rows."""
+    stream.seek(-8, io.SEEK_END)
+    size = int.from_bytes(stream.read(4), "little")
+    stream.seek(-8 - size, io.SEEK_END)
+    return stream.read()
+
+
+def _in_memory(content: bytes) -> Any:
+    # Never a Python file: Arrow's threads may release one only when Python is ending, and abort it.
+    return importlib.import_module("pyarrow").BufferReader(content)
 
 
 class ExcelTable(Table):
@@ -271,7 +258,7 @@ class ExcelTable(Table):
     ----------
     source : ByteSource
     sheet : str, optional
-        The first sheet if left out.
+        The first sheet if omitted.
     """
 
     def __init__(self, source: ByteSource, sheet: str | None) -> None:
@@ -288,25 +275,11 @@ class ExcelTable(Table):
 
     @contextmanager
     def _rows(self) -> Iterator[Iterator[tuple[Any, ...]]]:
-        try:
-            openpyxl = importlib.import_module("openpyxl")
-        except ImportError:
-            raise InputError(
-                f'{self.name} needs openpyxl to be read: pip install "prevalens[excel]".'
-            ) from None
-        try:
-            book = openpyxl.load_workbook(
-                io.BytesIO(self.source.content()), read_only=True, data_only=True
-            )
-            try:
+        content = io.BytesIO(self.source.content())
+        with _parser(self.name, "openpyxl", "excel", "Excel workbook") as openpyxl:
+            book = openpyxl.load_workbook(content, read_only=True, data_only=True)
+            with contextlib.closing(book):
                 yield self._chosen(book).iter_rows(values_only=True)
-            finally:
-                book.close()
-        except InputError:
-            raise
-        # The parser answers a damaged file with errors of several kinds.
-        except Exception as error:
-            raise damaged(self.name, f"this is no readable Excel workbook ({error}).") from None
 
     def _chosen(self, book: Any) -> Any:
         if self.sheet is None:
@@ -384,10 +357,10 @@ def as_table(data: Any, *, name: str = "the data") -> Table:
     if isinstance(frame, nw.Series):
         return FrameTable({frame.name or "text": frame.to_list()}, name)
     if isinstance(frame, nw.DataFrame):
-        cells = {str(one): frame.get_column(one).to_list() for one in frame.columns}
+        cells = {str(column): frame.get_column(column).to_list() for column in frame.columns}
         return FrameTable(cells, name)
     if isinstance(data, Mapping):
-        return FrameTable({str(one): list(column) for one, column in data.items()}, name)
+        return FrameTable({str(column): list(cells) for column, cells in data.items()}, name)
     return _from_list(data, name)
 
 
@@ -401,5 +374,9 @@ def _from_list(data: Any, name: str) -> Table:
     if all(isinstance(row, str) for row in rows):
         return FrameTable({"text": rows}, name)
     if all(isinstance(row, Mapping) for row in rows):
-        return FrameTable({one: [row.get(one) for row in rows] for one in names_of(rows)}, name)
+        return _of_records(rows, name)
     raise InputError(f"{name} must hold records (dicts) only or texts only.")
+
+
+def _of_records(rows: Sequence[Mapping[str, Any]], name: str) -> FrameTable:
+    return FrameTable({key: [row.get(key) for row in rows] for key in names_of(rows)}, name)

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from prevalens.errors import InputError
 from prevalens.files import ByteSource, damaged, file_ending, from_stdin
-from prevalens.tables.formats import CsvTable, ExcelTable, JsonLinesTable, JsonTable, ParquetTable
+from prevalens.tables.formats import CsvTable, ExcelTable, JsonLinesTable, ParquetTable, json_table
 from prevalens.tables.table import Table
 
 __all__ = ["FORMATS", "Reading", "expand", "open_table"]
@@ -87,7 +87,7 @@ def _table(
     if kind == "jsonl":
         return JsonLinesTable(source, encoding)
     if kind == "json":
-        return JsonTable(source, encoding)
+        return json_table(source, encoding)
     return ParquetTable(source) if kind == "parquet" else ExcelTable(source, sheet)
 
 
