@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from prevalens import parse
-from prevalens.aggregators import PCC, RQ
-from prevalens.catalogue import ENTRIES, parse_value
-from prevalens.classifiers import HoldOut, PerLabel, Stacked
+from prevalens.aggregators import ACC, PACC, PCC, RQ
+from prevalens.catalogue import ENTRIES, parse_value, register, unregister
+from prevalens.classifiers import HoldOut, Panel, PerLabel, Stacked, Tree
 from prevalens.datasets import synthetic
 from prevalens.quantifier import Quantifier
 from prevalens.validation import InputError
@@ -35,7 +43,8 @@ def test_every_part_has_a_summary_and_defaults(code: str) -> None:
     entry = ENTRIES[code]
     assert entry.summary.endswith((".", ")"))
     if entry.role != "quantifier":
-        assert entry.make().code == code
+        # Binary relevance without an estimator is logistic regression.
+        assert entry.make().code == ("lr" if code == "br" else code)
 
 
 @pytest.mark.parametrize(
@@ -111,3 +120,63 @@ def test_parsed_methods_run(text: str) -> None:
     data = synthetic(n_train=200, n_test=60, n_labels=3, n_features=5, random_state=0)
     estimate = parse(text).fit(data.train.X, data.train.Y).quantify(data.test.X)
     assert np.all((estimate >= 0) & (estimate <= 1))
+
+
+FOREIGN = [
+    Quantifier(PerLabel(GaussianNB()), PCC()),
+    Quantifier(Stacked(PerLabel(GaussianNB()), PerLabel()), PACC()),
+    Quantifier(OneVsRestClassifier(LogisticRegression(C=10)), ACC()),
+    Quantifier(make_pipeline(StandardScaler(), PerLabel()), PCC()),
+    Quantifier(FrozenEstimator(PerLabel()), PCC()),
+    Quantifier(PerLabel(), RQ(PCC(), LinearRegression())),
+    Quantifier(Panel(PerLabel(), PerLabel(GaussianNB()), more=[Tree(criterion="gini")]), PCC()),
+    Quantifier(Panel(more=[GaussianNB()]), PCC()),
+    Quantifier(Tree(random_state=np.random.RandomState(1)), PCC()),
+]
+
+
+@pytest.mark.parametrize("quantifier", FOREIGN, ids=lambda quantifier: quantifier.name)
+def test_a_name_that_cannot_be_read_back_says_so(quantifier: Quantifier) -> None:
+    assert "<" in quantifier.name
+    with pytest.raises(InputError, match="stands for an object without a name in the catalogue"):
+        parse(quantifier.name)
+
+
+def _parts(role: str) -> list[Any]:
+    return [entry.make() for entry in ENTRIES.values() if entry.role == role]
+
+
+@pytest.mark.parametrize("classifier", _parts("classifier"), ids=lambda part: type(part).__name__)
+@pytest.mark.parametrize("aggregator", _parts("aggregator"), ids=lambda part: type(part).__name__)
+def test_names_of_compositions_of_the_catalogue_are_read_back(
+    classifier: Any, aggregator: Any
+) -> None:
+    quantifier = Quantifier(classifier, aggregator, scheme=HoldOut(0.3))
+    again = parse(quantifier.name)
+    assert again.name == quantifier.name
+    assert type(again.classifier) is type(classifier)
+    assert type(again.aggregator) is type(aggregator)
+
+
+def test_binary_relevance_with_an_estimator_is_not_called_logistic_regression() -> None:
+    assert Quantifier(PerLabel(C=3), PCC()).name == "lr(C=3)+pcc"
+    assert Quantifier(PerLabel(GaussianNB()), PCC()).name == "br(<GaussianNB>)+pcc"
+    assert parse("br(tree)+pcc").name == "br(tree)+pcc"
+
+
+def test_a_subclass_does_not_go_by_the_name_of_its_parent() -> None:
+    class Other(PCC):
+        """Counts otherwise."""
+
+    assert Quantifier(PerLabel(), Other()).name == "lr+<Other>"
+
+
+def test_a_registered_class_is_read_back() -> None:
+    register(GaussianNB, code="bayes", role="classifier")
+    try:
+        quantifier = parse("br(bayes)+pcc")
+        assert isinstance(quantifier.classifier.estimator, GaussianNB)
+        assert quantifier.name == "br(bayes)+pcc"
+    finally:
+        unregister("bayes")
+    assert quantifier.name == "br(<GaussianNB>)+pcc"

@@ -98,5 +98,5 @@ class Outer(BaseEstimator):
 def test_a_part_names_what_was_changed() -> None:
     assert to_text(expression_of(Inner())) == "in"
     assert to_text(expression_of(Inner(2.5))) == "in(power=2.5)"
-    assert to_text(expression_of(Outer(Inner(), Inner(3)))) == "Outer(in,in(power=3))"
-    assert to_text(expression_of(Outer(None, Inner(), flag=True))) == "Outer(second=in,flag=True)"
+    assert to_text(expression_of(Outer(Inner(), Inner(3)))) == "<Outer>(in,in(power=3))"
+    assert to_text(expression_of(Outer(None, Inner(), flag=True))) == "<Outer>(second=in,flag=True)"

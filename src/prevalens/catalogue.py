@@ -24,13 +24,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from prevalens import aggregators as agg
 from prevalens import classifiers as clf
 from prevalens.aggregators import Aggregator
-from prevalens.expression import Call, Method, error_at, parse_method
+from prevalens.expression import CODES, Call, Method, error_at, parse_method
 from prevalens.quantifier import Quantifier
+from prevalens.types import Classifier
 from prevalens.validation import InputError, check_choice
 
 __all__ = [
     "ENTRIES",
-    "Entry",
+    "CatalogueEntry",
     "fingerprints",
     "load_parts",
     "own_modules",
@@ -47,14 +48,14 @@ QUAPY = "quapy:"
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """One part by its short name.
 
     Attributes
     ----------
     code : str
     role : {"classifier", "aggregator", "regressor", "clusterer", "scheme", "quantifier"}
-        A "quantifier" stands for a whole method; floors above add such.
+        A "quantifier" stands for a whole method; higher layers register these.
     make : callable
         The class, or a function that builds the part.
     """
@@ -74,8 +75,8 @@ class Entry:
         return dict(inspect.signature(self.make).parameters)
 
 
-def _entries(role: str, makers: Iterable[Any]) -> dict[str, Entry]:
-    return {make.code: Entry(make.code, role, make) for make in makers}
+def _entries(role: str, makers: Iterable[Any]) -> dict[str, CatalogueEntry]:
+    return {make.code: CatalogueEntry(make.code, role, make) for make in makers}
 
 
 def _auto(time_budget: float = 600.0) -> Quantifier:
@@ -83,8 +84,13 @@ def _auto(time_budget: float = 600.0) -> Quantifier:
     return Quantifier(time_budget=time_budget)
 
 
+def _binary_relevance(estimator: Classifier | None = None) -> clf.PerLabel:
+    """One copy of an estimator per label (binary relevance); without an estimator it is lr."""
+    return clf.PerLabel(estimator)
+
+
 #: Every part by its short name.
-ENTRIES: dict[str, Entry] = {
+ENTRIES: dict[str, CatalogueEntry] = {
     **_entries(
         "classifier",
         [
@@ -123,7 +129,8 @@ ENTRIES: dict[str, Entry] = {
     **_entries("regressor", agg.REGRESSORS),
     **_entries("clusterer", [agg.RandomClusters, agg.KMeansClusters]),
     **_entries("scheme", [clf.CrossFit, clf.HoldOut]),
-    "auto": Entry("auto", "quantifier", _auto),
+    "br": CatalogueEntry("br", "classifier", _binary_relevance),
+    "auto": CatalogueEntry("auto", "quantifier", _auto),
 }
 
 
@@ -131,7 +138,7 @@ ENTRIES: dict[str, Entry] = {
 _INNER = frozenset({"estimator", "base", "meta", "classifier", "first", "second", "more"})
 
 
-def parse(text: str, *, more: Mapping[str, Entry] | None = None) -> Any:
+def parse(text: str, *, more: Mapping[str, CatalogueEntry] | None = None) -> Any:
     """The quantifier that a name stands for.
 
     Parameters
@@ -139,7 +146,7 @@ def parse(text: str, *, more: Mapping[str, Entry] | None = None) -> Any:
     text : str
         ``classifier+aggregator``, each with arguments in parentheses where wanted, then
         ``@scheme`` if not the default one. `prevalens methods` lists the parts.
-    more : mapping of name to Entry, optional
+    more : mapping of name to CatalogueEntry, optional
         Further parts to know.
 
     Returns
@@ -171,7 +178,7 @@ def parse_value(text: str) -> Any:
 class _Builder:
     """Builds the parts of one text; the text is kept for errors that point into it."""
 
-    def __init__(self, text: str, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, text: str, entries: Mapping[str, CatalogueEntry]) -> None:
         self.text = text
         self.entries = entries
 
@@ -200,7 +207,7 @@ class _Builder:
         self._check_arguments(call, entry)
         return self._checked(call, entry.make)
 
-    def _entry(self, call: Call, role: str | None) -> Entry:
+    def _entry(self, call: Call, role: str | None) -> CatalogueEntry:
         """The entry of that name, if it has the role wanted."""
         entry = self.entries.get(call.name)
         if entry is None:
@@ -209,7 +216,7 @@ class _Builder:
             raise error_at(self.text, call.position, _misplaced(entry, role))
         return entry
 
-    def _check_arguments(self, call: Call, entry: Entry) -> None:
+    def _check_arguments(self, call: Call, entry: CatalogueEntry) -> None:
         for name in call.kwargs:
             if name not in entry.parameters:
                 close = difflib.get_close_matches(name, entry.parameters, n=1)
@@ -265,7 +272,7 @@ def _inner_classifiers(call: Call, names: list[str]) -> list[Call]:
     return [one for one in found if isinstance(one, Call)]
 
 
-def _misplaced(entry: Entry, role: str) -> str:
+def _misplaced(entry: CatalogueEntry, role: str) -> str:
     article = "an" if entry.role[0] in "aeiou" else "a"
     wanted = "an" if role[0] in "aeiou" else "a"
     return (
@@ -281,7 +288,7 @@ _KINDS = {Aggregator: "aggregator", ClassifierMixin: "classifier", RegressorMixi
 
 _Part = TypeVar("_Part", bound=Callable[..., Any])
 #: The entries that did not come with the package.
-_own: dict[str, Entry] = {}
+_own: dict[str, CatalogueEntry] = {}
 
 
 @overload
@@ -320,7 +327,7 @@ def register(part: Any = None, /, *, code: str = "", role: str = "") -> Any:
     ... def bayes():
     ...     return PerLabel(GaussianNB())
     >>> parse("bayes+pcc").name
-    'lr(GaussianNB)+pcc'
+    'br(<GaussianNB>)+pcc'
     >>> unregister("bayes")
     """
     if part is None:
@@ -329,8 +336,10 @@ def register(part: Any = None, /, *, code: str = "", role: str = "") -> Any:
         raise InputError(f"register takes a class or a function that builds a part; got {part!r}.")
     name = code or getattr(part, "code", "")
     _check_name(name, part)
-    entry = Entry(name, _role(part, role), part)
+    entry = CatalogueEntry(name, _role(part, role), part)
     _own[name] = ENTRIES[name] = entry
+    if inspect.isclass(part):
+        CODES[part] = name
     return part
 
 
@@ -338,6 +347,7 @@ def unregister(code: str) -> None:
     """Forget a part of one's own."""
     if code not in _own:
         raise InputError(f"There is no part of your own called {code!r}.")
+    CODES.pop(_own[code].make, None)  # type: ignore[call-overload]
     del _own[code], ENTRIES[code]
 
 

@@ -8,26 +8,43 @@ back; the catalogue knows what the names stand for.
     part    = name [ "(" [ argument { "," argument } ] ")" ]
     argument = [ name "=" ] value
     value   = number | "quoted" | None | True | False | method | "[" [ value { "," value } ] "]"
+
+An object that has no name in this grammar, such as an estimator of scikit-learn, is written as its
+class in angle brackets, ``br(<GaussianNB>)+pcc``. Such a name is for people; reading it is refused.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from prevalens.validation import InputError
 
-__all__ = ["Call", "Method", "expression_of", "parse_method", "to_text"]
+__all__ = [
+    "CODES",
+    "Call",
+    "HasExpression",
+    "Method",
+    "described",
+    "error_at",
+    "expression_of",
+    "parse_method",
+    "to_text",
+]
 
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
     | (?P<name>[A-Za-z_][\w.:-]*)
     | (?P<quoted>"[^"]*"|'[^']*')
+    | (?P<foreign><[^<>]*>)
     | (?P<mark>[()+@,=\[\]])
     )""",
     re.VERBOSE,
@@ -40,14 +57,14 @@ class Call:
     """A name with arguments, and where it stands in the text."""
 
     name: str
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
     position: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
 class Method:
-    """The halves of a method: classifier (if any), aggregator, scheme (if any)."""
+    """The parts of a method: classifier (if any), aggregator, scheme (if any)."""
 
     aggregator: Call
     classifier: Call | None = None
@@ -104,10 +121,10 @@ class _Reader:
 
     def method(self) -> Method:
         """A method and nothing behind it."""
-        found = self.method_or_part()
+        parsed = self.method_or_part()
         if self.here[0] != "end":
             self.fail(f"Did not expect {self.here[1]!r} here.")
-        return Method(aggregator=found) if isinstance(found, Call) else found
+        return Method(aggregator=parsed) if isinstance(parsed, Call) else parsed
 
     def method_or_part(self) -> Method | Call:
         """As an argument, a name alone is a part; with a plus or a scheme it is a method."""
@@ -120,11 +137,16 @@ class _Reader:
 
     def part(self) -> Call:
         kind, name, position = self.here
+        if kind == "foreign":
+            self.fail(
+                f"{name} stands for an object without a name in the catalogue; build the method in "
+                "Python, or name the part: prevalens.register(part, code=...)."
+            )
         if kind != "name":
             self.fail("Expected the name of a method's part here.")
         self.at += 1
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
+        args: list[object] = []
+        kwargs: dict[str, object] = {}
         if self.take("(") and not self.take(")"):
             self.argument(args, kwargs)
             while self.take(","):
@@ -132,7 +154,7 @@ class _Reader:
             self.need(")")
         return Call(name, tuple(args), kwargs, position)
 
-    def argument(self, args: list[Any], kwargs: dict[str, Any]) -> None:
+    def argument(self, args: list[object], kwargs: dict[str, object]) -> None:
         kind, name, position = self.here
         if kind == "name" and self.tokens[self.at + 1][1] == "=":
             self.at += 2
@@ -144,7 +166,7 @@ class _Reader:
         else:
             args.append(self.value())
 
-    def value(self) -> Any:
+    def value(self) -> object:
         kind, word, _ = self.here
         if kind == "number":
             self.at += 1
@@ -159,8 +181,8 @@ class _Reader:
             return _WORDS[word]
         return self.method_or_part()
 
-    def items(self) -> list[Any]:
-        values: list[Any] = []
+    def items(self) -> list[object]:
+        values: list[object] = []
         if self.take("]"):
             return values
         values.append(self.value())
@@ -183,7 +205,7 @@ def parse_method(text: str) -> Method:
     return _Reader(text).method()
 
 
-def to_text(value: Any) -> str:
+def to_text(value: object) -> str:
     """Write a tree (or a plain value in one) as text; the inverse of parsing."""
     if isinstance(value, Method):
         head = f"{to_text(value.classifier)}+" if value.classifier else ""
@@ -196,53 +218,90 @@ def to_text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(to_text, value))}]"
     if isinstance(value, str):
-        plain = re.fullmatch(r"[A-Za-z_][\w.:-]*", value) and value not in _WORDS
-        return value if plain else f'"{value}"'
+        bare = re.fullmatch(r"[A-Za-z_][\w.:-]*", value) and value not in _WORDS
+        return value if bare else f'"{value}"'
     if isinstance(value, np.generic):
         value = value.item()
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
+class HasExpression(ABC):
+    """A part that says its own expression, because its code and parameters do not suffice."""
+
+    @property
+    @abstractmethod
+    def expression(self) -> Method | Call:
+        """The tree that names the part."""
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> bool:
+        return any("expression" in vars(base) for base in kind.__mro__)
+
+
+#: Codes of registered classes that declare none themselves; the catalogue fills it.
+CODES: dict[type, str] = {}
+
+
 def expression_of(part: Any) -> Any:
-    """The tree that names a part: its `code` and the parameters that are not the defaults.
+    """The tree that names a part: its code and the parameters that are not the defaults.
 
     Leading parameters that are parts themselves stand without a name, as in ``rq(pcc,svr)``. A
-    part that is a whole method says so itself, in its `expression`.
+    part that is a whole method says so itself (`HasExpression`). A part of another library, or any
+    other object that no text can stand for, is its class in angle brackets: ``<GaussianNB>``, a
+    name that cannot be read back.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> to_text(expression_of(GaussianNB(var_smoothing=0.1)))
+    '<GaussianNB>(var_smoothing=0.1)'
     """
-    if hasattr(part, "expression"):
+    # The class is asked: a wrapper such as FrozenEstimator answers for what it wraps.
+    if issubclass(type(part), HasExpression):
         return part.expression
+    return described(part, _code_of(part))
+
+
+def described(part: object, code: str) -> Call:
+    """A part with its parameters, under the code given."""
     parameters = inspect.signature(type(part).__init__).parameters
-    given = {
-        name: getattr(part, name) for name in parameters if name != "self" and hasattr(part, name)
-    }
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    leading = True
+    given = {name: vars(part)[name] for name in parameters if name in vars(part)}
+    args: list[object] = []
+    kwargs: dict[str, object] = {}
     for name, value in given.items():
-        changed = not _same(value, parameters[name].default)
-        if changed and leading and _is_part(value):
-            args.append(expression_of(value))
+        if _is_same(value, parameters[name].default):
             continue
-        leading = False
-        if changed:
-            kwargs[name] = expression_of(value) if _is_part(value) else _plain(value)
-    return Call(getattr(part, "code", type(part).__name__), tuple(args), kwargs)
+        if kwargs or len(args) < list(given).index(name) or not _is_part(value):
+            kwargs[name] = _value_of(value)
+        else:
+            args.append(expression_of(value))
+    return Call(code, tuple(args), kwargs)
 
 
-def _is_part(value: Any) -> bool:
-    return hasattr(value, "code") or (hasattr(value, "get_params") and not isinstance(value, type))
+def _code_of(part: object) -> str:
+    """The code that the part's own class declares; an inherited one would name another part."""
+    kind = type(part)
+    if kind in CODES:
+        return CODES[kind]
+    return str(part.code) if "code" in vars(kind) else f"<{kind.__name__}>"  # type: ignore[attr-defined]
 
 
-def _plain(value: Any) -> Any:
-    """Arrays and ranges as lists; long or strange values as a short word."""
+def _is_part(value: object) -> bool:
+    return isinstance(value, BaseEstimator) or "code" in vars(type(value))
+
+
+def _value_of(value: object) -> object:
+    """A value as it stands in a tree: arrays as lists, parts as trees, strange objects in <>."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    if value is None or isinstance(value, (int, float, str, list, tuple, np.generic)):
+    if isinstance(value, (list, tuple)):
+        return [_value_of(entry) for entry in value]
+    if value is None or isinstance(value, (int, float, str, np.generic)):
         return value
-    return type(value).__name__
+    return expression_of(value) if _is_part(value) else Call(f"<{type(value).__name__}>")
 
 
-def _same(value: Any, default: Any) -> bool:
+def _is_same(value: object, default: object) -> bool:
     if value is default:
         return True
     if type(value) is not type(default) and not isinstance(value, (int, float)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prevalens.catalogue import Entry
+from prevalens.catalogue import CatalogueEntry
 from prevalens.experiments.specs import GRIDS, parse, tuned
 from prevalens.selection.grid_search import GridSearch
 from prevalens.validation import InputError
@@ -27,7 +27,7 @@ def test_a_whole_method_stands_alone() -> None:
 
 
 def test_a_plan_s_own_part() -> None:
-    parts = {"alone": Entry("alone", "quantifier", tuned)}
+    parts = {"alone": CatalogueEntry("alone", "quantifier", tuned)}
     assert isinstance(parse("alone(lr+pcc)", parts), GridSearch)
     with pytest.raises(InputError, match="no aggregator called 'alone'"):
         parse("alone(lr+pcc)")

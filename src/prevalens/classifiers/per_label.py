@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.logistic import BatchedLogistic
+from prevalens.expression import Call, described
 from prevalens.response import constant_labels, offers, response
 from prevalens.scores import Kind
 from prevalens.solvers.design import linear_predictor
@@ -96,6 +97,11 @@ class PerLabel(MultiLabelClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+
+    @property
+    def expression(self) -> Call:
+        """``lr`` with its settings by default, ``br`` around an estimator that was given."""
+        return described(self, "lr" if self.estimator is None else "br")
 
     @property
     def takes_texts(self) -> bool:  # type: ignore[override]

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from prevalens.catalogue import ENTRIES, Entry
+from prevalens.catalogue import ENTRIES, CatalogueEntry
 from prevalens.cli.options import json_option
 from prevalens.errors import InputError
 
@@ -43,7 +43,7 @@ def command(name: str | None, as_json: bool) -> None:
         _explain(entries[0])
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _row(entry: CatalogueEntry) -> dict[str, Any]:
     parameters = {name: _default(one) for name, one in entry.parameters.items()}
     return {
         "name": entry.code,
@@ -57,7 +57,7 @@ def _default(parameter: inspect.Parameter) -> str:
     return "" if parameter.default is inspect.Parameter.empty else repr(parameter.default)
 
 
-def _list(entries: list[Entry]) -> None:
+def _list(entries: list[CatalogueEntry]) -> None:
     console = Console()
     for role, sentence in ROLES.items():
         table = Table(title=sentence, title_justify="left", box=None, show_header=False)
@@ -72,7 +72,7 @@ def _list(entries: list[Entry]) -> None:
     console.print("prevalens methods NAME explains one.", highlight=False)
 
 
-def _explain(entry: Entry) -> None:
+def _explain(entry: CatalogueEntry) -> None:
     signature = ", ".join(
         f"{name}={_default(one)}" if _default(one) else name
         for name, one in entry.parameters.items()

@@ -103,7 +103,7 @@ class Plan:
         The first one is shown at the end of a run.
     overrides : dict
         By dataset, what is different there; see the head of this file.
-    parts : mapping of str to Entry
+    parts : mapping of str to CatalogueEntry
         Parts that its methods may name beside those of the catalogue. They are not written to the
         plan's file; workers import the modules that define them.
 
@@ -143,7 +143,7 @@ class Plan:
             What to call the plan in an error.
         folder : str or Path
             Where relative paths start.
-        parts : mapping of str to Entry, optional
+        parts : mapping of str to CatalogueEntry, optional
             Parts that the methods may name beside those of the catalogue.
         """
         parts = dict(parts or {})

@@ -174,7 +174,7 @@ def build(
         Every seed inside that has its default value becomes this one.
     cache : ScoreCache, optional
         Where the classifier's scores are kept.
-    parts : mapping of str to Entry, optional
+    parts : mapping of str to CatalogueEntry, optional
         Parts that the method may name beside those of the catalogue.
     """
     quantifier = parse(method.expression, parts)
@@ -335,7 +335,7 @@ def run_cell(cell: Cell, cache: ScoreCache | None = None, parts: Parts | None = 
     cell : Cell
     cache : ScoreCache, optional
         Scores to be used again; they change the time and nothing else.
-    parts : mapping of str to Entry, optional
+    parts : mapping of str to CatalogueEntry, optional
         Parts that the method may name beside those of the catalogue.
     """
     return _evaluate(cell, _fit(cell, cache, parts), cache)

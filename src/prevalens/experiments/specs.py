@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
 from prevalens import catalogue
-from prevalens.catalogue import Entry, parse_value
+from prevalens.catalogue import CatalogueEntry, parse_value
 from prevalens.datasets import Dataset
 from prevalens.expression import Call, Method, parse_method
 from prevalens.protocols import (
@@ -284,8 +284,8 @@ def named_grid(name: str) -> dict[str, list[Any]]:
 
 
 #: Parts that a plan knows beside those of the catalogue, by their short names.
-Parts: TypeAlias = Mapping[str, Entry]
-_TUNED = {"tuned": Entry("tuned", "quantifier", tuned)}
+Parts: TypeAlias = Mapping[str, CatalogueEntry]
+_TUNED = {"tuned": CatalogueEntry("tuned", "quantifier", tuned)}
 
 
 def parse(text: str, parts: Parts | None = None) -> Any:
@@ -295,7 +295,7 @@ def parse(text: str, parts: Parts | None = None) -> Any:
     ----------
     text : str
         A method in the grammar of the catalogue; ``tuned(...)`` stands for a grid search.
-    parts : mapping of str to Entry, optional
+    parts : mapping of str to CatalogueEntry, optional
         Further parts, as a plan may bring them.
 
     Examples

@@ -73,7 +73,7 @@ def compute(
         Where to compute. It is not shut down.
     cache_folder : Path, optional
         Where scores are kept.
-    parts : mapping of str to Entry, optional
+    parts : mapping of str to CatalogueEntry, optional
         Parts that the methods may name beside those of the catalogue.
     """
     waiting = list(groups)

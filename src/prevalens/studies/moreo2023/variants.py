@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 
 from prevalens.aggregators import SLD
 from prevalens.aggregators.regressors import BatchedLinearSVR
-from prevalens.catalogue import Entry
+from prevalens.catalogue import CatalogueEntry
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.experiments.specs import named_grid
@@ -310,10 +310,10 @@ def rejoined(
 
 
 #: The study's own parts by the names that its plans call them.
-PARTS: dict[str, Entry] = {
-    "rejoined": Entry("rejoined", "quantifier", rejoined),
-    TwiceSLD.code: Entry(TwiceSLD.code, "quantifier", TwiceSLD),
-    SeenItems.code: Entry(SeenItems.code, "quantifier", SeenItems),
-    InOrder.code: Entry(InOrder.code, "folds", InOrder),
-    CoarseAPP.name: Entry(CoarseAPP.name, "protocol", CoarseAPP),
+PARTS: dict[str, CatalogueEntry] = {
+    "rejoined": CatalogueEntry("rejoined", "quantifier", rejoined),
+    TwiceSLD.code: CatalogueEntry(TwiceSLD.code, "quantifier", TwiceSLD),
+    SeenItems.code: CatalogueEntry(SeenItems.code, "quantifier", SeenItems),
+    InOrder.code: CatalogueEntry(InOrder.code, "folds", InOrder),
+    CoarseAPP.name: CatalogueEntry(CoarseAPP.name, "protocol", CoarseAPP),
 }
