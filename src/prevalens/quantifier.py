@@ -24,7 +24,7 @@ from prevalens.collection import label_matrix
 from prevalens.crossfit import Scheme, warn_of_copies
 from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.expression import Call, Method, expression_of, to_text
-from prevalens.response import is_joint, offers, response, train
+from prevalens.response import HasMulticlass, is_joint, offers, response, train
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.selection.automatic import Choice, choose
@@ -456,7 +456,7 @@ def _taking_over(aggregator: Aggregator, classifier: Classifier | None) -> Aggre
     """An aggregator that reads items; LPQ may take over the classifier, others need none."""
     if classifier is None:
         return aggregator
-    single = classifier.multiclass() if hasattr(classifier, "multiclass") else classifier
+    single = classifier.multiclass() if isinstance(classifier, HasMulticlass) else classifier
     return aggregator.with_classifier(single)
 
 

@@ -10,7 +10,7 @@ posteriors and flat votes; scikit-multilearn returns sparse matrices. All of thi
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,14 @@ from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, count_items
 
 __all__ = [
+    "DeclaresJoint",
+    "DeclaresLabelWise",
+    "HasMembers",
+    "HasMulticlass",
     "VaryingLabels",
     "constant_labels",
     "is_joint",
+    "is_label_wise",
     "offers",
     "response",
     "takes_several_labels",
@@ -44,6 +49,39 @@ __all__ = [
 _ROUNDING = 1e-6
 #: What stands for the one classifier it holds.
 _HOLDERS = (FrozenEstimator, GridSearchCV, RandomizedSearchCV)
+
+
+@runtime_checkable
+class DeclaresJoint(Protocol):
+    """A classifier that says whether it looks at labels together."""
+
+    joint: bool
+
+
+@runtime_checkable
+class DeclaresLabelWise(Protocol):
+    """A classifier that says whether dividing the labels changes nothing."""
+
+    label_wise: bool
+
+
+@runtime_checkable
+class HasMembers(Protocol):
+    """A classifier made of several, whose posteriors are of use one by one."""
+
+    def member_posteriors(self, X: Any) -> Floats:
+        """Posteriors of all members side by side, shape (n_items, n_members * n_labels)."""
+
+    def mean_of(self, posteriors: Floats) -> Floats:
+        """One posterior per label from those of all members, shape (n_items, n_labels)."""
+
+
+@runtime_checkable
+class HasMulticlass(Protocol):
+    """A classifier that has a counterpart for one target with many classes."""
+
+    def multiclass(self) -> Any:
+        """The counterpart, unfitted, with the same settings."""
 
 
 def offers(classifier: Any) -> set[Kind]:
@@ -78,7 +116,7 @@ def is_joint(classifier: Any) -> bool:
     >>> is_joint(forest), is_joint(MultiOutputClassifier(forest))
     (True, False)
     """
-    if hasattr(classifier, "joint"):
+    if isinstance(classifier, DeclaresJoint):
         return bool(classifier.joint)
     if isinstance(classifier, (OneVsRestClassifier, MultiOutputClassifier)):
         return False
@@ -87,6 +125,12 @@ def is_joint(classifier: Any) -> bool:
     if isinstance(classifier, _HOLDERS):
         return is_joint(classifier.estimator)
     return takes_several_labels(classifier)
+
+
+def is_label_wise(classifier: Any) -> bool:
+    """Tell whether a label's scores depend on no other label's training values."""
+    declared = isinstance(classifier, DeclaresLabelWise) and classifier.label_wise
+    return bool(declared or not is_joint(classifier))
 
 
 def takes_several_labels(classifier: Any) -> bool:
@@ -132,11 +176,11 @@ def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
         raise InputError(_not_offered(classifier, kind))
     if kind == "votes":
         return Scores(_votes(classifier, X, n_labels), kind)
-    if isinstance(classifier, Pipeline) and hasattr(classifier[-1], "member_posteriors"):
+    if isinstance(classifier, Pipeline) and isinstance(classifier[-1], HasMembers):
         # A pipeline passes on what scikit-learn knows of, which these are not.
         X = classifier[:-1].transform(X) if len(classifier) > 1 else X
         return response(classifier[-1], X, kind, n_labels)
-    if hasattr(classifier, "member_posteriors"):
+    if isinstance(classifier, HasMembers):
         members = _within_range(classifier.member_posteriors(X))
         return Scores(np.clip(classifier.mean_of(members), 0, 1), "posteriors", members=members)
     return Scores(_within_range(_posteriors(classifier, X, n_labels)), kind)
@@ -162,7 +206,7 @@ def _votes(classifier: Any, X: Any, n_labels: int) -> npt.NDArray[Any]:
 
 def _posteriors(classifier: Any, X: Any, n_labels: int) -> npt.NDArray[Any]:
     answer = classifier.predict_proba(X)
-    if isinstance(answer, (list, tuple)) or getattr(answer, "ndim", 2) == 3:
+    if isinstance(answer, (list, tuple)) or np.ndim(answer) == 3:
         return _from_list(classifier, X, list(answer), n_labels)
     answer = _dense(answer)
     if n_labels == 1:

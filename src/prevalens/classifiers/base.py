@@ -1,4 +1,4 @@
-"""What every multi-label classifier of this package shares: the door and the shapes."""
+"""The base class of all multi-label classifiers of this package: checks and shapes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from prevalens.validation import (
     check_binary_matrix,
     check_matrix,
     check_same_length,
+    column_names,
     count_items,
     is_texts,
 )
@@ -29,24 +30,41 @@ __all__ = ["MultiLabelClassifier", "append_columns"]
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A scikit-learn classifier whose answers have one column per label.
 
-    A subclass writes `_fit` and `_posteriors`, and `_votes` where a vote is more than a posterior
-    above one half; all three may trust their input.
+    A subclass declares `code` and writes `_fit` and `_posteriors`, which may trust their input.
+    Everything else has a default, or is optional and declared as a Protocol:
+
+    ======================== ======================================================================
+    `joint`                  False if each label is learnt alone (BC); default True (MLC)
+    `label_wise`             True if a label's answer depends on no other label's training values,
+                             so that dividing the labels changes nothing; default False
+    `takes_texts`            True if texts go to another estimator as they are; default False
+    `_votes`                 votes; default: posteriors above one half
+    `_offers_posteriors`     False if a part inside has no posteriors, so that there is no
+                             `predict_proba`; default True
+    `fit_settings`           trains several settings in less time than one after the other
+                             (`prevalens.crossfit.TrainsTogether`)
+    `member_posteriors`,     posteriors of several members side by side, and their mean
+    `mean_of`                (`prevalens.response.HasMembers`)
+    `multiclass`             the counterpart for one target with many classes
+                             (`prevalens.response.HasMulticlass`)
+    `expression`             the name in the grammar of methods, if it is not `code` with the
+                             parameters that differ from their defaults
+    `of_members`             makes the classifier from any number of others, in that grammar
+    `expected_bytes`         size of the fitted classifier, known before training (forests)
+    ======================== ======================================================================
+
+    A classifier of scikit-learn or of your own needs none of these: `prevalens.response` asks it
+    in scikit-learn's words.
 
     Attributes
     ----------
-    joint : bool
-        False if each label is learnt alone (BC), True if the classifier is natively multi-label
-        (MLC).
-    label_wise : bool
-        True if a label's answer depends on no other label's training values, so that dividing the
-        labels changes nothing.
-    takes_texts : bool
-        True if texts may be handed in, because all items go to another estimator as they are.
+    code : str
+        Name in the grammar of methods.
     n_labels_ : int
         Number of labels seen in `fit`.
     classes_ : array of int
-        The positions of the labels, or 0 and 1 for a single label, as scikit-learn's
-        one-vs-rest has it.
+        The positions of the labels, or 0 and 1 for a single label, as in scikit-learn's
+        one-vs-rest.
     """
 
     joint: bool = True
@@ -89,11 +107,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         return self._posteriors(X) > 0.5
 
     def _offers_posteriors(self) -> bool:
-        """False where a part inside has no posteriors; then there is no `predict_proba`."""
+        """False if a part inside has no posteriors; then there is no `predict_proba`."""
         return True
 
     def _check_training(self, X: Any, Y: Any) -> tuple[Any, LabelMatrix]:
-        """Labelled items in form; what is remembered of them is set."""
+        """Check labelled items and remember their numbers of features and labels."""
         if Y is None:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; give "
@@ -109,10 +127,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     def _check_items(self, X: Any, *, reset: bool) -> Any:
         if is_texts(X):
             return self._check_texts(X)
-        # Only the names and the number of features are scikit-learn's; the values, and the
-        # sentence if one is wrong, are the door's.
-        names = getattr(X, "columns", None)
-        matrix = check_matrix(X, columns=None if names is None else [str(c) for c in names])
+        # scikit-learn remembers the names and the number of features; the values were checked.
+        names = column_names(X)
+        matrix = check_matrix(X, columns=names)
         validate_data(self, X if names is not None else matrix, skip_check_array=True, reset=reset)
         return matrix
 
@@ -138,7 +155,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
 
 
 def append_columns(X: Matrix, more: npt.NDArray[Any]) -> Matrix:
-    """Features with further columns to their right; a sparse matrix stays sparse."""
+    """Append columns to features; a sparse matrix stays sparse."""
     if more.shape[1] == 0:
         return X
     if sp.issparse(X):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from prevalens.classifiers.base import MultiLabelClassifier
@@ -72,16 +73,16 @@ class ClassifierEnsemble(MultiLabelClassifier):
         return Call(self.code, tuple(expression_of(one) for one in (*given, *self.more)), {})
 
     @classmethod
-    def of_fitted(cls, members: Sequence[Any], n_labels: int) -> ClassifierEnsemble:
-        """A fitted panel of two or more members that are fitted already."""
+    def of_fitted(
+        cls, members: Sequence[Any], n_labels: int, n_features: int
+    ) -> ClassifierEnsemble:
+        """A fitted ensemble of two or more members that are fitted already."""
         first, second, *more = members
-        panel = cls(first, second, more=more)
-        panel.members_ = list(members)
-        panel.n_labels_ = n_labels
-        panel.classes_ = np.arange(max(n_labels, 2))
-        if hasattr(first, "n_features_in_"):
-            panel.n_features_in_ = first.n_features_in_
-        return panel
+        ensemble = cls(first, second, more=more)
+        ensemble.members_ = list(members)
+        ensemble.n_labels_, ensemble.n_features_in_ = n_labels, n_features
+        ensemble.classes_ = np.arange(max(n_labels, 2))
+        return ensemble
 
     def members(self) -> list[Any]:
         """The members, unfitted, with defaults filled in."""
@@ -123,8 +124,9 @@ def is_weighted(classifier: Any) -> bool:
     while isinstance(classifier, Pipeline):
         classifier = classifier[-1]
     # Wrappers that train one estimator per label keep its settings with it.
-    wrapped = getattr(classifier, "estimator", None)
-    return any(getattr(one, "class_weight", None) is not None for one in (classifier, wrapped))
+    names = ("class_weight", "estimator__class_weight")
+    parameters = classifier.get_params() if isinstance(classifier, BaseEstimator) else {}
+    return any(parameters.get(name) is not None for name in names)
 
 
 def mean_posterior(members: Floats, counted: Sequence[bool]) -> Floats:

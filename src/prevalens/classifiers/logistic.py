@@ -18,7 +18,12 @@ from prevalens.solvers.design import linear_predictor
 from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
 from prevalens.solvers.multinomial import classes_of, not_converged, weights_of_classes
 from prevalens.types import Floats, LabelMatrix
-from prevalens.validation import InputError, check_binary_matrix, check_same_length
+from prevalens.validation import (
+    InputError,
+    check_binary_matrix,
+    check_same_length,
+    column_names,
+)
 
 __all__ = [
     "BatchedLogistic",
@@ -118,7 +123,7 @@ class BatchedLogistic(MultiLabelClassifier):
         columns = self._check_labels(Y)
         check_same_length(X.shape[0], "X", columns.shape[0], "Y")
         self._fit(X, columns, sample_weight)
-        self._warn(getattr(Y, "columns", None))
+        self._warn(column_names(Y))
         return self
 
     def fit_settings(
@@ -218,7 +223,7 @@ class BatchedLogistic(MultiLabelClassifier):
         )
 
     def _fit_path(self, clones: Sequence[Any], X: Any, Y: Any) -> Iterator[BatchedLogistic]:
-        names = getattr(Y, "columns", None)
+        names = column_names(Y)
         for one in clones:
             matrix, columns = one._check_items(X, reset=True), one._check_labels(Y)
         weights = _distinct([one.class_weight for one in clones])

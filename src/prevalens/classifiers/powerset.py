@@ -21,7 +21,7 @@ from prevalens.labelsets import (
     k_means_groups,
     powerset,
 )
-from prevalens.response import is_joint, offers, response, train
+from prevalens.response import is_label_wise, offers, response, train
 from prevalens.scores import Kind
 from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.types import Floats, LabelMatrix
@@ -269,8 +269,7 @@ class LabelSpaceClusters(LabelsetEnsemble):
         wanted = check_int(self.n_clusters, "n_clusters", minimum=1)
         self.clusters_ = k_means_groups(Y, wanted, self.random_state)
         classifier = MLkNN() if self.classifier is None else self.classifier
-        divided = is_joint(classifier) and not getattr(classifier, "label_wise", False)
-        groups = self.clusters_ if divided else [np.arange(Y.shape[1])]
+        groups = [np.arange(Y.shape[1])] if is_label_wise(classifier) else self.clusters_
         self._fit_groups(classifier, X, Y, groups)
 
     def _offers_posteriors(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,14 @@ __all__ = ["Stacked", "by_own_settings"]
 _META = "meta__"
 #: Parameters that do not touch the first layer.
 _SECOND = ("meta", "normalize", "passthrough")
+
+
+@runtime_checkable
+class Splitter(Protocol):
+    """A splitter of scikit-learn, such as ``KFold(5)``."""
+
+    def split(self, X: Any, y: Any) -> Iterator[Division]:
+        """Rows to train on and rows to score, in several ways."""
 
 
 class Stacked(MultiLabelClassifier):
@@ -163,7 +171,7 @@ class Stacked(MultiLabelClassifier):
 
     def _divide(self, X: Matrix, Y: LabelMatrix) -> list[Division]:
         splitter = self.cv
-        if not hasattr(splitter, "split"):
+        if not isinstance(splitter, Splitter):
             n_folds = check_int(self.cv, "cv", minimum=2)
             splitter = IterativeStratification(n_folds, random_state=self.random_state)
         divisions = list(splitter.split(X, Y))

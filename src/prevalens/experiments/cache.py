@@ -26,9 +26,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens._version import __version__
 from prevalens.catalogue import stamp
+from prevalens.crossfit import TrainsTogether
 from prevalens.experiments.specs import canonical
 from prevalens.files import make_folder, sweep, write_whole
-from prevalens.response import is_joint, offers, response, train
+from prevalens.response import is_joint, is_label_wise, offers, response, train
 from prevalens.scores import Kind
 from prevalens.types import LabelMatrix, Settings
 
@@ -258,13 +259,13 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def label_wise(self) -> bool:
         """Whether dividing the labels changes nothing."""
-        return bool(getattr(self.classifier, "label_wise", False))
+        return is_label_wise(self.classifier)
 
     def fit(self, X: Any, Y: LabelMatrix) -> Self:
         """Note what to train on, should it be necessary."""
         return self._note(_One(self.classifier, X, Y), Y, digest(X, Y))
 
-    @available_if(lambda self: hasattr(self.classifier, "fit_settings"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: isinstance(self.classifier, TrainsTogether))  # type: ignore[untyped-decorator]
     def fit_settings(
         self, settings: Sequence[Settings], X: Any, Y: LabelMatrix
     ) -> Iterator[Remembered]:

@@ -30,6 +30,7 @@ from prevalens.expression import expression_of, to_text
 from prevalens.metrics import SHIFT_NAMES, shift_bins
 from prevalens.quantifier import Quantifier
 from prevalens.records import Record, Result
+from prevalens.response import HasMembers
 from prevalens.selection.grid_search import GridSearch
 from prevalens.types import Floats
 from prevalens.validation import check_rng
@@ -208,7 +209,7 @@ def _remember(method: Any, cache: ScoreCache) -> None:
 def _is_remembered(quantifier: Quantifier) -> bool:
     """Not without a classifier of its own, nor with an ensemble: its members give more."""
     classifier, aggregator = quantifier.classifier, quantifier.aggregator
-    if classifier is None or hasattr(classifier, "member_posteriors"):
+    if classifier is None or isinstance(classifier, HasMembers):
         return False
     return aggregator is None or aggregator.consumes != "features"
 

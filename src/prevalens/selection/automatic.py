@@ -271,7 +271,7 @@ class _Search:
         fitted = [trainer.on_all_items(one) for one in best.group]
         classifier = fitted[0] if fitted else None
         if len(fitted) > 1:
-            classifier = ClassifierEnsemble.of_fitted(fitted, self.Y.shape[1])
+            classifier = ClassifierEnsemble.of_fitted(fitted, self.Y.shape[1], self.X.shape[1])
         if fitted:
             steps = [] if self.preparation is None else [self.preparation]
             guard = ColumnGuard(names=getattr(self.preparation, "terms_", None))

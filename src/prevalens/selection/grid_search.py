@@ -22,7 +22,7 @@ from tqdm import tqdm
 from prevalens.aggregators.base import Aggregator
 from prevalens.classifiers.settings import PerLabelSettings
 from prevalens.collection import label_matrix
-from prevalens.crossfit import Division, warn_of_copies
+from prevalens.crossfit import Division, TrainsTogether, warn_of_copies
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.metrics import MEASURES
 from prevalens.protocols import MLAPP
@@ -373,7 +373,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         if classifier is None:
             # The aggregator trains the classifier itself; with another setting it is another one.
             return [(None, self._adopted(group[0]), [group]) for group in groups]
-        if hasattr(classifier, "fit_settings"):
+        if isinstance(classifier, TrainsTogether):
             return [(classifier, aggregator, groups)]
         return [(classifier, aggregator, [group]) for group in groups]
 
