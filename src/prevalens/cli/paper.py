@@ -26,11 +26,11 @@ from prevalens.reports.page import Section, markdown_page
 from prevalens.reports.render import to_markdown
 from prevalens.reports.sections import tables_of
 from prevalens.studies.moreo2023.comparison import compare
-from prevalens.studies.moreo2023.comparison_layout import agreement_grid, paper_sections
+from prevalens.studies.moreo2023.comparison_layout import agreement_grid
 from prevalens.studies.moreo2023.plan import AT_HAND, TABLES, paper_plan, table_results
 from prevalens.studies.moreo2023.printed import method_place, printed
 from prevalens.studies.moreo2023.reproduction import TITLE as REPRODUCTION_TITLE
-from prevalens.studies.moreo2023.reproduction import reproduction_sections
+from prevalens.studies.moreo2023.reproduction import paper_sections, reproduction_sections
 from prevalens.studies.moreo2023.table_summary import TableDigest, digest, read_digests, save_digest
 
 __all__ = ["command"]

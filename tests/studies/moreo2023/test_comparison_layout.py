@@ -15,9 +15,9 @@ from prevalens.studies.moreo2023.comparison_layout import (
     comparison_grid,
     orders_grid,
     outside_grid,
-    paper_sections,
 )
 from prevalens.studies.moreo2023.printed import printed
+from prevalens.studies.moreo2023.reproduction import paper_sections
 from prevalens.validation import InputError
 
 PaperLike = Callable[..., list[Result]]

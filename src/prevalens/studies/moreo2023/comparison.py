@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 
 import numpy as np
@@ -15,6 +16,7 @@ from prevalens.validation import InputError, check_choice
 
 __all__ = [
     "ALLOWANCES",
+    "PRINT",
     "Agreement",
     "Compared",
     "Comparison",
@@ -27,6 +29,8 @@ __all__ = [
 #: Differences that count as agreement whatever the ratio. The paper prints Genbase with one digit
 #: that is not zero, so that a ratio says little.
 ALLOWANCES: Mapping[str, float] = {"genbase": 0.0005}
+#: The source of an order that is the paper's own.
+PRINT = "printed"
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,11 @@ class Compared:
     ours: tuple[TableCell | None, ...]
     counted: bool = True
 
+    @property
+    def complete(self) -> bool:
+        """Whether every source has a value, about the same data as the printed one."""
+        return self.counted and None not in self.ours
+
     def ratio(self, source: int) -> float | None:
         """Ours divided by the printed value; None where there is none."""
         cell = self.ours[source]
@@ -60,14 +69,12 @@ class Compared:
             return 1.0 if cell.value == 0 else math.inf
         return cell.value / self.printed.value
 
-    def agrees(
-        self, source: int, within: float, allowances: Mapping[str, float] = ALLOWANCES
-    ) -> bool | None:
+    def agrees(self, source: int, within: float) -> bool | None:
         """Whether ours is within a share of the printed value; None where there is none."""
         cell = self.ours[source]
         if cell is None:
             return None
-        allowed = max(within * self.printed.value, allowances.get(self.dataset, 0.0))
+        allowed = max(within * self.printed.value, ALLOWANCES.get(self.dataset, 0.0))
         # The last digit of a difference of decimals is noise.
         return abs(cell.value - self.printed.value) <= allowed * (1 + 1e-9)
 
@@ -104,6 +111,20 @@ class Comparison:
     def regimes(self) -> tuple[str, ...]:
         """The shift regimes."""
         return tuple(dict.fromkeys(cell.shift for cell in self.cells))
+
+    def cell(self, dataset: str, shift: str, method: str) -> Compared | None:
+        """A cell by its dataset, regime and method."""
+        return self._by_place.get((dataset, shift, method))
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str, str], Compared]:
+        return {(cell.dataset, cell.shift, cell.method): cell for cell in self.cells}
+
+    def value(self, cell: Compared, source: str) -> TableCell:
+        """What a source, or `PRINT`, has in a complete cell."""
+        side = cell.printed if source == PRINT else cell.ours[self.sources.index(source)]
+        assert side is not None
+        return side
 
     def row(self, dataset: str, shift: str) -> tuple[Compared, ...]:
         """The cells of a dataset and regime, in the order of the methods."""
@@ -191,7 +212,6 @@ def agreement(
     within: float = 0.15,
     method: str | None = None,
     dataset: str | None = None,
-    allowances: Mapping[str, float] = ALLOWANCES,
 ) -> Agreement:
     """Count the cells that are within a share of the printed value.
 
@@ -204,13 +224,11 @@ def agreement(
         0.15 means at most 15 % from the printed value.
     method, dataset : str, optional
         Only these cells.
-    allowances : mapping of str to float
-        Differences that count as agreement on a dataset whatever their ratio.
     """
     check_choice(source, "source", comparison.sources)
     number = comparison.sources.index(source)
     chosen = (
-        cell.agrees(number, within, allowances)
+        cell.agrees(number, within)
         for cell in comparison.cells
         if cell.counted and method in (None, cell.method) and dataset in (None, cell.dataset)
     )
@@ -266,8 +284,8 @@ def orders(comparison: Comparison) -> list[Order]:
         rows = [row for row in rows if row]
         if not rows or not methods:
             continue
-        for number, source in enumerate((*comparison.sources, "printed")):
-            cells = [[_side(cell, number) for cell in row] for row in rows]
+        for source in (*comparison.sources, PRINT):
+            cells = [[comparison.value(cell, source) for cell in row] for row in rows]
             means = np.mean([ranks(row, comparison.metric) for row in cells], axis=0)
             named = dict(zip(methods, means.tolist(), strict=True))
             found.append(Order(source, shift, named, len(rows)))
@@ -285,11 +303,4 @@ def _complete_row(
     comparison: Comparison, dataset: str, shift: str, methods: Sequence[str]
 ) -> list[Compared]:
     row = [cell for cell in comparison.row(dataset, shift) if cell.method in methods]
-    whole = all(cell.counted and None not in cell.ours for cell in row)
-    return row if whole and len(row) == len(methods) else []
-
-
-def _side(cell: Compared, number: int) -> TableCell:
-    side = (*cell.ours, cell.printed)[number]
-    assert side is not None  # only complete rows are ranked
-    return side
+    return row if all(cell.complete for cell in row) and len(row) == len(methods) else []

@@ -1,65 +1,58 @@
-"""Comparisons with the paper laid out for reading."""
+"""Comparisons with the paper, and tables of ours, as grids ready to be written down."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from prevalens.records import Result
 from prevalens.reports.grid import (
     MISSING,
     Grid,
     GridCell,
-    GridGroup,
-    GridLine,
+    GridRow,
     Heading,
     count,
     dataset_title,
     digits_of,
+    grid_group,
     number,
     percent,
 )
-from prevalens.reports.layout import measure_short, measure_title
-from prevalens.reports.page import Section
-from prevalens.reports.sections import (
-    curves_section,
-    provenance_section,
-    results_section,
-    tables_of,
-)
-from prevalens.reports.summarise import of_one_protocol
-from prevalens.reports.table import TableCell
+from prevalens.reports.layout import measure_title
+from prevalens.reports.table import ResultTable, TableCell
 from prevalens.studies.moreo2023.comparison import (
     ALLOWANCES,
-    Agreement,
+    PRINT,
     Compared,
     Comparison,
     Order,
     agreement,
-    compare,
     orders,
 )
-from prevalens.studies.moreo2023.printed import PAPER, PRINTED_TABLES, method_place, printed
+from prevalens.studies.moreo2023.table_summary import Run
 from prevalens.validation import InputError
 
 __all__ = [
     "THRESHOLDS",
     "agreement_grid",
+    "agreements_grid",
     "comparison_grid",
-    "comparison_section",
     "orders_grid",
     "outside_grid",
-    "paper_sections",
+    "own_grids",
+    "runs_grid",
+    "side_by_side_grids",
+    "wins_grid",
 ]
 
 #: Shares of the printed value that agreement is counted within.
 THRESHOLDS = (0.05, 0.10, 0.15, 0.25, 0.50)
+_WITHIN = 0.15
+#: Methods side by side in one table of the page on the reproduction; more would not fit.
+_ABREAST = 4
+_PAPER = "paper"
 
 
-def _percent(within: float) -> str:
-    return f"{100 * within:g} %"
-
-
-def comparison_grid(comparison: Comparison, *, within: float = 0.15) -> Grid:
+def comparison_grid(comparison: Comparison, *, within: float = _WITHIN) -> Grid:
     """Our values beside the printed ones, with ratios.
 
     Parameters
@@ -68,57 +61,78 @@ def comparison_grid(comparison: Comparison, *, within: float = 0.15) -> Grid:
     within : float
         Ratios of values that are farther from the printed ones are flagged.
     """
-    heads = [head for source in comparison.sources for head in (source, "ratio")] + ["paper"]
-    groups = []
-    for dataset in comparison.datasets:
-        lines = tuple(
-            GridLine(shift, _beside(comparison.row(dataset, shift), comparison, within))
-            for shift in comparison.regimes
-        )
-        groups.append(GridGroup(lines, dataset_title(dataset)))
-    return Grid(
-        caption=f"{measure_title(comparison.metric)}: ours beside the printed values.",
-        stub="shift",
-        headings=(
-            tuple(Heading(method, len(heads)) for method in comparison.methods),
-            tuple(Heading(head) for _ in comparison.methods for head in heads),
-        ),
-        groups=tuple(groups),
-        notes=tuple(_comparison_notes(comparison, within)),
+    digits, known = _digits(comparison)
+    sources = range(len(comparison.sources))
+
+    def cells(dataset: str, shift: str, method: str) -> list[GridCell]:
+        cell = comparison.cell(dataset, shift, method)
+        found = []
+        for source in sources:
+            ratio = number(None if cell is None else cell.ratio(source), 2)
+            off = cell is not None and cell.agrees(source, within) is False
+            found += [
+                _value(cell.ours[source] if cell else None, digits),
+                GridCell(ratio, aside=True, flag=off),
+            ]
+        return [*found, _value(cell.printed if cell else None, known)]
+
+    return _by_method(
+        f"{measure_title(comparison.metric)}: ours beside the printed values.",
+        comparison,
+        comparison.methods,
+        [*(head for source in comparison.sources for head in (source, "ratio")), _PAPER],
+        cells,
+        _comparison_notes(comparison, within),
     )
 
 
-def _beside(row: Sequence[Compared], comparison: Comparison, within: float) -> tuple[GridCell, ...]:
-    found = {cell.method: cell for cell in row}
-    digits = digits_of(comparison.metric)
-    known = digits_of(comparison.metric, comparison.digits)
-    entries: list[GridCell] = []
-    for method in comparison.methods:
-        cell = found.get(method)
-        for source in range(len(comparison.sources)):
-            entries += _ours(cell, source, digits, within)
-        entries.append(GridCell(MISSING) if cell is None else _value(cell.printed, known))
-    return tuple(entries)
+def _by_method(
+    caption: str,
+    shown: Comparison | ResultTable,
+    methods: Sequence[str],
+    heads: Sequence[str],
+    cells: Callable[[str, str, str], Iterable[GridCell]],
+    notes: Iterable[str] = (),
+) -> Grid:
+    """A group per dataset with a row per shift; for each method the cells under some heads."""
+    groups = [
+        grid_group(
+            (
+                (shift, *(cell for method in methods for cell in cells(dataset, shift, method)))
+                for shift in shown.regimes
+            ),
+            dataset_title(dataset),
+        )
+        for dataset in shown.datasets
+    ]
+    headings = (
+        tuple(Heading(method, len(heads)) for method in methods),
+        tuple(Heading(head) for _ in methods for head in heads),
+    )
+    return Grid(caption, "shift", headings, tuple(groups), tuple(notes))
 
 
-def _ours(cell: Compared | None, source: int, digits: int, within: float) -> list[GridCell]:
-    if cell is None:
-        return [GridCell(MISSING), GridCell(MISSING, aside=True)]
-    flag = cell.agrees(source, within) is False
-    ratio = GridCell(number(cell.ratio(source), 2), aside=True, flag=flag)
-    return [_value(cell.ours[source], digits), ratio]
+def _digits(comparison: Comparison) -> tuple[int, int]:
+    """Digits of our values, and of the printed ones."""
+    metric = comparison.metric
+    return digits_of(metric), digits_of(metric, comparison.digits)
 
 
-def _value(cell: TableCell | None, digits: int) -> GridCell:
+def _value(cell: TableCell | None, digits: int, *, flag: bool = False) -> GridCell:
     if cell is None:
         return GridCell(MISSING)
-    return GridCell(number(cell.value, digits), bold=cell.best, mark=cell.mark)
+    return GridCell(number(cell.value, digits), cell.best, cell.mark, flag=flag)
 
 
 def _comparison_notes(comparison: Comparison, within: float) -> list[str]:
+    allowed = "".join(
+        f", on {dataset_title(name)} farther than {number(ALLOWANCES[name])}"
+        for name in comparison.datasets
+        if name in ALLOWANCES
+    )
     notes = [
         "Ratio: our value divided by the printed one. In italics: farther than "
-        f"{_percent(within)} from the printed value{_allowed(comparison)}."
+        f"{100 * within:g} % from the printed value{allowed}."
     ]
     if len(comparison.sources) > 1:
         notes.append(
@@ -134,11 +148,67 @@ def _comparison_notes(comparison: Comparison, within: float) -> list[str]:
     return notes
 
 
-def _allowed(comparison: Comparison) -> str:
-    found = [name for name in comparison.datasets if name in ALLOWANCES]
-    return "".join(
-        f", on {dataset_title(name)} farther than {number(ALLOWANCES[name])}" for name in found
-    )
+def side_by_side_grids(title: str, comparison: Comparison) -> list[Grid]:
+    """The printed values and ours, four methods to a table.
+
+    Parameters
+    ----------
+    title : str
+        What the table is about.
+    comparison : Comparison
+    """
+    digits, known = _digits(comparison)
+    # What was run to match the print stands next to it.
+    places = range(len(comparison.sources))[::-1]
+
+    def cells(dataset: str, shift: str, method: str) -> list[GridCell]:
+        cell = comparison.cell(dataset, shift, method)
+        if cell is None:
+            return [GridCell(MISSING)] * (1 + len(places))
+        return [
+            _value(cell.printed, known),
+            *(
+                _value(
+                    cell.ours[place],
+                    digits,
+                    flag=cell.counted and cell.agrees(place, _WITHIN) is False,
+                )
+                for place in places
+            ),
+        ]
+
+    heads = (_PAPER, *comparison.sources[::-1])
+    return [
+        _by_method(f"{title}: {', '.join(methods)}.", comparison, methods, heads, cells)
+        for methods in _abreast(comparison.methods)
+    ]
+
+
+def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
+    """Our values alone, by the way they were run, four methods to a table.
+
+    Parameters
+    ----------
+    title : str
+    tables : mapping of str to ResultTable
+        By the way they were run, all of one measure.
+    """
+    first = next(iter(tables.values()))
+    names = tuple(tables)[::-1]
+    digits = digits_of(first.metric)
+
+    def cells(dataset: str, shift: str, method: str) -> list[GridCell]:
+        return [_value(tables[name].cell(dataset, shift, method), digits) for name in names]
+
+    columns = list(dict.fromkeys(name for table in tables.values() for name in table.columns))
+    return [
+        _by_method(f"{title}: {', '.join(chunk)}.", first, chunk, names, cells)
+        for chunk in _abreast(columns)
+    ]
+
+
+def _abreast(methods: Sequence[str]) -> list[Sequence[str]]:
+    return [methods[start : start + _ABREAST] for start in range(0, len(methods), _ABREAST)]
 
 
 def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRESHOLDS) -> Grid:
@@ -150,17 +220,26 @@ def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRE
     thresholds : sequence of float
         Shares of the printed value to count within.
     """
+    counted = dict.fromkeys(cell.dataset for cell in comparison.cells if cell.counted)
+    chosen: list[tuple[str, dict[str, str]]] = [
+        ("all cells", {}),
+        *((method, {"method": method}) for method in comparison.methods),
+        *((dataset_title(name), {"dataset": name}) for name in counted),
+    ]
+
+    def row(name: str, source: str, only: Mapping[str, str]) -> GridRow:
+        found = [agreement(comparison, source, within=within, **only) for within in thresholds]
+        shares = [
+            f"{percent(one.share)} ({one.n_agreeing})" if one.n_cells else MISSING for one in found
+        ]
+        return (name, count(found[0].n_cells), *shares)
+
     return Grid(
         caption="Share of our cells that agree with the printed ones.",
         stub="of",
-        headings=(
-            (
-                Heading("cells"),
-                *(Heading(f"within {_percent(within)}") for within in thresholds),
-            ),
-        ),
+        headings=(tuple(map(Heading, ("cells", *(f"within {100 * t:g} %" for t in thresholds)))),),
         groups=tuple(
-            GridGroup(tuple(_agreement_lines(comparison, source, thresholds)), source)
+            grid_group((row(name, source, only) for name, only in chosen), source)
             for source in comparison.sources
         ),
         notes=tuple(
@@ -172,33 +251,40 @@ def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRE
     )
 
 
-def _agreement_lines(
-    comparison: Comparison, source: str, thresholds: Sequence[float]
-) -> list[GridLine]:
-    def line(name: str, method: str | None = None, dataset: str | None = None) -> GridLine:
-        found = [
-            agreement(comparison, source, within=within, method=method, dataset=dataset)
-            for within in thresholds
-        ]
-        return GridLine(name, (GridCell(count(found[0].n_cells)), *map(_share, found)))
+def agreements_grid(comparisons: Mapping[str, Comparison]) -> Grid:
+    """How many of our cells are near the printed ones, table by table.
 
-    methods = [line(method, method=method) for method in comparison.methods]
-    counted = dict.fromkeys(cell.dataset for cell in comparison.cells if cell.counted)
-    datasets = [line(dataset_title(name), dataset=name) for name in counted]
-    return [line("all cells"), *methods, *datasets]
-
-
-def _share(found: Agreement) -> GridCell:
-    if not found.n_cells:
-        return GridCell(MISSING)
-    return GridCell(f"{percent(found.share)} ({found.n_agreeing})")
+    Parameters
+    ----------
+    comparisons : mapping of str to Comparison
+        By the title of the table.
+    """
+    rows = []
+    for title, comparison in comparisons.items():
+        n_datasets = len({cell.dataset for cell in comparison.cells if cell.counted})
+        for source in comparison.sources[::-1]:
+            found = [agreement(comparison, source, within=within) for within in (0.15, 0.25)]
+            if found[0].n_cells:
+                shares = [f"{one.n_agreeing} ({percent(one.share)})" for one in found]
+                sizes = (count(n_datasets), count(found[0].n_cells))
+                rows.append((f"{title}, {source}", *sizes, *shares))
+    return Grid.from_rows(
+        "Cells that are near the printed ones.",
+        "table",
+        ("datasets", "cells", "within 15 %", "within 25 %"),
+        rows,
+        [
+            "On Genbase, which is printed with one digit that is not zero, a difference of .0005 "
+            "counts as near. The corrected Tmc2007_500 does not count: the paper has other data."
+        ],
+    )
 
 
 def outside_grid(
     comparison: Comparison,
     source: str,
     *,
-    within: float = 0.15,
+    within: float = _WITHIN,
     reasons: Mapping[tuple[str, str], str] | None = None,
 ) -> Grid:
     """The cells that do not agree with the printed ones, with the range of our seeds.
@@ -214,40 +300,34 @@ def outside_grid(
         What to write beside a cell.
     """
     place = comparison.sources.index(source)
-    lines = []
+    rows = []
     for cell in comparison.cells:
         if cell.counted and cell.agrees(place, within) is False:
-            entries = _outside_entries(cell, place, comparison)
-            if reasons is not None:
-                entries.append(GridCell(reasons.get((cell.dataset, cell.method), "")))
-            lines.append(GridLine(f"{dataset_title(cell.dataset)}, {cell.shift}", tuple(entries)))
-    heads = [Heading("method", left=True)]
-    heads += map(Heading, ("ours", "our seeds", "paper", "ratio"))
-    if reasons is not None:
-        heads.append(Heading("remark", left=True))
-    return Grid(
-        caption=f"Cells farther than {_percent(within)} from the printed value, {source}.",
-        stub="dataset, shift",
-        headings=(tuple(heads),),
-        groups=(GridGroup(tuple(lines)),),
-        notes=() if lines else ("There are none.",),
+            remark = [] if reasons is None else [reasons.get((cell.dataset, cell.method), "")]
+            name = f"{dataset_title(cell.dataset)}, {cell.shift}"
+            rows.append((name, *_outside_texts(cell, place, comparison), *remark))
+    remarks = [] if reasons is None else [Heading("remark", left=True)]
+    return Grid.from_rows(
+        f"Cells farther than {100 * within:g} % from the printed value, {source}.",
+        "dataset, shift",
+        [Heading("method", left=True), "ours", "our seeds", "paper", "ratio", *remarks],
+        rows,
+        () if rows else ["There are none."],
     )
 
 
-def _outside_entries(cell: Compared, source: int, comparison: Comparison) -> list[GridCell]:
-    digits = digits_of(comparison.metric)
-    known = digits_of(comparison.metric, comparison.digits)
+def _outside_texts(cell: Compared, source: int, comparison: Comparison) -> list[str]:
+    digits, known = _digits(comparison)
     ours = cell.ours[source]
     assert ours is not None  # a cell that disagrees is there
     values = ours.by_seed or (ours.value,)
     low, high = number(min(values), digits), number(max(values), digits)
-    seeds = f"{len(values)}: {low if low == high else f'{low} to {high}'}"
     return [
-        GridCell(cell.method),
-        GridCell(number(ours.value, digits)),
-        GridCell(seeds),
-        GridCell(number(cell.printed.value, known)),
-        GridCell(number(cell.ratio(source), 2)),
+        cell.method,
+        number(ours.value, digits),
+        f"{len(values)}: {low if low == high else f'{low} to {high}'}",
+        number(cell.printed.value, known),
+        number(cell.ratio(source), 2),
     ]
 
 
@@ -262,16 +342,15 @@ def orders_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     if not comparisons:
         raise InputError("There is no comparison to take an order from.")
     methods = next(iter(comparisons.values())).methods
-    heads = [*map(Heading, methods), Heading("best first", left=True)]
-    heads += map(Heading, ("same order", "datasets"))
     groups = [
-        GridGroup(tuple(_order_lines(orders(comparison), methods)), title)
+        grid_group(_order_rows(orders(comparison), methods), title)
         for title, comparison in comparisons.items()
     ]
+    heads = [*map(Heading, methods), Heading("best first", left=True)]
     return Grid(
         caption="Mean rank of the methods by shift, ours beside the paper's.",
         stub="shift, source",
-        headings=(tuple(heads),),
+        headings=((*heads, Heading("same order"), Heading("datasets")),),
         groups=tuple(group for group in groups if group.lines),
         notes=(
             "Rank 1 is the best method of a dataset. The paper's ranks are those of its printed "
@@ -280,18 +359,21 @@ def orders_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     )
 
 
-def _order_lines(found: Sequence[Order], methods: Sequence[str]) -> list[GridLine]:
-    papers = {order.shift: order for order in found if order.source == "printed"}
-    return [
-        GridLine(
-            f"{order.shift}, {'paper' if order.source == 'printed' else order.source}",
-            (*_rank_entries(order, methods), *_order_entries(order, papers[order.shift])),
+def _order_rows(found: Sequence[Order], methods: Sequence[str]) -> Iterable[GridRow]:
+    papers = {order.shift: order for order in found if order.source == PRINT}
+    for order in found:
+        printed = order.source == PRINT
+        same = "yes" if order.agrees_with(papers[order.shift]) else "no"
+        yield (
+            f"{order.shift}, {_PAPER if printed else order.source}",
+            *_rank_cells(order, methods),
+            ", ".join(order.order),
+            MISSING if printed else same,
+            count(order.n_datasets),
         )
-        for order in found
-    ]
 
 
-def _rank_entries(order: Order, methods: Sequence[str]) -> list[GridCell]:
+def _rank_cells(order: Order, methods: Sequence[str]) -> list[GridCell]:
     best = min(order.ranks.values())
     span = max(order.ranks.values()) - best
     return [
@@ -302,69 +384,64 @@ def _rank_entries(order: Order, methods: Sequence[str]) -> list[GridCell]:
     ]
 
 
-def _order_entries(order: Order, paper: Order) -> list[GridCell]:
-    same = MISSING if order is paper else "yes" if order.agrees_with(paper) else "no"
-    return [
-        GridCell(", ".join(order.order)),
-        GridCell(same),
-        GridCell(count(order.n_datasets)),
-    ]
-
-
-def paper_sections(
-    results: Iterable[Result],
-    *,
-    metrics: Sequence[str] = ("ae",),
-    tables: Sequence[str] = (),
-    reasons: Mapping[tuple[str, str], str] | None = None,
-) -> list[Section]:
-    """All sections of a report on results beside the paper's tables.
+def wins_grid(comparisons: Mapping[str, Comparison]) -> Grid:
+    """On how many datasets each method is the best, ours beside the paper's.
 
     Parameters
     ----------
-    results : iterable of Result
-        At most one for each dataset, method, variant and seed, of one protocol.
-    metrics : sequence of str
-    tables : sequence of str
-        The printed tables to put them beside, of `PRINTED_TABLES`, each for its measure.
-    reasons : mapping of (dataset, method) to str, optional
-        What to write beside cells that differ from the printed ones.
+    comparisons : mapping of str to Comparison
+        By title, for example the base quantifier. Their methods must be the same.
     """
-    found = list(results)
-    sections: list[Section] = []
-    for metric in metrics:
-        chosen = of_one_protocol(found, metric)
-        ours = tables_of(chosen, metric=metric, order=method_place)
-        sections.append(results_section(ours))
-        sections += [
-            comparison_section(compare(ours, printed(name)), name, reasons=reasons)
-            for name in tables
-            if printed(name).metric == metric
-        ]
-        sections.append(curves_section(chosen, metric=metric, order=method_place))
-    return [*sections, provenance_section(chosen, ours, order=method_place)]
-
-
-def comparison_section(
-    comparison: Comparison,
-    table: str,
-    *,
-    within: float = 0.15,
-    reasons: Mapping[tuple[str, str], str] | None = None,
-) -> Section:
-    """Ours beside the paper's: cell by cell, how many agree, which do not, and the order."""
-    source = f"The printed values are those of {PAPER}: {PRINTED_TABLES[table]}."
-    outside = [
-        outside_grid(comparison, name, within=within, reasons=reasons)
-        for name in comparison.sources
+    methods = next(iter(comparisons.values())).methods
+    groups = [
+        grid_group(_win_rows(comparison, methods), title)
+        for title, comparison in comparisons.items()
     ]
-    return Section(
-        f"Beside the paper, {measure_short(comparison.metric)}",
-        (
-            source,
-            comparison_grid(comparison, within=within),
-            agreement_grid(comparison),
-            *outside,
-            orders_grid({"": comparison}),
-        ),
+    return Grid(
+        caption="Datasets on which a method has the smallest error, by shift.",
+        stub="shift, source",
+        headings=((*map(Heading, methods), Heading("datasets")),),
+        groups=tuple(group for group in groups if group.lines),
+        notes=("Methods that share the smallest printed value each count.",),
+    )
+
+
+def _win_rows(comparison: Comparison, methods: Sequence[str]) -> Iterable[GridRow]:
+    for shift in comparison.regimes:
+        rows = [comparison.row(dataset, shift) for dataset in comparison.datasets]
+        whole = [row for row in rows if row and all(cell.complete for cell in row)]
+        for source in (PRINT, *comparison.sources[::-1]) if whole else ():
+            wins = dict.fromkeys((*methods, *comparison.methods), 0)
+            for row in whole:
+                values = {cell.method: comparison.value(cell, source).value for cell in row}
+                best = min(values.values())
+                for method, value in values.items():
+                    wins[method] += value == best
+            name = _PAPER if source == PRINT else source
+            figures = (count(wins[method]) for method in methods)
+            yield (f"{shift}, {name}", *figures, count(len(whole)))
+
+
+def runs_grid(runs: Mapping[str, Sequence[Run]]) -> Grid:
+    """Which tables were run on which datasets, with which seeds, and what that took.
+
+    Parameters
+    ----------
+    runs : mapping of str to list of Run
+        By the title of the table.
+    """
+    known = [run for found in runs.values() for run in found]
+    rows = []
+    for dataset in dict.fromkeys(run.dataset for run in known):
+        own = [{run.dataset: run for run in found}.get(dataset) for found in runs.values()]
+        seeds = [MISSING if run is None else ", ".join(map(str, run.seeds)) for run in own]
+        checksums = ", ".join(sorted({run.data_sha for run in own if run is not None}))
+        rows.append((dataset_title(dataset), *seeds, checksums[:12]))
+    versions = ", ".join(sorted({run.version for run in known}))
+    return Grid.from_rows(
+        "Seeds with which each table was run, by dataset.",
+        "dataset",
+        (*runs, "data SHA-256"),
+        rows,
+        [f"Made with prevalens {versions}."],
     )

@@ -4,24 +4,42 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from typing import Any
 
+from prevalens.records import Result
 from prevalens.reports.grid import MISSING, dataset_title, number
+from prevalens.reports.layout import measure_short
 from prevalens.reports.page import Section, SectionPart
-from prevalens.studies.moreo2023.comparison import Comparison, Order, agreement, compare
-from prevalens.studies.moreo2023.comparison_layout import orders_grid, outside_grid
-from prevalens.studies.moreo2023.printed import PRINTED_TABLES, printed
-from prevalens.studies.moreo2023.reproduction_layout import (
+from prevalens.reports.sections import (
+    curves_section,
+    provenance_section,
+    results_section,
+    tables_of,
+)
+from prevalens.reports.summarise import of_one_protocol
+from prevalens.studies.moreo2023.comparison import (
+    PRINT,
+    Comparison,
+    Order,
+    agreement,
+    compare,
+    orders,
+)
+from prevalens.studies.moreo2023.comparison_layout import (
+    agreement_grid,
     agreements_grid,
-    orders_of,
+    comparison_grid,
+    orders_grid,
+    outside_grid,
     own_grids,
     runs_grid,
     side_by_side_grids,
     wins_grid,
 )
+from prevalens.studies.moreo2023.printed import PAPER, PRINTED_TABLES, method_place, printed
 from prevalens.studies.moreo2023.table_summary import TableDigest
 
 __all__ = [
@@ -30,6 +48,9 @@ __all__ = [
     "OBSERVATIONS",
     "REASONS",
     "TITLE",
+    "comparison_section",
+    "orders_of",
+    "paper_sections",
     "reproduction_sections",
 ]
 
@@ -122,6 +143,16 @@ def _nearness(known: Mapping[str, TableDigest]) -> list[str]:
     )
     titles = ", ".join(map(dataset_title, checked.datasets))
     return [f"PCC on {titles}: cells within 15 % of the printed value (Genbase: .0005): {said}."]
+
+
+def orders_of(comparisons: Mapping[str, Comparison], source: str) -> list[tuple[Order, Order]]:
+    """Our orders and the paper's, over all comparisons and regimes."""
+    pairs = []
+    for comparison in comparisons.values():
+        found = orders(comparison)
+        papers = {order.shift: order for order in found if order.source == PRINT}
+        pairs += [(order, papers[order.shift]) for order in found if order.source == source]
+    return pairs
 
 
 def _order_section(groups: Mapping[str, Comparison]) -> Section:
@@ -218,3 +249,62 @@ def _missing(known: Mapping[str, TableDigest]) -> list[str]:
             said = "any dataset" if not done else ", ".join(missing)
             sentences.append(f"{_title(name)}: not run on {said}.")
     return sentences
+
+
+def paper_sections(
+    results: Iterable[Result],
+    *,
+    metrics: Sequence[str] = ("ae",),
+    tables: Sequence[str] = (),
+    reasons: Mapping[tuple[str, str], str] | None = None,
+) -> list[Section]:
+    """All sections of a report on results beside the paper's tables.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        At most one for each dataset, method, variant and seed, of one protocol.
+    metrics : sequence of str
+    tables : sequence of str
+        The printed tables to put them beside, of `PRINTED_TABLES`, each for its measure.
+    reasons : mapping of (dataset, method) to str, optional
+        What to write beside cells that differ from the printed ones.
+    """
+    found = list(results)
+    sections: list[Section] = []
+    for metric in metrics:
+        chosen = of_one_protocol(found, metric)
+        ours = tables_of(chosen, metric=metric, order=method_place)
+        sections.append(results_section(ours))
+        sections += [
+            comparison_section(compare(ours, printed(name)), name, reasons=reasons)
+            for name in tables
+            if printed(name).metric == metric
+        ]
+        sections.append(curves_section(chosen, metric=metric, order=method_place))
+    return [*sections, provenance_section(chosen, ours, order=method_place)]
+
+
+def comparison_section(
+    comparison: Comparison,
+    table: str,
+    *,
+    within: float = 0.15,
+    reasons: Mapping[tuple[str, str], str] | None = None,
+) -> Section:
+    """Ours beside the paper's: cell by cell, how many agree, which do not, and the order."""
+    source = f"The printed values are those of {PAPER}: {PRINTED_TABLES[table]}."
+    outside = [
+        outside_grid(comparison, name, within=within, reasons=reasons)
+        for name in comparison.sources
+    ]
+    return Section(
+        f"Beside the paper, {measure_short(comparison.metric)}",
+        (
+            source,
+            comparison_grid(comparison, within=within),
+            agreement_grid(comparison),
+            *outside,
+            orders_grid({"": comparison}),
+        ),
+    )

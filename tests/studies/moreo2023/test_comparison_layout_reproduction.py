@@ -9,15 +9,15 @@ import pytest
 from prevalens.records import Result
 from prevalens.reports.sections import tables_of
 from prevalens.studies.moreo2023.comparison import Comparison, compare
-from prevalens.studies.moreo2023.printed import printed
-from prevalens.studies.moreo2023.reproduction_layout import (
+from prevalens.studies.moreo2023.comparison_layout import (
     agreements_grid,
-    orders_of,
     own_grids,
     runs_grid,
     side_by_side_grids,
     wins_grid,
 )
+from prevalens.studies.moreo2023.printed import printed
+from prevalens.studies.moreo2023.reproduction import orders_of
 from prevalens.studies.moreo2023.table_summary import Run
 
 Make = Callable[..., list[Result]]
