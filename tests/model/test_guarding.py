@@ -19,7 +19,8 @@ from prevalens.model import Model
 from prevalens.model.groups import ByColumn
 from prevalens.model.quantify import Guarding, quantify_tables
 from prevalens.quantifier import Quantifier
-from prevalens.reports.batches import drivers_of, label_weights, report_html
+from prevalens.reports.batch_page import report_html
+from prevalens.reports.batches import drivers_of, label_weights
 from prevalens.tables.column_guard import ColumnGuard, DriftWarning
 from prevalens.tables.formats import as_table
 

@@ -23,8 +23,8 @@ from prevalens.errors import InputError
 from prevalens.evaluation import Evaluation, evaluate_samples
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.protocols import MLAPP, Natural
-from prevalens.reports.batches import write_page
 from prevalens.reports.demo import METHOD, Story, tell
+from prevalens.reports.page import write_page
 
 __all__ = ["METHODS", "command", "print_table"]
 

@@ -17,7 +17,7 @@ from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.files import writing
 from prevalens.model.result import safe_cell
-from prevalens.reports.batches import write_page
+from prevalens.reports.page import write_page
 from prevalens.tables.opening import Reading
 
 __all__ = [

@@ -19,7 +19,8 @@ from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files
 from prevalens.model.result import BatchResult, check_ending
-from prevalens.reports.batches import report_html, write_page
+from prevalens.reports.batch_page import report_html
+from prevalens.reports.page import write_page
 
 __all__ = ["command"]
 

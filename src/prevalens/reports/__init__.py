@@ -9,7 +9,7 @@ Results go through three steps, each of plain data: `summarise` makes a table, a
 `to_markdown`) writes it down.
 """
 
-from prevalens.reports.batches import report_html, report_of
+from prevalens.reports.batch_page import report_html, report_of
 from prevalens.reports.grid import Grid
 from prevalens.reports.layout import long_grid, samples_grid, spread_grid, wide_grid
 from prevalens.reports.page import Figure, Gallery, Section, figure_files, markdown_page, page

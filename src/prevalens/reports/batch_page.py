@@ -1,18 +1,16 @@
-"""The report on batches: movers, steps, labels that move together, and the page that shows them."""
+"""The report on batches as one page: tables, charts and the data of its script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
-from scipy.special import ndtri
-from scipy.stats import false_discovery_control, t
 
-from prevalens.model.result import BatchReport, Drivers
+from prevalens.model.model import Model
+from prevalens.model.result import BatchReport, BatchResult, Drivers
 from prevalens.reports.batch_charts import (
     BAR_WIDTH,
     change_map,
@@ -25,173 +23,36 @@ from prevalens.reports.batch_charts import (
     small_trend,
     top_of,
 )
+from prevalens.reports.batches import (
+    FEWEST_BATCHES,
+    LargestChange,
+    Pair,
+    drivers_of,
+    focus,
+    movers,
+    movers_over_all,
+    moving_together,
+    steps,
+)
 from prevalens.reports.grid import MISSING, Grid, count, number, provenance_grid
 from prevalens.reports.page import Figure, Gallery, Section, SectionPart, page
 from prevalens.reports.render import render, to_html
-from prevalens.types import Floats
 
 __all__ = [
-    "FEWEST_BATCHES",
     "MOST_CELLS",
-    "LargestChange",
-    "Pair",
     "all_estimates",
     "batch_page",
     "batch_sections",
     "drivers_grid",
-    "focus",
-    "movers",
     "movers_grid",
-    "movers_over_all",
-    "moving_together",
-    "overlap",
     "pairs_grid",
     "prevalence_table",
+    "report_html",
+    "report_of",
     "scores_grid",
     "sizes_grid",
-    "steps",
     "steps_grid",
 ]
-
-#: With fewer batches than this, correlations over batches are not shown.
-FEWEST_BATCHES = 5
-#: Without intervals, labels with a smaller standard deviation over the batches are left out.
-_STILL = 0.005
-
-
-def focus(report: BatchReport) -> int:
-    """The batch to show first: the latest, or the first where there is no order."""
-    return len(report.batches) - 1 if report.ordered else 0
-
-
-def movers(report: BatchReport, batch: int, most: int = 10) -> list[int]:
-    """Labels by how far they are from training in a batch, the farthest first.
-
-    Labels whose training prevalence lies outside the interval stand before the others.
-    """
-    change, beyond = np.abs(report.change[batch]), report.beyond[batch]
-    return [int(j) for j in np.lexsort((-change, ~beyond))[:most]]
-
-
-def movers_over_all(report: BatchReport, most: int) -> list[int]:
-    """Labels by their farthest distance from training in any batch."""
-    reach = np.abs(report.change).max(axis=0)
-    return [int(j) for j in np.argsort(-reach, kind="stable")[:most]]
-
-
-@dataclass(frozen=True)
-class LargestChange:
-    """A change of a label from one batch to the next.
-
-    Attributes
-    ----------
-    label, start : int
-        The label, and the batch before the change.
-    change : float
-    clear : bool
-        Whether the two intervals do not overlap.
-    """
-
-    label: int
-    start: int
-    change: float
-    clear: bool
-
-
-def steps(report: BatchReport, most: int = 10) -> list[LargestChange]:
-    """The largest changes between batches that follow each other."""
-    changes = [
-        LargestChange(label, start, float(change), not overlap(report, label, start, stop))
-        for start, stop in pairwise(range(len(report.batches)))
-        for label, change in enumerate(report.point[stop] - report.point[start])
-    ]
-    changes.sort(key=lambda step: (-step.clear, -abs(step.change)))
-    return changes[:most]
-
-
-def overlap(report: BatchReport, label: int, first: int, second: int) -> bool:
-    """Whether the intervals of a label in two batches overlap; True without intervals."""
-    if report.lower is None or report.upper is None:
-        return True
-    low, high = report.lower[:, label], report.upper[:, label]
-    return bool(low[first] <= high[second] and low[second] <= high[first])
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two labels whose estimates move together, or against each other.
-
-    Attributes
-    ----------
-    first, second : int
-    correlation : float
-        Correlation of the estimates over the batches.
-    of_steps : float or None
-        Correlation of the changes from batch to batch, which a common trend does not raise. None
-        if the batches have no order.
-    chance : float
-        False discovery rate (Benjamini and Hochberg).
-    """
-
-    first: int
-    second: int
-    correlation: float
-    of_steps: float | None
-    chance: float
-
-
-def moving_together(report: BatchReport, most: int = 12) -> list[Pair]:
-    """The pairs of labels with the strongest correlation over the batches.
-
-    Only labels that vary more than their intervals are wide take part; none with fewer than
-    `FEWEST_BATCHES` batches.
-
-    Notes
-    -----
-    O(n_labels^2 x n_batches). The test treats batches as independent, which months with a trend
-    are not; `of_steps` is the more careful figure then.
-    """
-    labels = _varying(report)
-    if len(report.batches) < FEWEST_BATCHES or len(labels) < 2:
-        return []
-    values = report.point[:, labels]
-    first, second = np.triu_indices(len(labels), k=1)
-    correlations = _correlations(values)[first, second]
-    moves = np.diff(values, axis=0)
-    of_steps = _correlations(moves)[first, second] if report.ordered else None
-    chance = false_discovery_control(_p_values(correlations, len(values)))
-    order = np.argsort(-np.abs(correlations), kind="stable")[:most]
-    return [
-        Pair(
-            int(labels[first[place]]),
-            int(labels[second[place]]),
-            float(correlations[place]),
-            None if of_steps is None else float(of_steps[place]),
-            float(chance[place]),
-        )
-        for place in order
-    ]
-
-
-def _varying(report: BatchReport) -> npt.NDArray[np.int64]:
-    spread = report.point.std(axis=0)
-    if report.lower is None or report.upper is None or report.level is None:
-        return np.flatnonzero(spread > _STILL)
-    deviations = float(ndtri(0.5 + report.level / 2))
-    noise = (report.upper - report.lower).mean(axis=0) / (2 * deviations)
-    return np.flatnonzero((spread > noise) & (spread > 1e-9))
-
-
-def _correlations(values: Floats) -> Floats:
-    """Correlations of columns; 0 where a column does not vary."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.nan_to_num(np.asarray(np.corrcoef(values, rowvar=False)))
-
-
-def _p_values(correlations: Floats, n: int) -> Floats:
-    safe = np.clip(correlations, -1 + 1e-12, 1 - 1e-12)
-    return 2 * t.sf(np.abs(safe) * np.sqrt((n - 2) / (1 - safe**2)), n - 2)
-
 
 #: Most cells of the table of all estimates; larger results are in the file of `quantify -o`.
 MOST_CELLS = 20_000
@@ -545,3 +406,97 @@ def _provenance(report: BatchReport) -> list[SectionPart]:
         "unlabelled batch can tell for certain."
     )
     return [assumption, *provenance_grid(report.provenance)]
+
+
+_MOST_DRIVEN = 6
+
+
+def report_of(
+    result: BatchResult,
+    model: Model | None = None,
+    *,
+    true: npt.ArrayLike | None = None,
+    title: str = "Prevalence of labels",
+) -> BatchReport:
+    """What the report shows of a batch result.
+
+    Parameters
+    ----------
+    result : BatchResult
+    model : Model, optional
+        The model that made it, for what drives the estimates.
+    true : array of float, shape (n_groups, n_labels), optional
+        The truth, where it is known.
+    title : str
+    """
+    return BatchReport(
+        labels=result.labels,
+        batches=result.groups,
+        sizes=result.sizes,
+        point=result.estimate.point,
+        training=result.training,
+        lower=result.estimate.lower,
+        upper=result.estimate.upper,
+        level=result.estimate.level,
+        p_value=result.estimate.p_value,  # type: ignore[arg-type]
+        counted=result.counted,
+        true=true,  # type: ignore[arg-type]
+        ordered=result.ordered,
+        drivers=_drivers_of_report(result, model),
+        notices=result.notices,
+        provenance=_provenance_lines(result.provenance, model),
+        title=title,
+    )
+
+
+def report_html(result: BatchResult, model: Model | None = None, **more: Any) -> str:
+    """The report on a batch result as one HTML file; see `report_of`."""
+    return batch_page(report_of(result, model, **more))
+
+
+def _drivers_of_report(result: BatchResult, model: Model | None) -> tuple[Drivers, ...]:
+    if model is None or result.feature_means is None:
+        return ()
+    plain = BatchReport(
+        result.labels,
+        result.groups,
+        result.sizes,
+        result.estimate.point,
+        result.training,
+        lower=result.estimate.lower,
+        upper=result.estimate.upper,
+        ordered=result.ordered,
+    )
+    batch = focus(plain)
+    return drivers_of(
+        model,
+        result.feature_means[batch],
+        labels=movers(plain, batch, _MOST_DRIVEN),
+        batch=result.groups[batch],
+    )
+
+
+def _provenance_lines(given: Mapping[str, Any], model: Model | None) -> dict[str, str]:
+    """The birth certificates of result and model, line by line."""
+    lines = {}
+    if model is not None:
+        summary = model.summary
+        lines = {
+            "method": f"{summary.method} ({summary.group})",
+            "preparation": summary.preparation,
+            "training": f"{summary.n_items:,} items, {len(model.labels)} labels, "
+            f"{summary.cardinality:.2f} labels per item",
+            "model trained": str(model.provenance.get("created", "")),
+        }
+    own = {name: _words(value) for name, value in given.items() if name != "model"}
+    own["estimated"] = own.pop("created", "")
+    return {name: value for name, value in {**own, **lines}.items() if value}
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(value["name"]) if "name" in value else ", ".join(map(_words, value.values()))
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(map(_words, value[:10]))
+        return f"{shown} and {len(value) - 10} more" if len(value) > 10 else shown
+    return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)

@@ -14,7 +14,7 @@ from prevalens.model.model import Model
 from prevalens.model.progress import Progress, Watch
 from prevalens.model.quantify import quantify_tables
 from prevalens.model.result import BatchResult
-from prevalens.reports.batches import report_html
+from prevalens.reports.batch_page import report_html
 from prevalens.response import response
 from prevalens.samples import Samples
 from prevalens.tables.formats import as_table

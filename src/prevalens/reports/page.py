@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
+from pathlib import Path
 from typing import TypeAlias
 
 from markupsafe import Markup
 
 from prevalens._version import __version__
+from prevalens.files import writing
 from prevalens.reports.grid import Grid
 from prevalens.reports.render import asset, escape_markdown, render, to_html, to_markdown
 from prevalens.reports.theme import DARK, LIGHT, declarations, standalone
@@ -26,6 +28,7 @@ __all__ = [
     "grids_of",
     "markdown_page",
     "page",
+    "write_page",
 ]
 
 _LIGHT, _DARK = declarations(LIGHT), declarations(DARK)
@@ -219,3 +222,9 @@ def figure_files(sections: Sequence[Section], *, theme: str = "auto") -> dict[st
     return {
         f"{figure.name}.svg": standalone(figure.svg, theme) for figure in figures if figure.name
     }
+
+
+def write_page(path: str | Path, html: str) -> None:
+    """Write a page, whole or not at all."""
+    with writing(path) as file:
+        file.write(html.encode())

@@ -21,8 +21,9 @@ from prevalens.model.model import Model
 from prevalens.model.progress import Progress, Step, Watch
 from prevalens.model.quantify import quantify_tables
 from prevalens.model.result import BatchResult
-from prevalens.reports.batches import report_html, write_page
+from prevalens.reports.batch_page import report_html
 from prevalens.reports.demo import METHOD
+from prevalens.reports.page import write_page
 from prevalens.service.problems import Problem
 from prevalens.service.schemas import QuantifyBody, first_error
 from prevalens.service.screening import ClientTable, opened, preview, too_many

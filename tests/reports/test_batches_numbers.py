@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from prevalens.model.result import BatchReport
-from prevalens.reports.batch_page import (
+from prevalens.reports.batches import (
     FEWEST_BATCHES,
     focus,
     movers,

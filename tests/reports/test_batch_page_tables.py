@@ -10,8 +10,6 @@ import numpy as np
 from prevalens.model.result import BatchReport, Driver, Drivers
 from prevalens.reports.batch_charts import interval_text
 from prevalens.reports.batch_page import (
-    LargestChange,
-    Pair,
     all_estimates,
     drivers_grid,
     movers_grid,
@@ -21,6 +19,7 @@ from prevalens.reports.batch_page import (
     sizes_grid,
     steps_grid,
 )
+from prevalens.reports.batches import LargestChange, Pair
 
 POINT = np.array([[0.1, 0.2], [0.4, 0.2]])
 REPORT = BatchReport(

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from prevalens.errors import InputError
-from prevalens.reports.batches import report_html, report_of, write_page
+from prevalens.reports.batch_page import report_html, report_of
 from prevalens.reports.demo import Story, tell
+from prevalens.reports.page import write_page
 
 
 @pytest.fixture(scope="module")
