@@ -348,7 +348,7 @@ def _replacing(path: Path, lasting: bool) -> Iterator[IO[bytes]]:
     writer = f"{_host()}.{os.getpid()}.{secrets.token_hex(4)}"
     temporary = path.with_name(f".{path.name}.{writer}{_UNFINISHED}")
     try:
-        with temporary.open("xb") as file:
+        with temporary.open("x+b") as file:
             yield file
             file.flush()
             if lasting:

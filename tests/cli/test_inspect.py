@@ -19,7 +19,7 @@ def test_nothing_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def forbidden(*_: object) -> None:
         raise AssertionError("the parts were rebuilt")
 
-    monkeypatch.setattr("prevalens.model.model.from_bytes", forbidden)
+    monkeypatch.setattr("prevalens.model.model.read_parts", forbidden)
     done = CliRunner().invoke(program.cli, ["inspect", str(tmp_path / "m.prevalens")])
     assert done.exit_code == 0
     assert "1 features as they are" in done.stdout

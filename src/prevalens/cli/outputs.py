@@ -40,7 +40,7 @@ def is_model(path: Path) -> bool:
     """Whether a file is a model, by its content."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return archive.namelist()[:1] == ["manifest.json"]
+            return {"manifest.json", "schema.json"} <= set(archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError):
         return False
 

@@ -1,24 +1,26 @@
-"""The birth certificate of a model or a result."""
+"""Model files: a description and the fitted objects in one archive; reading runs no code of it."""
 
 from __future__ import annotations
 
-import hashlib
+import inspect
 import io
 import json
 import platform
+import sys
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy
 import scipy.sparse as sp
 import sklearn
 from sklearn.tree._tree import Tree
-from skops.io import dumps, get_untrusted_types, loads
+from skops.io import dump, get_untrusted_types, load
 
 from prevalens._version import __version__
 from prevalens.catalogue import own_types
@@ -29,13 +31,13 @@ from prevalens.types import Floats
 
 __all__ = [
     "FORMAT_VERSION",
-    "TRUSTED",
     "TrainingSummary",
     "check_sound",
-    "from_bytes",
+    "check_storable",
     "provenance",
-    "read_model",
-    "to_bytes",
+    "read_manifest",
+    "read_parts",
+    "trusted_types",
     "write_model",
 ]
 
@@ -109,75 +111,62 @@ class TrainingSummary:
         return cls(**known)
 
 
-TRUSTED: tuple[str, ...] = (
-    "prevalens.aggregators.mixture.calibration.Bands",
-    "prevalens.aggregators.mixture.calibration.Multiples",
-    "prevalens.aggregators.mixture.posterior.Moments",
-    "prevalens.aggregators.sld_blocked.Rule",
-    "prevalens.aggregators.adjusted.ACC",
-    "prevalens.aggregators.adjusted.PACC",
-    "prevalens.aggregators.counting.TrainingPrevalence",
-    "prevalens.aggregators.calibrated.PAV",
-    "prevalens.labelsets.KMeansClusters",
-    "prevalens.labelsets.RandomClusters",
-    "prevalens.aggregators.counting.CC",
-    "prevalens.aggregators.counting.PCC",
-    "prevalens.aggregators.matching.HDx",
-    "prevalens.aggregators.matching._Dense",
-    "prevalens.aggregators.matching.HDy",
-    "prevalens.aggregators.lpq.LPQ",
-    "prevalens.aggregators.lpq._Inner",
-    "prevalens.aggregators.mixture.aggregator.ScenarioMixture",
-    "prevalens.aggregators.regressors.MomentsRidge",
-    "prevalens.aggregators.multiclass.MulticlassPACC",
-    "prevalens.aggregators.multiclass.MulticlassPCC",
-    "prevalens.aggregators.regressors.NormalisedLasso",
-    "prevalens.aggregators.regressors.NormalisedRidge",
-    "prevalens.aggregators.regressors.PrevalenceForest",
-    "prevalens.aggregators.rq.RQ",
-    "prevalens.aggregators.sld.SLD",
-    "prevalens.aggregators.regressors.BatchedLinearSVR",
-    "prevalens.aggregators.regressors.ChainedSVR",
-    "prevalens.aggregators.regressors.StackedSVR",
-    "prevalens.selection.automatic.Candidate",
-    "prevalens.selection.automatic.Choice",
-    "prevalens.classifiers.chain.Chain",
-    "prevalens.classifiers.chain.ChainEnsemble",
-    "prevalens.classifiers.clems.CLEMS",
-    "prevalens.classifiers.powerset.LabelSpaceClusters",
-    "prevalens.classifiers.knn.MLkNN",
-    "prevalens.crossfit.CrossFit",
-    "prevalens.crossfit.HoldOut",
-    "prevalens.classifiers.logistic.BatchedLogistic",
-    "prevalens.solvers.multinomial.MultinomialLogistic",
-    "prevalens.classifiers.ensemble.ClassifierEnsemble",
-    "prevalens.classifiers.per_label.PerLabel",
-    "prevalens.classifiers.powerset.Powerset",
-    "prevalens.classifiers.powerset.RAkEL",
-    "prevalens.classifiers.stacked.Stacked",
-    "prevalens.classifiers.trees.CompactForest",
-    "prevalens.classifiers.trees.ExtraTrees",
-    "prevalens.classifiers.trees.Forest",
-    "prevalens.classifiers.trees.Tree",
-    "prevalens.tables.columns.CategoryEncoder",
-    "prevalens.tables.columns.DateEncoder",
-    "prevalens.tables.columns.NumberEncoder",
-    "prevalens.tables.columns.TextEncoder",
-    "prevalens.tables.columns.VectorEncoder",
-    "prevalens.tables.column_guard.ColumnGuard",
-    "prevalens.tables.columns.ColumnPreparation",
-    "prevalens.tables.preparation.ArrayPreparation",
-    "prevalens.tables.preparation.GivenPreparation",
-    "prevalens.tables.text.TextPreparation",
-    "prevalens.quantifier.Quantifier",
-    "prevalens.scores.Scores",
-    "prevalens.uncertainty.bootstrap.Bootstrap",
-    "prevalens.uncertainty.errors.ErrorModel",
-    "prevalens.uncertainty.goodness_of_fit.Misfit",
-    "prevalens.uncertainty.goodness_of_fit._Frame",
-    # The nodes of a decision tree; `prevalens.model.file` checks them after loading.
-    "sklearn.tree._tree.Tree",
+#: Rooms and modules whose classes fitted models consist of.
+_ROOMS = (
+    "prevalens.aggregators",
+    "prevalens.classifiers",
+    "prevalens.crossfit",
+    "prevalens.labelsets",
+    "prevalens.quantifier",
+    "prevalens.response",
+    "prevalens.scores",
+    "prevalens.selection",
+    "prevalens.solvers",
+    "prevalens.tables",
+    "prevalens.uncertainty",
 )
+#: Modules in them that open files or look up code by name, which no file may make us do.
+_LEFT_OUT = (
+    "prevalens.aggregators.external",
+    "prevalens.tables.formats",
+    "prevalens.tables.opening",
+    "prevalens.tables.table",
+)
+#: Types of other packages beyond those that skops trusts, each with the reason.
+_FOREIGN = (
+    # The nodes of a decision tree; `check_sound` refuses nodes that lead out of the tree.
+    "sklearn.tree._tree.Tree",
+    # Arrays of numbers; `check_sound` refuses indices that lead out of the matrix.
+    "scipy.sparse._csc.csc_array",
+    "scipy.sparse._csc.csc_matrix",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+)
+
+
+def trusted_types() -> frozenset[str]:
+    """Full names of the types that model files may hold: ours, and parts registered by the user.
+
+    Ours are the classes of the loaded modules that estimators and their fitted state come from.
+    skops makes their instances without calling `__init__`, from attributes of trusted types only.
+    """
+    modules = [
+        (name, module)
+        for name, module in tuple(sys.modules.items())
+        if name.startswith(_ROOMS) and name not in _LEFT_OUT
+    ]
+    ours = {
+        f"{name}.{value.__qualname__}"
+        for name, module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == name and _is_state(value)
+    }
+    return frozenset({*ours, *_FOREIGN, *own_types()})
+
+
+def _is_state(cls: type) -> bool:
+    """Whether instances hold parameters and arrays only."""
+    return not issubclass(cls, (BaseException, io.IOBase)) and not inspect.isabstract(cls)
 
 
 _LEAF = -1
@@ -241,138 +230,164 @@ def _is_sound(tree: Any) -> bool:
     )
 
 
-#: Raised when older versions of the package could not read the file any more.
-FORMAT_VERSION = 1
+#: Raised whenever files of another number cannot be read any more, in either direction.
+FORMAT_VERSION = 2
 _FORMAT = "prevalens model"
-_MANIFEST, _PARTS = "manifest.json", "parts.skops"
+_MANIFEST, _SCHEMA = "manifest.json", "schema.json"
+#: Fast, and within a few percent of the smallest size.
+_COMPRESSION = 3
+#: What unpacks to more than this many times the file's size is an attack.
+_MOST_EXPANSION = 100
+
+#: Damaged archives fail in several ways, unreadable encodings and lengths among them.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, EOFError, OSError)
 
 
-def to_bytes(parts: Any, trusted: Iterable[str] = ()) -> bytes:
-    """Fitted objects as bytes; refused if they could not be read back."""
+def check_storable(parts: Any, trusted: Iterable[str] = ()) -> None:
+    """Refuse objects that could not be read back from a file."""
+    _dump(parts, io.BytesIO(), trusted)
+
+
+def write_model(
+    path: str | Path,
+    manifest: Mapping[str, Any],
+    parts: Mapping[str, Any],
+    trusted: Iterable[str] = (),
+) -> None:
+    """Write the file; it appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    path : str or Path
+    manifest : mapping
+        What `read_manifest` gives back without touching the parts.
+    parts : mapping of str to fitted object
+    trusted : iterable of str
+        Full names of further types that the file may hold.
+    """
+    page = {"format": _FORMAT, "version": FORMAT_VERSION, **manifest}
+    with writing(path) as file:
+        _dump(parts, file, trusted)
+        with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(_MANIFEST, json.dumps(page, indent=1, ensure_ascii=False))
+
+
+def _dump(parts: Any, file: IO[bytes], trusted: Iterable[str]) -> None:
+    """Write the archive of skops into an empty file, compressed unless that looks like a bomb."""
     try:
-        content = dumps(parts)
+        dump(parts, file, compression=zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION)
+        with zipfile.ZipFile(file) as archive:
+            unknown = _unknown_types(archive, trusted)
+            expanded = sum(member.file_size for member in archive.infolist())
+        if expanded > _MOST_EXPANSION * file.seek(0, io.SEEK_END):
+            file.truncate(file.seek(0))
+            dump(parts, file)
+    except OSError:
+        raise
     # Whatever a foreign object answers when it is taken apart.
     except Exception as error:
         raise InputError(f"The model cannot be stored: {' '.join(str(error).split())}") from error
-    unknown = sorted(set(get_untrusted_types(data=content)) - set(_trusted(trusted)))
     if unknown:
         raise InputError(
             f"The model holds {', '.join(unknown)}, which model files may not; name it with "
             "trusted=[...] when saving and loading, if you trust it."
         )
-    return content
 
 
-def from_bytes(name: str, content: bytes, trusted: Iterable[str] = ()) -> Any:
-    """The fitted objects; only objects of trusted types are made."""
-    _check_expansion(name, content)
+def _unknown_types(archive: zipfile.ZipFile, trusted: Iterable[str]) -> list[str]:
+    """Types in the archive that nobody trusts, found without reading or making any array."""
+    outline = io.BytesIO()
+    with zipfile.ZipFile(outline, "w") as copy:
+        for name in archive.namelist():
+            # Only the schema names types; the arrays beside it are read as bytes when it is parsed.
+            copy.writestr(name, archive.read(name) if name == _SCHEMA else b"")
+    found = get_untrusted_types(data=outline.getvalue())
+    return sorted(set(found) - trusted_types() - set(trusted))
+
+
+def read_manifest(path: str | Path) -> dict[str, Any]:
+    """The description of a model; the fitted objects stay in the file."""
+    path = Path(path)
     try:
-        unknown = sorted(set(get_untrusted_types(data=content)) - set(_trusted(trusted)))
+        with path.open("rb") as file:
+            if file.read(2) != b"PK":
+                raise FormatError(f"{path}: this is no model file; `prevalens fit` writes one.")
+            with zipfile.ZipFile(file) as archive:
+                _check_archive(path, archive)
+                page = json.loads(archive.read(_MANIFEST))
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder, not a model file.") from None
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    except (*_DAMAGE, RecursionError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"{path}: the file is damaged or cut off ({error}).") from None
+    return _checked_manifest(path, page)
+
+
+def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
+    members = archive.infolist()
+    if _MANIFEST not in archive.namelist():
+        raise FormatError(
+            f"{path}: this is no model file; it lacks {_MANIFEST}. `prevalens fit` writes one."
+        )
+    if sum(member.file_size for member in members) > _MOST_EXPANSION * path.stat().st_size:
+        raise FormatError(
+            f"{path}: the model in it claims to unpack to more than {_MOST_EXPANSION} times the "
+            "size of the file, which no model file does."
+        )
+
+
+def _checked_manifest(path: Path, page: Any) -> dict[str, Any]:
+    if not isinstance(page, dict) or page.get("format") != _FORMAT:
+        raise FormatError(f"{path}: this is no model file of prevalens.")
+    version = page.get("version")
+    if version == FORMAT_VERSION:
+        return page
+    if isinstance(version, int) and version < FORMAT_VERSION:
+        raise FormatError(
+            f"{path}: it was written by an older prevalens (file version {version}; this one reads "
+            f"{FORMAT_VERSION}); fit the model again."
+        )
+    raise FormatError(
+        f"{path}: it was written by a newer prevalens (file version {version}; this one reads "
+        f"{FORMAT_VERSION}); update prevalens."
+    )
+
+
+def read_parts(
+    path: str | Path, manifest: Mapping[str, Any], trusted: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The fitted objects of a model; only objects of trusted types are made.
+
+    Parameters
+    ----------
+    path : str or Path
+    manifest : mapping
+        What `read_manifest` has given; the file must not have changed since.
+    trusted : iterable of str
+        Full names of further types that the file may hold.
+    """
+    if read_manifest(path) != manifest:
+        raise FormatError(f"{path}: the file has changed since it was opened; load it again.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unknown = _unknown_types(archive, trusted)
         if not unknown:
-            parts = loads(content, trusted=_trusted(trusted))
-            check_sound(parts, name)
+            parts: dict[str, Any] = load(path, trusted=[*trusted_types(), *trusted])
+            check_sound(parts, str(path))
             return parts
     except FormatError:
         raise
     # A file that was tampered with can make the reader fail in any way.
     except Exception as error:
         what = f"the model in it cannot be rebuilt ({' '.join(str(error).split())[:200]})."
-        raise FormatError(f"{name}: {what}") from error
+        raise FormatError(f"{path}: {what}") from error
     raise FormatError(
-        f"{name}: it holds {', '.join(unknown)}, which is not among the types that model files "
+        f"{path}: it holds {', '.join(unknown)}, which is not among the types that model files "
         "may hold; nothing of it was loaded. If it is a part of your own, load its code first: "
         "prevalens --with FILE."
     )
-
-
-def _trusted(further: Iterable[str]) -> list[str]:
-    """All types a file may hold here: ours, registered ones, and those that the caller trusts."""
-    return [*TRUSTED, *own_types(), *further]
-
-
-def _check_expansion(name: str, content: bytes) -> None:
-    """Parts are stored as they are; what claims to be larger than the file is an attack."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as inner:
-            claimed = sum(one.file_size for one in inner.infolist())
-    except (zipfile.BadZipFile, ValueError, OSError) as error:
-        raise FormatError(f"{name}: the model in it is damaged ({error}).") from None
-    if claimed > len(content):
-        raise FormatError(f"{name}: the model in it claims to be larger than the file.")
-
-
-def write_model(path: str | Path, manifest: Mapping[str, Any], parts: bytes) -> None:
-    """Write the file; it appears under its name only when it is complete."""
-    page = {
-        "format": _FORMAT,
-        "version": FORMAT_VERSION,
-        "sha256": hashlib.sha256(parts).hexdigest(),
-        **manifest,
-    }
-    with writing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(_MANIFEST, json.dumps(page, indent=1, ensure_ascii=False))
-        archive.writestr(_PARTS, parts)
-
-
-def read_model(path: str | Path) -> tuple[dict[str, Any], bytes]:
-    """The JSON page and the bytes of the parts, checked but not yet rebuilt."""
-    path = Path(path)
-    content = _content(path)
-    if not content.startswith(b"PK"):
-        raise FormatError(f"{path}: this is no model file; `prevalens fit` writes one.")
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            page = _page(path, archive)
-            parts = _member(path, archive, _PARTS)
-    # Damaged archives fail in several ways, unreadable encodings and lengths among them.
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, OSError) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise FormatError(f"{path}: the file is damaged or cut off ({error}).") from None
-    if hashlib.sha256(parts).hexdigest() != page.get("sha256"):
-        raise FormatError(
-            f"{path}: the checksum does not fit; the file was changed or damaged. Fit the model "
-            "again, or get the file once more."
-        )
-    return page, parts
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder, not a model file.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-
-
-def _member(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
-    try:
-        member = archive.getinfo(name)
-    except KeyError:
-        raise FormatError(
-            f"{path}: this is no model file; it lacks {name}. `prevalens fit` writes one."
-        ) from None
-    if member.compress_type != zipfile.ZIP_STORED:
-        raise FormatError(f"{path}: {name} is compressed, which no model file of prevalens is.")
-    return archive.read(name)
-
-
-def _page(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
-    try:
-        page = json.loads(_member(path, archive, _MANIFEST))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise FormatError(f"{path}: its description is damaged ({error}).") from None
-    if not isinstance(page, dict) or page.get("format") != _FORMAT:
-        raise FormatError(f"{path}: this is no model file of prevalens.")
-    version = page.get("version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise FormatError(
-            f"{path}: it was written by a newer prevalens (file version {version}; this one reads "
-            f"up to {FORMAT_VERSION}); update prevalens."
-        )
-    return page

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 
 from prevalens.errors import FormatError, InputError, PrevalensWarning
 from prevalens.files import damaged
+from prevalens.model.file import check_storable
 from prevalens.model.labelled import Labelled, read_labelled
 from prevalens.model.model import Model, quantifier_of
 from prevalens.model.progress import Cancelled, Progress, Watch
@@ -37,6 +39,7 @@ def fit_files(
     preparation: Any = None,
     time_budget: float | None = None,
     min_positives: int | None = None,
+    trusted: Sequence[str] = (),
     reading: Reading | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
@@ -66,17 +69,20 @@ def fit_files(
     min_positives : int, optional
         Labels with fewer positive items are left out, with a warning. Left out: with tags 5, or 2
         below 100 items; with label columns, a label that never occurs is refused.
+    trusted : sequence of str
+        Full names of types beyond those of prevalens and scikit-learn that the model may hold. A
+        method that could not be saved with these is refused before it is trained.
     reading : Reading, optional
         Delimiter, encoding, sheet.
     progress : callable, optional
-        Is told of every `Step`.
+        Called with every `Step`.
     cancelled : callable, optional
         The work stops with a `CancelledError` when this returns True; asked at every step, also
         within the fit.
     """
     watch = Watch(progress, cancelled)
     # What cannot be understood is refused before anything is read.
-    quantifier_of(method)
+    _check_savable(quantifier_of(method), trusted)
     leave_out = () if id is None else (id,)
     found = read_labelled(
         paths,
@@ -111,6 +117,28 @@ def fit_files(
         raise
     except InputError as error:
         raise InputError(f"{found.items.source}: {error}") from error
+
+
+def _check_savable(quantifier: Any, trusted: Sequence[str]) -> None:
+    """Refuse a method whose fitted objects no model file may hold.
+
+    Parts of this package can always be saved. Others are fitted to a few made-up items first, since
+    their state shows only then.
+    """
+    parts = [quantifier, *quantifier.get_params(deep=True).values()]
+    estimators = [part for part in parts if isinstance(part, BaseEstimator)]
+    if all(type(part).__module__.startswith("prevalens.") for part in estimators):
+        return
+    check_storable(quantifier, trusted)
+    rng = np.random.default_rng(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trial = clone(quantifier).fit(rng.random((40, 4)), np.tile([[0, 1], [1, 0]], (20, 1)))
+    # A method may need other items than these; the real ones will tell.
+    except Exception:
+        return
+    check_storable(trial, trusted)
 
 
 def _check_size(found: Labelled) -> None:

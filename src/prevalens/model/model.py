@@ -19,10 +19,9 @@ from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.model.file import (
     TrainingSummary,
-    from_bytes,
     provenance,
-    read_model,
-    to_bytes,
+    read_manifest,
+    read_parts,
     write_model,
 )
 from prevalens.model.scoring import estimate_fields, joined
@@ -353,15 +352,15 @@ class Model:
             "summary": self.summary.to_dict(),
             "provenance": self.provenance,
         }
-        write_model(path, manifest, to_bytes(dict(self._parts._asdict()), trusted))
+        write_model(path, manifest, self._parts._asdict(), trusted)
 
     @classmethod
     def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Model:
         """Read a model from a file, without running code from it.
 
-        The fitted objects are rebuilt when they are first needed.
+        The fitted objects are read from the file when they are first needed.
         """
-        page, content = read_model(path)
+        page = read_manifest(path)
         try:
             labels = check_label_names(page["labels"], len(page["labels"]))
             summary = TrainingSummary.from_dict(page["summary"])
@@ -369,7 +368,7 @@ class Model:
         except (LookupError, TypeError, ValueError) as error:
             raise FormatError(f"{path}: its description is damaged ({error}).") from None
         return cls(
-            lambda: _rebuilt(str(path), content, labels, trusted),
+            lambda: _rebuilt(path, page, labels, trusted),
             labels,
             summary,
             provenance=provenance,
@@ -377,15 +376,17 @@ class Model:
         )
 
 
-def _rebuilt(name: str, content: bytes, labels: tuple[str, ...], trusted: Sequence[str]) -> Parts:
-    found = from_bytes(name, content, trusted)
+def _rebuilt(
+    path: str | Path, manifest: Mapping[str, Any], labels: tuple[str, ...], trusted: Sequence[str]
+) -> Parts:
+    found = read_parts(path, manifest, trusted)
     try:
         parts = Parts(**found)
         fits = tuple(parts.quantifier.labels_) == labels
     except (TypeError, AttributeError):
         fits = False
     if not fits or not isinstance(parts.preparation, Preparation):
-        raise FormatError(f"{name}: the model in it does not fit its description.")
+        raise FormatError(f"{path}: the model in it does not fit its description.")
     return parts
 
 
