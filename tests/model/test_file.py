@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 
 from prevalens.aggregators.external import Native
 from prevalens.errors import FormatError, InputError
+from prevalens.files import ByteSource
 from prevalens.model import Model
 from prevalens.model.file import (
     FORMAT_VERSION,
@@ -29,7 +30,6 @@ from prevalens.model.file import (
     write_model,
 )
 from prevalens.quantifier import Quantifier
-from prevalens.files import Stored
 
 
 @pytest.fixture(scope="session")
@@ -176,8 +176,8 @@ def test_untrusted_types_are_never_made(tmp_path: Path, path: Path) -> None:
 
 
 def test_no_file_can_make_us_open_files_or_look_up_code(tmp_path: Path) -> None:
-    parts = {"source": Stored(tmp_path / "secret")}
-    with pytest.raises(InputError, match=r"prevalens.files.Stored"):
+    parts = {"source": ByteSource(tmp_path / "secret")}
+    with pytest.raises(InputError, match=r"prevalens.files.ByteSource"):
         check_storable(parts)
     with pytest.raises(InputError, match=r"prevalens.aggregators.external.Native"):
         check_storable(Native(Quantifier()))
