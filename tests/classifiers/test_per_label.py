@@ -7,8 +7,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
-from prevalens.classifiers import MultinomialLogistic, PerLabel
+from prevalens.classifiers import MultinomialLogistic, PerLabel, Tree
 from prevalens.datasets import synthetic
 from prevalens.validation import InputError
 
@@ -29,6 +30,18 @@ def test_the_default_is_one_logistic_regression_per_label() -> None:
     np.testing.assert_array_equal(model.predict(DATA.test.X), odds > 0)
     assert model.coef_.shape == (4, 6)
     assert model.intercept_.shape == (4,)
+
+
+def test_a_classifier_of_several_labels_is_trained_on_each_alone() -> None:
+    model = PerLabel(Tree(max_depth=3)).fit(X, Y)
+    for label, y in enumerate(Y.T):
+        alone = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+        np.testing.assert_array_equal(
+            model.predict_proba(DATA.test.X)[:, label], alone.predict_proba(DATA.test.X)[:, 1]
+        )
+        np.testing.assert_array_equal(
+            model.predict(DATA.test.X)[:, label], alone.predict(DATA.test.X)
+        )
 
 
 def test_any_other_classifier_is_cloned_per_label() -> None:

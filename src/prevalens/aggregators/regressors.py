@@ -176,7 +176,7 @@ class StackedSVR(Regressor):
         Of both rounds.
     n_folds : int
         The first round's answers that the second learns from come from this many folds.
-    random_state : int, optional
+    random_state : int or None
         Of the folds.
 
     Notes
@@ -198,9 +198,7 @@ class StackedSVR(Regressor):
 
     code = "stacked-svr"
 
-    def __init__(
-        self, C: float = 1.0, n_folds: int = 5, *, random_state: int | None = None
-    ) -> None:
+    def __init__(self, C: float = 1.0, n_folds: int = 5, *, random_state: int | None = 0) -> None:
         self.C = C
         self.n_folds = n_folds
         self.random_state = random_state
@@ -227,7 +225,7 @@ class ChainedSVR(Regressor):
     C : float
     order : "random", sequence of int, or None
         The chain; None takes the labels as they stand.
-    random_state : int, optional
+    random_state : int or None
         Of a random order.
 
     Notes
@@ -249,9 +247,7 @@ class ChainedSVR(Regressor):
 
     code = "chained-svr"
 
-    def __init__(
-        self, C: float = 1.0, order: Any = None, *, random_state: int | None = None
-    ) -> None:
+    def __init__(self, C: float = 1.0, order: Any = None, *, random_state: int | None = 0) -> None:
         self.C = C
         self.order = order
         self.random_state = random_state
@@ -571,7 +567,7 @@ class PrevalenceForest(Regressor):
     n_estimators : int
         Trees.
     n_jobs : int, optional
-    random_state : int, optional
+    random_state : int or None
 
     Notes
     -----
@@ -596,7 +592,7 @@ class PrevalenceForest(Regressor):
         n_estimators: int = 100,
         *,
         n_jobs: int | None = None,
-        random_state: int | None = None,
+        random_state: int | None = 0,
     ) -> None:
         self.n_estimators = n_estimators
         self.n_jobs = n_jobs

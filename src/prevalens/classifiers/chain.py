@@ -94,7 +94,7 @@ class Chain(MultiLabelClassifier):
         The chain as positions of labels; default their order in Y.
     n_jobs : int, optional
         Labels trained at the same time; the default estimator trains all in one solve anyway.
-    random_state : int, optional
+    random_state : int or None
         Of a random order.
 
     Attributes
@@ -127,7 +127,7 @@ class Chain(MultiLabelClassifier):
         order: Any = None,
         *,
         n_jobs: int | None = None,
-        random_state: int | None = None,
+        random_state: int | None = 0,
     ) -> None:
         self.estimator = estimator
         self.order = order
@@ -199,7 +199,7 @@ class ChainEnsemble(MultiLabelClassifier):
     n_chains : int
     n_jobs : int, optional
         Chains trained at the same time.
-    random_state : int, optional
+    random_state : int or None
         Of the orders.
 
     Attributes
@@ -230,7 +230,7 @@ class ChainEnsemble(MultiLabelClassifier):
         n_chains: int = 10,
         *,
         n_jobs: int | None = None,
-        random_state: int | None = None,
+        random_state: int | None = 0,
     ) -> None:
         self.estimator = estimator
         self.n_chains = n_chains

@@ -224,7 +224,7 @@ class CLEMS(MultiLabelClassifier):
         larger scale than the places decide alone; scale them first.
     max_iter, tol :
         Of the scaling; see :func:`prevalens.classifiers.clems.embed`.
-    n_jobs, random_state : int, optional
+    n_jobs, random_state : int or None
         Of the default regressor.
 
     Attributes
@@ -271,7 +271,7 @@ class CLEMS(MultiLabelClassifier):
         max_iter: int = 300,
         tol: float = 1e-6,
         n_jobs: int | None = None,
-        random_state: int | None = None,
+        random_state: int | None = 0,
     ) -> None:
         self.classifier = classifier
         self.regressor = regressor

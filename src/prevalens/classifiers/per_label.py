@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -182,8 +183,10 @@ class PerLabel(MultiLabelClassifier):
         self.constants_ = Y[0].copy()
         varying = ~constant_labels(Y)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        # Classifiers of several labels take one label as a column, not as a flat array.
+        flat = get_tags(self.estimator).target_tags.single_output
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(self.estimator, X, Y[:, label], weights)
+            delayed(_fitted)(self.estimator, X, Y[:, label if flat else [label]], weights)
             for label in np.flatnonzero(varying)
         )
         remaining = iter(fitted)

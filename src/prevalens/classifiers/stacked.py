@@ -64,7 +64,7 @@ class Stacked(MultiLabelClassifier):
         test parts must cover every item once.
     n_jobs : int, optional
         Folds trained at the same time.
-    random_state : int, optional
+    random_state : int or None
         Of the stratification.
 
     Attributes
