@@ -2,14 +2,26 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from prevalens import Quantifier, parse
 from prevalens.aggregators import PCC, ScenarioMixture
+from prevalens.classifiers import CrossFit, Forest, PerLabel
 from prevalens.datasets import synthetic
 from prevalens.protocols import MLAPP
-from prevalens.selection.automatic import Candidate, _best, _Tried, choose
-from prevalens.selection.members import Member
+from prevalens.selection import automatic
+from prevalens.selection.automatic import (
+    Budget,
+    Candidate,
+    Choice,
+    Member,
+    Trainer,
+    _best,
+    _Tried,
+    choose,
+    scores_of,
+)
 from prevalens.validation import InputError
 
 
@@ -106,3 +118,146 @@ def test_no_time_is_refused(data):
 def test_a_single_item_is_refused():
     with pytest.raises(InputError, match="too few"):
         Quantifier().fit([[1.0]], [[1]])
+
+
+def test_the_table_has_a_line_for_each_candidate_in_order():
+    first = Candidate("lr+mixture", 0.5, {"ml-app": 0.4, "natural": 0.6})
+    second = Candidate("naive", 1.0, {"ml-app": 1.0})
+    choice = Choice(None, PCC(), (first, second), 1.5, ())
+    head, *lines = choice.table().splitlines()
+    assert head.split() == ["method", "all", "ml-app", "natural"]
+    assert [line.split() for line in lines] == [
+        ["lr+mixture", "0.500", "0.400", "0.600"],
+        ["naive", "1.000", "1.000", "nan"],
+    ]
+    assert choice.name == "lr+mixture"
+
+
+@pytest.fixture(scope="module")
+def few():
+    return synthetic(n_train=160, n_labels=3, random_state=2).train
+
+
+def trainer(data, seconds=600.0, progress=lambda _: None):
+    divisions = CrossFit(2, random_state=0).divide(data.Y)
+    return Trainer(data.X, data.Y, divisions, Budget(seconds), 0, progress)
+
+
+def test_settings_are_scored_out_of_fold_and_the_default_is_trained(few):
+    one = trainer(few)
+    members = one.linear()
+    assert [member.name for member in members if member.trained] == ["lr"]
+    assert sum(member.weighted for member in members) == 3
+    rest, held = one.divisions[0]
+    for member in members:
+        alone = PerLabel(C=member.classifier.C, class_weight=member.classifier.class_weight)
+        expected = alone.fit(few.X[rest], few.Y[rest]).predict_proba(few.X[held])
+        np.testing.assert_allclose(member.scores[held], expected, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n_settings", "note"),
+    [(600.0, 7, None), (4.0, 4, "balanced classes"), (0.5, 1, "Only one strength")],
+)
+def test_less_time_means_fewer_settings_and_a_note(few, seconds, n_settings, note):
+    one = trainer(few, seconds)
+    # 2 folds x settings / 2 seconds, of which 0.4 of the budget may be planned.
+    assert len(one._settings(0.3)) == n_settings
+    assert [note in told for told in one.budget.notes] == ([True] if note else [])
+
+
+def test_forests_are_left_out_where_few_trees_are_affordable(few):
+    one = trainer(few, 1e-6)
+    assert one.trees() == []
+    assert [note.split(" was left out")[0] for note in one.budget.notes] == ["forest", "extratrees"]
+
+
+def test_extra_trees_are_for_dense_features(few):
+    dense, sparse = trainer(few), trainer(few)
+    sparse.X = sp.csr_array(few.X)
+    assert [type(one.classifier).__name__ for one in dense.trees()] == ["Forest", "ExtraTrees"]
+    found = sparse.trees()
+    assert [type(one.classifier).__name__ for one in found] == ["Forest"]
+    assert found[0].name == f"forest(n_estimators={found[0].classifier.n_estimators})"
+    assert np.all((found[0].scores >= 0) & (found[0].scores <= 1))
+
+
+def test_a_member_is_trained_on_all_items_only_once(few):
+    one = trainer(few)
+    fitted = PerLabel().fit(few.X, few.Y)
+    assert one.on_all_items(Member("lr", fitted, np.empty(0), trained=True)) is fitted
+    told = []
+    late = trainer(few, progress=told.append)
+    found = late.on_all_items(Member("forest", Forest(3, random_state=0), np.empty(0)))
+    assert found.predict_proba(few.X).shape == few.Y.shape
+    assert told == ["forest, all items"]
+
+
+def test_weighted_members_are_evidence_but_not_counted():
+    low, high = np.full((4, 2), 0.2), np.full((4, 2), 0.8)
+    plain = Member("lr", PerLabel(), low)
+    weighted = Member("balanced", PerLabel(class_weight="balanced"), high)
+    both = scores_of([plain, weighted])
+    np.testing.assert_array_equal(both.values, low)
+    np.testing.assert_array_equal(both.evidence, np.hstack([low, high]))
+    np.testing.assert_array_equal(scores_of([weighted]).values, high)
+
+
+def test_forests_must_lower_the_loss_by_three_percent():
+    def forest(loss):
+        found = _tried("forest", loss, 1)
+        return found._replace(members=[Member("forest", Forest(), np.zeros((1, 1)))])
+
+    lean = _tried("lean", 0.500, 1)
+    assert _best([lean, forest(0.490)], 0.05).candidate.name == "lean"
+    assert _best([lean, forest(0.484)], 0.05).candidate.name == "forest"
+    # Counting has its handicap before forests are compared with it.
+    counting = _tried("counting", 0.480, 1, PCC())
+    assert _best([counting, forest(0.484)], 0.05).candidate.name == "forest"
+
+
+def test_a_refused_forest_says_why(data, monkeypatch):
+    monkeypatch.setattr(automatic, "FOREST_GAIN", 1.0)
+    choice = choose(data.train.X, data.train.Y, time_budget=60)
+    assert not choice.name.startswith(("forest", "extratrees"))
+    better = [one for one in choice.candidates if one.loss < 0.99 * choice.candidates[0].loss]
+    notes = [one.note for one in better if "forest" in one.name or "extratrees" in one.name]
+    assert all("forests must lower the loss by 100%" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("FOREST_BYTES", 1000, "forest was left out: 200 trees take about"),
+        ("TREE_BYTES", 1000, "forest was left out: a tree takes about 0.0 GB while it is grown"),
+    ],
+)
+def test_forests_beyond_the_budget_of_bytes_are_left_out(few, monkeypatch, name, value, why):
+    monkeypatch.setattr(automatic, name, value)
+    one = trainer(few)
+    assert one.trees() == []
+    assert one.budget.notes[0].startswith(why)
+    assert [found.name for found in one.left_out] == ["forest+mixture", "extratrees+mixture"]
+    choice = choose(few.X, few.Y, time_budget=20)
+    assert "left out" in choice.table()
+
+
+def test_a_forest_gets_as_many_trees_as_the_budget_of_bytes_allows(few, monkeypatch):
+    expected = Forest(200).expected_bytes(*few.Y.shape, labels_per_item=few.Y.sum(axis=1).mean())
+    monkeypatch.setattr(automatic, "FOREST_BYTES", expected // 2)
+    assert 90 <= trainer(few).trees()[0].classifier.n_estimators <= 100
+
+
+def test_groups_are_kept_together_by_the_choice(few):
+    groups = np.arange(len(few.Y)) // 4
+    choice = choose(few.X, few.Y, groups=groups, time_budget=1)
+    assert all(len(np.unique(choice.folds[groups == group])) == 1 for group in np.unique(groups))
+
+
+def test_an_automatic_choice_of_the_training_prevalence_has_intervals_with_width(few, monkeypatch):
+    monkeypatch.setattr(automatic, "_best", lambda tried, _: tried[-1])
+    quantifier = Quantifier(time_budget=1).fit(few.X, few.Y)
+    assert quantifier.choice_.name == "naive"
+    found = quantifier.quantify(few.X[:80], interval=0.9)
+    assert np.all(found.upper - found.lower > 0.01)
+    assert np.all(found.band_upper - found.band_lower >= found.upper - found.lower)

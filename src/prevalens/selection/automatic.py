@@ -1,48 +1,84 @@
-"""What an automatic choice answers: the chosen method, and what it was chosen from."""
+"""The automatic choice: which classifiers and which aggregator ``Quantifier()`` uses.
+
+Classifiers are scored out of fold, each alone and in ensembles; each set of scores is read by the
+mixture and by counting; the pair with the least loss in rehearsal is fitted on all items.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
-from prevalens.classifiers import ClassifierEnsemble, CrossFit
-from prevalens.crossfit import Division, warn_of_constant_labels
+from prevalens.classifiers import ClassifierEnsemble, CrossFit, ExtraTrees, Forest, PerLabel
+from prevalens.classifiers.ensemble import is_weighted, mean_posterior
+from prevalens.crossfit import Division, out_of_fold, warn_of_constant_labels
 from prevalens.expression import expression_of, to_text
+from prevalens.response import train
 from prevalens.scores import Scores
-from prevalens.selection.members import Budget, Member, Trainer, scores_of
 from prevalens.tables.column_guard import ColumnGuard
 from prevalens.tables.text import TextPreparation
-from prevalens.types import Floats, Groups, Items, LabelMatrix, Progress
+from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix, Progress, Settings
 from prevalens.validation import InputError, is_texts
 from prevalens.validation_shifts import SIZE, ShiftedSplit, losses, shifted_splits, total_loss
 
 __all__ = ["Candidate", "Choice", "choose"]
 
+#: Strengths of the logistic regressions, without and with balanced classes; the latter raise what
+#: is said of rare labels above the noise.
+STRENGTHS, BALANCED = (0.1, 1.0, 10.0, 100.0), (0.1, 1.0, 10.0)
+#: Trees of a forest; fewer than the second are not worth their noise; the third are timed before
+#: the forest is planned.
+TREES, FEWEST_TREES, TIMED_TREES = 200, 40, 4
+#: The share of the time budget that the logistic regressions may plan for, and each forest.
+LINEAR_SHARE, FOREST_SHARE = 0.4, 0.5
+#: Bytes that a fitted forest may take, in memory and in a model file that is not compressed. All
+#: other parts of a model of usual size stay below.
+FOREST_BYTES = 100_000_000
+#: Bytes that one tree may take while it is grown, in scikit-learn's form.
+TREE_BYTES = 1_000_000_000
+#: By how much forests must lower the loss of the best choice without them, as a share: they cost
+#: many times the time and the size.
+FOREST_GAIN = 0.03
+#: The share of the budget that judging pairs of logistic regressions may take, or ensembles of all
+#: strengths; and how much longer that takes than judging one alone.
+ENSEMBLE_SHARE, PAIR, WIDE = 0.15, 5.0, 6.0
+#: Ensembles whose losses differ by less than this share are as good; the one with more members is
+#: taken, as rehearsal samples are smaller and less shifted than real ones may be.
+CLOSE = 0.005
+#: By how much counting must be better than the mixture to be taken, in rehearsal samples of the
+#: usual size; the smaller they are, the more noise favours counting, which cannot follow shifts
+#: larger than those the labelled items let one rehearse.
+HANDICAP = 0.05
+
 
 @dataclass(frozen=True)
 class Candidate:
-    """One method that was tried.
+    """One method that was tried, or could not be.
 
     Attributes
     ----------
     name : str
     loss : float
-        Mean absolute error in rehearsal, as a ratio to that of the training prevalence.
+        Mean absolute error in rehearsal, as a ratio to that of the training prevalence. NaN if
+        there was no rehearsal.
     by_family : dict of str to float
         The same by family of shift.
+    note : str
+        Why it was not chosen although its loss is low, or why it was not tried.
     """
 
     name: str
     loss: float
     by_family: dict[str, float] = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,72 +89,50 @@ class Choice:
     ----------
     classifier, aggregator : fitted
     candidates : tuple of Candidate
-        The best first.
+        The chosen one first, then by their losses.
     seconds : float
     notes : tuple of str
-        What was left out for lack of time, one sentence each.
+        What was left out for lack of time or memory, one sentence each.
     scores : Scores or None
         Out-of-fold scores the aggregator was fitted on; a quantifier does not keep them.
     folds : array of int, shape (n_items,), or None
         Which items were scored by the same classifier.
     """
 
-    classifier: Any
+    classifier: Classifier | None
     aggregator: Aggregator
     candidates: tuple[Candidate, ...]
     seconds: float
     notes: tuple[str, ...]
     scores: Scores | None = None
-    folds: npt.NDArray[np.intp] | None = None
+    folds: Ints | None = None
 
     @property
     def name(self) -> str:
-        """The chosen method in the words of the catalogue."""
+        """The chosen method's name in the catalogue."""
         return self.candidates[0].name
 
     def table(self) -> str:
         """The candidates, one line each, as text."""
         families = list(self.candidates[0].by_family)
         width = max([10, *map(len, families)])
-        head = f"{'method':42} {'all':>6} " + " ".join(f"{name:>{width}}" for name in families)
-        lines = [
-            f"{one.name:42} {one.loss:6.3f} "
-            + " ".join(f"{one.by_family.get(name, float('nan')):{width}.3f}" for name in families)
-            for one in self.candidates
-        ]
-        return "\n".join([head, *lines])
-
-
-_Labels = LabelMatrix
-#: The share of the budget that judging pairs of logistic regressions may take, or panels of all
-#: strengths; and how much longer that takes than judging one alone.
-PANEL_SHARE, PAIR, WIDE = 0.15, 5.0, 6.0
-#: Panels whose losses differ by less than this share are as good; the one with more members is
-#: taken, as rehearsal samples are smaller and less shifted than real ones may be.
-CLOSE = 0.005
-#: By how much counting must be better than the mixture to be taken, in rehearsal samples of the
-#: usual size; the smaller they are, the more noise favours counting, which cannot follow shifts
-#: larger than those the labelled items let one rehearse.
-HANDICAP = 0.05
-
-
-class _Tried(NamedTuple):
-    """A candidate with what it is made of."""
-
-    candidate: Candidate
-    aggregator: Aggregator
-    scores: Scores
-    group: list[Member]
+        lines = [f"{'method':42} {'all':>6} " + " ".join(f"{name:>{width}}" for name in families)]
+        for candidate in self.candidates:
+            values = [candidate.by_family.get(name, float("nan")) for name in families]
+            cells = " ".join(f"{value:{width}.3f}" for value in values)
+            line = f"{candidate.name:42} {candidate.loss:6.3f} {cells}  {candidate.note}"
+            lines.append(line.rstrip())
+        return "\n".join(lines)
 
 
 def choose(
     X: Items,
-    Y: _Labels,
+    Y: LabelMatrix,
     *,
     groups: Groups = None,
     time_budget: float = 600.0,
     random_state: int = 0,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Choice:
     """Choose classifiers and an aggregator for labelled items, and fit them.
 
@@ -133,26 +147,241 @@ def choose(
         not tried. The plan is an estimate, not a stop-watch.
     random_state : int
     progress : callable, optional
-        Told in a few words what comes next.
+        Called with a short message before each stage.
 
     Notes
     -----
     Tried are logistic regressions per label of four strengths, and of three with balanced
-    classes, a forest, extra trees on dense features, and panels of these; each with the mean
+    classes, a forest, extra trees on dense features, and ensembles of these; each with the mean
     posterior and with the scenario mixture; and the training prevalence.
+
+    Forests are chosen only if they lower the rehearsed loss by at least 3 % of that of the best
+    choice without them. A fitted forest may take 100 MB, and one of its trees 1 GB while it is
+    grown; a forest that would take more gets fewer trees, or is left out if these are too few.
 
     Examples
     --------
     >>> from prevalens.datasets import synthetic
     >>> data = synthetic(n_train=150, n_labels=3, random_state=0)
     >>> choice = choose(data.train.X, data.train.Y, time_budget=5)
-    >>> "naive" in [one.name for one in choice.candidates]
+    >>> "naive" in [candidate.name for candidate in choice.candidates]
     True
     """
     if not time_budget > 0:
         raise InputError(f"time_budget must be above 0 seconds; got {time_budget}.")
-    search = _Search(X, Y, groups, time_budget, random_state, progress or (lambda _: None))
-    return search.run()
+    if len(Y) < 2:
+        raise InputError("One labelled item is too few to learn from; give at least two.")
+    return _Search(X, Y, groups, time_budget, random_state, progress or (lambda _: None)).run()
+
+
+class Budget:
+    """Seconds to plan with, from now on, and what had to be left out.
+
+    Attributes
+    ----------
+    seconds : float
+    notes : list of str
+        One sentence for each thing that was left out.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.notes: list[str] = []
+        self._start = time.perf_counter()
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self._start
+
+
+@dataclass
+class Member:
+    """A classifier with its out-of-fold scores; trained on all items only if it is chosen.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the catalogue.
+    classifier : classifier
+    scores : array of float, shape (n_items, n_labels)
+    trained : bool
+        Whether the classifier is fitted on all items already.
+    """
+
+    name: str
+    classifier: Classifier
+    scores: Floats
+    trained: bool = False
+
+    @property
+    def weighted(self) -> bool:
+        """Whether its posteriors are no frequencies, because classes were weighed."""
+        return is_weighted(self.classifier)
+
+
+def scores_of(members: Sequence[Member]) -> Scores:
+    """Scores of one member, or of several side by side with the mean of those that count."""
+    values = [np.clip(member.scores, 0, 1) for member in members]
+    if len(values) == 1:
+        return Scores(values[0])
+    mean = mean_posterior(np.stack(values, axis=1), [not member.weighted for member in members])
+    return Scores(mean, members=np.hstack(values))
+
+
+class Trainer:
+    """Trains the classifiers that there is time and memory for.
+
+    Parameters
+    ----------
+    X : matrix of features
+    Y : 0/1 array of int8, shape (n_items, n_labels)
+    divisions : sequence of Division
+        Rows to train on and rows to score, for out-of-fold scores.
+    budget : Budget
+    random_state : int
+    progress : callable
+        Called with a short message before each stage.
+
+    Attributes
+    ----------
+    left_out : list of Candidate
+        Methods that were not tried for their size.
+    """
+
+    def __init__(
+        self,
+        X: Items,
+        Y: LabelMatrix,
+        divisions: Sequence[Division],
+        budget: Budget,
+        random_state: int,
+        progress: Progress,
+    ) -> None:
+        self.X, self.Y, self.divisions = X, Y, divisions
+        self.budget, self.random_state, self.progress = budget, random_state, progress
+        self.left_out: list[Candidate] = []
+
+    def linear(self, *, alone: bool = False) -> list[Member]:
+        """Logistic regressions per label with as many settings as there is time for.
+
+        Only the default one if `alone`; it is always among them, trained on all items.
+        """
+        self.progress("training logistic regressions")
+        began = time.perf_counter()
+        first = train(PerLabel(), self.X, self.Y)
+        settings = [{}] if alone else self._settings(time.perf_counter() - began)
+        scores = self._out_of_fold(PerLabel(), "logistic regressions", settings)
+        members = []
+        for setting, values in zip(settings, scores, strict=True):
+            classifier = PerLabel(**setting)
+            default = classifier.get_params() == first.get_params()
+            kept = first if default else classifier
+            members.append(Member(_text(classifier), kept, values, trained=default))
+        return members
+
+    def _settings(self, seconds: float) -> list[Settings]:
+        """What there is time for if one setting takes so many seconds."""
+        plain: list[Settings] = [{"C": strength} for strength in STRENGTHS]
+        balanced = [{"C": strength, "class_weight": "balanced"} for strength in BALANCED]
+        left_out = "Logistic regressions with balanced classes were left out."
+        for settings, notes in ((plain + balanced, []), (plain, [left_out])):
+            # All settings are solved together, which saves about half.
+            planned = seconds * len(self.divisions) * len(settings) / 2
+            if planned <= LINEAR_SHARE * self.budget.seconds:
+                self.budget.notes += notes
+                return settings
+        self.budget.notes.append("Only one strength of the logistic regression was tried.")
+        return [{}]
+
+    def _out_of_fold(
+        self, classifier: Classifier, name: str, settings: Sequence[Settings] = ({},)
+    ) -> list[Floats]:
+        """Posteriors of all items, for each setting, by classifiers that have not seen them."""
+        labelled = out_of_fold(
+            classifier,
+            self.X,
+            self.Y,
+            self.divisions,
+            settings=settings,
+            refit=False,
+            progress=lambda fold: self.progress(f"{name}, {fold}"),
+        )
+        return [found.scores.values for found in labelled]
+
+    def trees(self) -> list[Member]:
+        """A forest, and on dense features one of extra trees, if there is time for enough trees."""
+        kinds = [Forest] if sp.issparse(self.X) else [Forest, ExtraTrees]
+        return [member for kind in kinds if (member := self._forest(kind)) is not None]
+
+    def _forest(self, kind: type[Forest]) -> Member | None:
+        """As many trees as there is time and memory for; None if they would be too few."""
+        name = _text(kind())
+        if (largest := self._largest(kind, name)) < FEWEST_TREES:
+            return None
+        self.progress(f"timing {name}")
+        began = time.perf_counter()
+        train(kind(TIMED_TREES, random_state=self.random_state), self.X, self.Y)
+        # Each tree is trained once per fold, and once on all items.
+        per_tree = (time.perf_counter() - began) / TIMED_TREES * (len(self.divisions) + 1)
+        left = self.budget.seconds - self.budget.spent
+        affordable = int(FOREST_SHARE * left / max(per_tree, 1e-9))
+        if affordable < FEWEST_TREES:
+            self.budget.notes.append(
+                f"{name} was left out: {FEWEST_TREES} trees would take "
+                f"{per_tree * FEWEST_TREES:.0f} s."
+            )
+            return None
+        forest = kind(min(largest, affordable), random_state=self.random_state)
+        (scores,) = self._out_of_fold(forest, name)
+        return Member(_text(kind(forest.n_estimators)), forest, scores)
+
+    def _largest(self, kind: type[Forest], name: str) -> int:
+        """The most trees that fit into the budget of bytes; 0, with a note, if they are too few."""
+        n_items, n_labels = self.Y.shape
+        # Twice as many nodes as items, each with two counts of eight bytes for every label.
+        tree_bytes = 32 * n_items * n_labels
+        per_item = max(1.0, float(self.Y.sum(axis=1).mean()))
+        expected = kind(TREES).expected_bytes(n_items, n_labels, labels_per_item=per_item)
+        largest = min(TREES, int(TREES * FOREST_BYTES / max(expected, 1)))
+        if tree_bytes <= TREE_BYTES and largest >= FEWEST_TREES:
+            return largest
+        why = (
+            f"a tree takes about {tree_bytes / 1e9:.1f} GB while it is grown"
+            if tree_bytes > TREE_BYTES
+            else f"{TREES} trees take about {expected / 1e6:.0f} MB"
+        )
+        self.budget.notes.append(f"{name} was left out: {why}.")
+        self.left_out.append(Candidate(f"{name}+mixture", float("nan"), note=f"left out: {why}"))
+        return 0
+
+    def on_all_items(self, member: Member) -> Classifier:
+        """The member's classifier, trained on all items."""
+        if member.trained:
+            return member.classifier
+        self.progress(f"{member.name}, all items")
+        fitted: Classifier = train(member.classifier, self.X, self.Y)
+        return fitted
+
+
+class _Tried(NamedTuple):
+    """A candidate with what it is made of."""
+
+    candidate: Candidate
+    aggregator: Aggregator
+    scores: Scores
+    members: list[Member]
+
+    @property
+    def has_forest(self) -> bool:
+        return any(isinstance(member.classifier, Forest) for member in self.members)
+
+    def loss(self, handicap: float) -> float:
+        """The loss to compare by, with the handicap of counting; infinite if it is not known."""
+        loss = self.candidate.loss
+        if np.isnan(loss):
+            return float("inf")
+        return loss * (1 + handicap) if isinstance(self.aggregator, PCC) else loss
 
 
 class _Linear(NamedTuple):
@@ -161,7 +390,8 @@ class _Linear(NamedTuple):
     Attributes
     ----------
     plain, balanced : list of Member
-        Without and with balanced classes. Those there is no time to judge in panels are left out.
+        Without and with balanced classes. Those there is no time to judge in ensembles are left
+        out.
     """
 
     plain: list[Member]
@@ -174,54 +404,51 @@ class _Search:
     def __init__(
         self,
         X: Items,
-        Y: _Labels,
+        Y: LabelMatrix,
         groups: Groups,
-        budget: float,
+        seconds: float,
         random_state: int,
-        tell: Progress,
+        progress: Progress,
     ) -> None:
-        self.budget = Budget(budget)
-        self.Y, self.groups, self.random_state, self.tell = Y, groups, random_state, tell
+        self.Y, self.groups, self.random_state, self.progress = Y, groups, random_state, progress
+        self.budget = Budget(seconds)
         self.preparation = None
         if is_texts(X):
-            tell("turning texts into features")
+            progress("turning texts into features")
             self.preparation = TextPreparation().fit(X)
             X = self.preparation.transform(X)
         self.X = X
-        self.splits = shifted_splits(Y, random_state=random_state, stratified=False)
-        self.folds: npt.NDArray[np.intp] | None = None
+        self.splits = shifted_splits(Y, random_state=random_state, stratified=False, groups=groups)
+        divisions = self._divide()
+        self.trainer = Trainer(X, Y, divisions, self.budget, random_state, progress)
 
     def run(self) -> Choice:
-        divisions = self._divide()
-        trainer = Trainer(self.X, self.Y, divisions, self.budget, self.random_state, self.tell)
-        linear = self._linear(trainer)
+        linear = self._linear()
         # Without rehearsal there is nothing to compare.
-        trees = trainer.trees() if self.splits else []
-        return self._decide(_groups(linear, trees), trainer)
+        trees = self.trainer.trees() if self.splits else []
+        return self._decide(_ensembles(linear, trees))
 
     def _divide(self) -> list[Division]:
-        if len(self.Y) < 2:
-            raise InputError("One labelled item is too few to learn from; give at least two.")
         n_parts = len(self.Y if self.groups is None else np.unique(self.groups))
         scheme = CrossFit(min(5, max(2, n_parts)), random_state=self.random_state)
         divisions = scheme.divide(self.Y, self.groups)
         warn_of_constant_labels(self.Y, divisions)
-        self.folds = np.empty(len(self.Y), dtype=np.intp)
+        self.folds = np.empty(len(self.Y), dtype=np.int64)
         for number, (_, held) in enumerate(divisions):
             self.folds[held] = number
         return divisions
 
-    def _linear(self, trainer: Trainer) -> _Linear:
-        members = trainer.linear(alone=not self.splits)
+    def _linear(self) -> _Linear:
+        members = self.trainer.linear(alone=not self.splits)
         if len(members) == 1:
             return _Linear(members, [])
         began = time.perf_counter()
-        plain = self._ranked([[one] for one in members if not one.weighted])
+        plain = self._ranked([[member] for member in members if not member.weighted])
         each = (time.perf_counter() - began) / len(plain)
-        allowed = PANEL_SHARE * self.budget.seconds
+        allowed = ENSEMBLE_SHARE * self.budget.seconds
         balanced: list[Member] = []
         if each * PAIR <= allowed:
-            balanced = self._ranked([[plain[0], one] for one in members if one.weighted])
+            balanced = self._ranked([[plain[0], member] for member in members if member.weighted])
         else:
             self.budget.notes.append("Logistic regressions were not joined in pairs.")
         if each * WIDE > allowed:
@@ -229,56 +456,62 @@ class _Search:
             plain = plain[:1]
         return _Linear(plain, balanced[:1])
 
-    def _ranked(self, groups: list[list[Member]]) -> list[Member]:
-        """The last members of the groups, those of the most promising groups first."""
-        promises = [self._promise(group) for group in groups]
-        return [groups[number][-1] for number in np.argsort(promises, kind="stable")]
+    def _ranked(self, ensembles: list[list[Member]]) -> list[Member]:
+        """The last members of the ensembles, those of the most promising ensembles first."""
+        promises = [self._promise(members) for members in ensembles]
+        return [ensembles[number][-1] for number in np.argsort(promises, kind="stable")]
 
-    def _promise(self, group: list[Member]) -> float:
+    def _promise(self, members: list[Member]) -> float:
         """What may be expected of their scores: the better of counting and a plain mixture."""
-        self.tell(f"comparing logistic regressions, {_name(group)}")
-        scores = scores_of(group)
-        aggregators = [ScenarioMixture(0.1, random_state=self.random_state), *_counting(group)]
-        return min(self._loss(one, scores)[0] for one in aggregators)
+        self.progress(f"comparing logistic regressions, {_name(members)}")
+        scores = scores_of(members)
+        mixture = ScenarioMixture(0.1, random_state=self.random_state)
+        return min(self._loss(each, scores)[0] for each in [mixture, *_counting(members)])
 
-    def _decide(self, groups: list[list[Member]], trainer: Trainer) -> Choice:
-        self.tell("choosing")
+    def _decide(self, ensembles: list[list[Member]]) -> Choice:
+        self.progress("choosing")
         tried: list[_Tried] = []
-        for group in groups:
-            self.tell(f"choosing, {_name(group)}")
-            scores = scores_of(group)
-            aggregators = [ScenarioMixture(random_state=self.random_state), *_counting(group)]
-            for aggregator in aggregators:
+        for members in ensembles:
+            self.progress(f"choosing, {_name(members)}")
+            scores = scores_of(members)
+            mixture = ScenarioMixture(random_state=self.random_state)
+            for aggregator in [mixture, *_counting(members)]:
                 loss, by_family = self._loss(aggregator, scores)
-                label = f"{_name(group)}+{to_text(expression_of(aggregator))}"
-                tried.append(_Tried(Candidate(label, loss, by_family), aggregator, scores, group))
+                candidate = Candidate(f"{_name(members)}+{_text(aggregator)}", loss, by_family)
+                tried.append(_Tried(candidate, aggregator, scores, members))
         # Losses are ratios to that of the training prevalence, which has nothing to compute.
         constant = Candidate("naive", 1.0, dict.fromkeys(tried[0].candidate.by_family, 1.0))
         tried.append(_Tried(constant, TrainingPrevalence(), Scores(self.X, "features"), []))
         # Without rehearsal there is nothing to compare; the mixture is the safest guess.
         handicap = HANDICAP * max([1.0, *(SIZE / split.size for split in self.splits)])
         best = _best(tried, handicap) if self.splits else tried[0]
-        rest = [one for one in tried if one is not best]
-        rest.sort(key=lambda one: _handicapped(one, handicap))
-        candidates = (best.candidate, *(one.candidate for one in rest))
-        return self._choice(best, candidates, trainer)
+        rest = sorted(
+            (each for each in tried if each is not best), key=lambda each: each.loss(handicap)
+        )
+        others = [_explained(each, best, handicap) for each in rest]
+        return self._choice(best, (best.candidate, *others, *self.trainer.left_out))
 
-    def _choice(self, best: _Tried, candidates: tuple[Candidate, ...], trainer: Trainer) -> Choice:
-        self.tell("fitting the aggregator")
-        aggregator = best.aggregator
-        if not hasattr(aggregator, "n_labels_"):
-            aggregator.fit(best.scores, self.Y)
-        fitted = [trainer.on_all_items(one) for one in best.group]
+    def _choice(self, best: _Tried, candidates: tuple[Candidate, ...]) -> Choice:
+        self.progress("fitting the aggregator")
+        best.aggregator.fit(best.scores, self.Y, groups=self.groups)
+        fitted = [self.trainer.on_all_items(member) for member in best.members]
         classifier = fitted[0] if fitted else None
         if len(fitted) > 1:
-            classifier = ClassifierEnsemble.of_fitted(fitted, self.Y.shape[1], self.X.shape[1])
+            n_labels, n_features = self.Y.shape[1], self.X.shape[1]
+            classifier = ClassifierEnsemble.of_fitted(fitted, n_labels, n_features)
         if fitted:
             steps = [] if self.preparation is None else [self.preparation]
-            guard = ColumnGuard(names=getattr(self.preparation, "terms_", None))
-            classifier = make_pipeline(*steps, guard.fit(self.X, self.Y), classifier)
-        notes = tuple(self.budget.notes)
+            names = None if self.preparation is None else self.preparation.terms_
+            guard = ColumnGuard(names=names).fit(self.X, self.Y)
+            classifier = make_pipeline(*steps, guard, classifier)
         return Choice(
-            classifier, aggregator, candidates, self.budget.spent, notes, best.scores, self.folds
+            classifier,
+            best.aggregator,
+            candidates,
+            self.budget.spent,
+            tuple(self.budget.notes),
+            best.scores,
+            self.folds,
         )
 
     def _loss(self, aggregator: Aggregator, scores: Scores) -> tuple[float, dict[str, float]]:
@@ -286,52 +519,74 @@ class _Search:
         if not self.splits:
             return float("nan"), {}
         if isinstance(aggregator, ScenarioMixture):
-            by_family = aggregator.validation_losses(scores, self.Y)
+            by_family = aggregator.validation_losses(scores, self.Y, groups=self.groups)
             return total_loss(by_family), by_family
 
         def estimate(split: ShiftedSplit) -> Floats:
             fitted = clone(aggregator).fit(scores.take(split.rest), self.Y[split.rest])
-            return fitted.aggregate(scores.take(split.held), split.samples)
+            estimated: Floats = fitted.aggregate(scores.take(split.held), split.samples)
+            return estimated
 
         by_family = losses(self.splits, estimate)
         return total_loss(by_family), by_family
 
 
-def _groups(linear: _Linear, trees: list[Member]) -> list[list[Member]]:
-    """The panels that are compared, each member alone first."""
-    lead, beside = linear.plain[:1], linear.balanced
-    groups = [lead, *([one] for one in trees), trees, lead + beside, lead + trees]
-    groups += [lead + beside + trees, linear.plain + beside, linear.plain + beside + trees]
-    different = {tuple(one.name for one in group): group for group in groups if group}
+def _ensembles(linear: _Linear, trees: list[Member]) -> list[list[Member]]:
+    """The ensembles that are compared, each member alone first."""
+    lead, balanced = linear.plain[:1], linear.balanced
+    wide = linear.plain + balanced
+    ensembles = [lead, *([tree] for tree in trees), trees, lead + balanced, lead + trees]
+    ensembles += [lead + balanced + trees, wide, wide + trees]
+    different = {
+        tuple(member.name for member in members): members for members in ensembles if members
+    }
     return sorted(different.values(), key=len)
 
 
-def _counting(group: list[Member]) -> list[Aggregator]:
+def _counting(members: list[Member]) -> list[Aggregator]:
     """The mean posterior, unless some members do not count: it would be that of the others."""
-    return [] if any(one.weighted for one in group) else [PCC(point="median")]
+    return [] if any(member.weighted for member in members) else [PCC(point="median")]
 
 
-def _name(group: list[Member]) -> str:
-    names = ",".join(one.name for one in group)
-    return names if len(group) == 1 else f"panel({names})"
+def _text(part: object) -> str:
+    return to_text(expression_of(part))
 
 
-def _handicapped(one: _Tried, handicap: float) -> float:
-    loss = one.candidate.loss
-    if np.isnan(loss):
-        return float("inf")
-    return loss * (1 + handicap) if isinstance(one.aggregator, PCC) else loss
+def _name(members: list[Member]) -> str:
+    names = ",".join(member.name for member in members)
+    return names if len(members) == 1 else f"{ClassifierEnsemble.code}({names})"
 
 
 def _best(tried: list[_Tried], handicap: float) -> _Tried:
+    """The best choice; with forests only if they lower the loss by `FOREST_GAIN`."""
+    best = _least(tried, handicap)
+    lean = [each for each in tried if not each.has_forest]
+    if not best.has_forest or not lean:
+        return best
+    without = _least(lean, handicap)
+    earned = best.loss(handicap) <= (1 - FOREST_GAIN) * without.loss(handicap)
+    return best if earned else without
+
+
+def _least(tried: list[_Tried], handicap: float) -> _Tried:
     """The least loss; of mixtures about as good, the one with most classifiers."""
-    best = min(tried, key=lambda one: _handicapped(one, handicap))
+    best = min(tried, key=lambda each: each.loss(handicap))
     if not isinstance(best.aggregator, ScenarioMixture):
         return best
     limit = best.candidate.loss * (1 + CLOSE)
     close = [
-        one
-        for one in tried
-        if isinstance(one.aggregator, ScenarioMixture) and one.candidate.loss <= limit
+        each
+        for each in tried
+        if isinstance(each.aggregator, ScenarioMixture) and each.candidate.loss <= limit
     ]
-    return max(close, key=lambda one: (len(one.group), -one.candidate.loss))
+    return max(close, key=lambda each: (len(each.members), -each.candidate.loss))
+
+
+def _explained(other: _Tried, best: _Tried, handicap: float) -> Candidate:
+    """A candidate with a note if forests were refused that would have been a little better."""
+    better = other.loss(handicap) < best.loss(handicap)
+    if not (better and other.has_forest and not best.has_forest):
+        return other.candidate
+    gain = 1 - other.loss(handicap) / best.loss(handicap)
+    note = f"forests must lower the loss by {FOREST_GAIN:.0%}; these do by {gain:.1%}"
+    return Candidate(other.candidate.name, other.candidate.loss, other.candidate.by_family, note)
