@@ -73,8 +73,8 @@ def test_numbers_of_nominal_values(declared: str, codes: dict[str, float]) -> No
     assert attribute.codes == codes
     assert attribute.default == next(iter(codes.values()))
     for value, code in codes.items():
-        assert attribute.number(value) == code
-    assert attribute.number("another") is None
+        assert attribute.number_of(value) == code
+    assert attribute.number_of("another") is None
 
 
 def test_only_values_written_as_their_number_are_in_numbers() -> None:

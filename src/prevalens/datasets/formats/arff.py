@@ -1,9 +1,10 @@
-"""The header of an ARFF file: its relation name and its attributes, and how values are coded."""
+"""ARFF files: attributes and how their values become numbers, dense and sparse rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -17,24 +18,12 @@ from prevalens.files import about, damaged, read_text
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import FormatError
 
-__all__ = [
-    "QUOTED",
-    "Arff",
-    "Attribute",
-    "Body",
-    "is_content",
-    "parse_arff",
-    "parse_header",
-    "parse_rows",
-    "short",
-    "split_cells",
-    "unquoted",
-]
+__all__ = ["Arff", "Attribute", "Body", "parse_arff", "parse_header", "parse_rows"]
 
-QUOTED = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
-_ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s{{]++)\s*(.+)", re.IGNORECASE | re.DOTALL)
+_QUOTED = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{]++)\s*(.+)", re.IGNORECASE | re.DOTALL)
 _KEYWORD = re.compile(r"\s*@(relation|attribute|data)\b", re.IGNORECASE)
-_CELL = re.compile(rf"\s*({QUOTED}|[^,'\"]*?)\s*(,|$)")
+_CELL = re.compile(rf"\s*({_QUOTED}|[^,'\"]*?)\s*(,|$)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _WHITE = {"n": "\n", "r": "\r", "t": "\t"}
 _NUMERIC = ("numeric", "real", "integer")
@@ -69,11 +58,12 @@ class Attribute:
             return False
         return all(_as_number(value) == code for value, code in self.codes.items())
 
-    def number(self, value: str) -> float | None:
-        """The number a value becomes, or None if it is not one of this attribute."""
+    @property
+    def number_of(self) -> Callable[[str], float | None]:
+        """Gives the number a value becomes, or None if it is not one of this attribute."""
         if self.kind == "string":
-            return 0.0
-        return self.codes.get(value) if self.kind == "nominal" else _as_number(value)
+            return lambda _: 0.0
+        return self.codes.get if self.kind == "nominal" else _as_number
 
 
 def parse_header(path: Path, lines: Sequence[str]) -> tuple[str, tuple[Attribute, ...], int]:
@@ -133,11 +123,9 @@ def split_cells(row: str) -> list[str] | None:
 def _check_names(path: Path, attributes: Sequence[Attribute]) -> None:
     if not attributes:
         raise damaged(path, "no @attribute is declared before @data.")
-    seen: set[str] = set()
-    for attribute in attributes:
-        if attribute.name in seen:
-            raise damaged(path, f"the attribute {attribute.name!r} is declared twice.")
-        seen.add(attribute.name)
+    for name, count in Counter(attribute.name for attribute in attributes).items():
+        if count > 1:
+            raise damaged(path, f"the attribute {name!r} is declared twice.")
 
 
 def _attribute(path: Path, number: int, line: str) -> Attribute:
@@ -190,7 +178,7 @@ def _as_number(value: str) -> float | None:
 
 #: Longer positions cannot be right.
 _POSITION = r"\d{1,9}"
-_ENTRY = re.compile(rf"\s*({_POSITION})\s+({QUOTED}|[^,'\"\s]+)\s*(,|$)")
+_ENTRY = re.compile(rf"\s*({_POSITION})\s+({_QUOTED}|[^,'\"\s]+)\s*(,|$)")
 #: A sparse row without quotes, the usual case.
 _PLAIN_ENTRY = rf"{_POSITION}\s+[^\s,{{}}'\"]+\s*"
 _PLAIN_ROW = re.compile(rf"\{{\s*(?:{_PLAIN_ENTRY}(?:,\s*{_PLAIN_ENTRY})*)?\}}")
@@ -212,19 +200,14 @@ class Body:
         """The error for something wrong in a row."""
         return damaged(self.path, what, line=self.lines[row])
 
-    def bad_value(self, row: int, column: int, value: str) -> FormatError:
-        """The error for a value that its attribute does not have."""
-        attribute = self.attributes[column]
-        if value == "?":
-            what = f"attribute {attribute.name!r} is missing ('?'); fill in missing values first."
-        else:
-            what = f"attribute {attribute.name!r} ({attribute.kind}) has the value {short(value)}."
-        return self.error(row, what)
 
-    @property
-    def in_numbers(self) -> bool:
-        """Whether every value is written as the number it becomes."""
-        return all(attribute.in_numbers for attribute in self.attributes)
+@dataclass(frozen=True)
+class _Entries:
+    """The values of all rows, one after the other, with their rows and columns."""
+
+    rows: _Index
+    columns: _Index
+    cells: Sequence[str]
 
 
 def parse_rows(body: Body) -> tuple[Any, _Texts]:
@@ -232,16 +215,20 @@ def parse_rows(body: Body) -> tuple[Any, _Texts]:
 
     Dense rows give an array, sparse rows a CSR matrix; string attributes are zero in it.
     """
-    return _sparse(body) if body.rows[0].startswith("{") else _dense(body)
-
-
-def _dense(body: Body) -> tuple[Floats, _Texts]:
-    numbers = _dense_at_once(body) if body.in_numbers else None
-    return _dense_by_cell(body) if numbers is None else (numbers, {})
+    if body.rows[0].startswith("{"):
+        entries = _sparse_entries(body)
+        return _with_defaults(body, entries), _texts(body, entries)
+    values = _dense_at_once(body)
+    if values is not None:
+        return values, {}
+    entries = _dense_entries(body)
+    return _numbers(body, entries).reshape(len(body.rows), -1), _texts(body, entries)
 
 
 def _dense_at_once(body: Body) -> Floats | None:
     """All rows at once; None where a look at each cell is needed."""
+    if not all(attribute.in_numbers for attribute in body.attributes):
+        return None
     try:
         values = np.loadtxt(body.rows, delimiter=",", comments=None, ndmin=2)
     except (ValueError, OverflowError):
@@ -254,50 +241,21 @@ def _dense_at_once(body: Body) -> Floats | None:
     return values
 
 
-def _dense_by_cell(body: Body) -> tuple[Floats, _Texts]:
+def _dense_entries(body: Body) -> _Entries:
     n = len(body.attributes)
-    values = np.zeros((len(body.rows), n))
-    texts: _Texts = {j: [] for j, a in enumerate(body.attributes) if a.kind == "string"}
+    cells: list[str] = []
     for i, row in enumerate(body.rows):
-        cells = split_cells(row)
-        if cells is None:
+        parts = split_cells(row)
+        if parts is None:
             raise body.error(i, "the quotes are not in order.")
-        if len(cells) != n:
-            raise body.error(i, f"there are {len(cells)} values for {n} attributes.")
-        values[i] = _row_numbers(body, i, cells)
-        for j, column in texts.items():
-            column.append(cells[j])
-    return values, texts
+        if len(parts) != n:
+            raise body.error(i, f"there are {len(parts)} values for {n} attributes.")
+        cells += parts
+    rows, columns = np.divmod(np.arange(len(cells), dtype=np.int64), n)
+    return _Entries(rows, columns, cells)
 
 
-def _row_numbers(body: Body, i: int, cells: Sequence[str]) -> list[float]:
-    numbers: list[float] = []
-    for j, (cell, attribute) in enumerate(zip(cells, body.attributes, strict=True)):
-        number = attribute.number(cell)
-        if number is None:
-            raise body.bad_value(i, j, cell)
-        numbers.append(number)
-    return numbers
-
-
-@dataclass(frozen=True)
-class _Entries:
-    """The entries of all sparse rows, one after the other."""
-
-    rows: _Index
-    columns: _Index
-    cells: Sequence[str]
-
-
-def _sparse(body: Body) -> tuple[Any, _Texts]:
-    entries = _entries(body)
-    values = _sparse_at_once(body, entries) if body.in_numbers else None
-    if values is None:
-        values = _sparse_by_cell(body, entries)
-    return _with_defaults(body, entries, values), _sparse_texts(body, entries)
-
-
-def _entries(body: Body) -> _Entries:
+def _sparse_entries(body: Body) -> _Entries:
     counts: list[int] = []
     positions: list[str] = []
     cells: list[str] = []
@@ -344,42 +302,22 @@ def _check_columns(body: Body, rows: _Index, columns: _Index) -> None:
         raise body.error(row, f"attribute {body.attributes[column].name!r} has two values.")
 
 
-def _sparse_at_once(body: Body, entries: _Entries) -> Floats | None:
-    """All values at once; None where a look at each one is needed."""
-    try:
-        values = np.fromiter(map(float, entries.cells), np.float64, len(entries.cells))
-    except (ValueError, OverflowError):
-        return None
-    if not np.isfinite(values).all():
-        return None
-    domains, of_attribute = _domains(body.attributes)
-    of_entry = of_attribute[entries.columns]
-    for number, domain in enumerate(domains):
-        if domain and not np.isin(values[of_entry == number], domain).all():
-            return None
-    return values
+def _numbers(body: Body, entries: _Entries) -> Floats:
+    """The number of each entry."""
+    number_of = [attribute.number_of for attribute in body.attributes]
+    columns = entries.columns.tolist()
+    numbers = [number_of[column](cell) for column, cell in zip(columns, entries.cells, strict=True)]
+    if None in numbers:
+        entry = numbers.index(None)
+        attribute, value = body.attributes[columns[entry]], entries.cells[entry]
+        what = f"attribute {attribute.name!r} ({attribute.kind}) has the value {short(value)}."
+        if value == "?":
+            what = f"attribute {attribute.name!r} is missing ('?'); fill in missing values first."
+        raise body.error(int(entries.rows[entry]), what)
+    return np.array(numbers, dtype=np.float64)
 
 
-def _domains(attributes: Sequence[Attribute]) -> tuple[list[tuple[float, ...]], _Index]:
-    """The distinct sets of nominal numbers, and which of them each attribute has."""
-    numbering: dict[tuple[float, ...], int] = {}
-    of_attribute = [
-        numbering.setdefault(tuple(a.codes.values()), len(numbering)) for a in attributes
-    ]
-    return list(numbering), np.array(of_attribute, dtype=np.int64)
-
-
-def _sparse_by_cell(body: Body, entries: _Entries) -> Floats:
-    values = np.empty(len(entries.cells))
-    for entry, (column, cell) in enumerate(zip(entries.columns, entries.cells, strict=True)):
-        number = body.attributes[column].number(cell)
-        if number is None:
-            raise body.bad_value(int(entries.rows[entry]), int(column), cell)
-        values[entry] = number
-    return values
-
-
-def _sparse_texts(body: Body, entries: _Entries) -> _Texts:
+def _texts(body: Body, entries: _Entries) -> _Texts:
     texts: _Texts = {}
     for j, attribute in enumerate(body.attributes):
         if attribute.kind == "string":
@@ -389,11 +327,11 @@ def _sparse_texts(body: Body, entries: _Entries) -> _Texts:
     return texts
 
 
-def _with_defaults(body: Body, entries: _Entries, values: Floats) -> Any:
+def _with_defaults(body: Body, entries: _Entries) -> Any:
     """CSR matrix of the entries, and of what the omitted ones stand for."""
     shape = (len(body.rows), len(body.attributes))
     defaults = np.array([attribute.default for attribute in body.attributes])
-    moved = values - defaults[entries.columns]
+    moved = _numbers(body, entries) - defaults[entries.columns]
     matrix = sp.csr_matrix((moved, (entries.rows, entries.columns)), shape=shape)
     if defaults.any():
         everywhere = sp.csr_matrix(np.ones((shape[0], 1))) @ sp.csr_matrix(defaults)
@@ -438,22 +376,18 @@ class Arff:
             return Collection(self.values[:, rest], Y, labels, features=features)
 
     def _label_matrix(self, positions: list[int]) -> LabelMatrix:
-        for j in positions:
-            if j in self.texts:
-                raise self._bad_label(j, "holds texts")
         columns = self.values[:, positions]
-        found = columns.data if sp.issparse(columns) else columns
-        bad = (found != 0) & (found != 1)
-        if bad.any():
-            dense = columns.toarray() if sp.issparse(columns) else columns
-            row, column = np.argwhere((dense != 0) & (dense != 1))[0]
-            raise self._bad_label(positions[column], f"has the value {dense[row, column]:g}")
+        stored = columns.data if sp.issparse(columns) else columns
+        wrong = {j: "holds texts" for j in positions if j in self.texts}
+        if ((stored != 0) & (stored != 1)).any():
+            values = columns.toarray() if sp.issparse(columns) else columns
+            row, column = np.argwhere((values != 0) & (values != 1))[0]
+            wrong.setdefault(positions[column], f"has the value {values[row, column]:g}")
+        for position, why in wrong.items():
+            name = self.attributes[position].name
+            raise damaged(self.path, f"the label {name!r} {why}; labels must be 0 or 1.")
         Y = columns.astype(np.int8)
         return np.asarray(Y.toarray() if sp.issparse(Y) else Y)
-
-    def _bad_label(self, position: int, why: str) -> FormatError:
-        name = self.attributes[position].name
-        return damaged(self.path, f"the label {name!r} {why}; labels must be 0 or 1.")
 
     def _only_texts(self, positions: list[int]) -> list[str]:
         if len(positions) == 1:
