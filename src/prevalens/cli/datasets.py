@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 import click
 import numpy as np
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.console import plain_table
 from prevalens.datasets import Dataset, DatasetComparison, compare, describe, load, names
 from prevalens.datasets.comparison import COLUMNS, printed_names, shown
 from prevalens.datasets.home import DataNotFoundError, data_home
@@ -21,68 +20,64 @@ from prevalens.datasets.home import DataNotFoundError, data_home
 __all__ = ["command"]
 
 _SHOWN_LABELS = 10
+#: Twelve columns do not fit a narrow screen; wrapped lines are better than missing figures.
 _TABLE_WIDTH = 120
 
 
 @click.command("datasets")
 @click.argument("name", required=False)
 @click.option(
-    "--table", is_flag=True, help="Recompute the paper's dataset table, marking differences."
+    "--table", is_flag=True, help="Recompute the paper's dataset table and mark differences."
 )
-@click.option("--download", is_flag=True, help="Download what is missing.")
+@click.option("--download", is_flag=True, help="Download missing files.")
 @click.option(
-    "--home", type=click.Path(file_okay=False), help="Data home, instead of PREVALENS_DATA."
+    "--home", type=click.Path(file_okay=False), help="Data folder, instead of PREVALENS_DATA."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str | None, table: bool, download: bool, home: str | None, as_json: bool) -> None:
     """List the datasets, describe one (NAME), or recompute the paper's table (--table)."""
     if table:
-        _show_table(_chosen(name), home, download, as_json)
+        _show_table(printed_names() if name is None else (name,), home, download, as_json)
     elif name is not None:
-        _show_one(name, home, download, as_json)
+        _show_dataset(name, home, download, as_json)
     else:
         _show_list(home, as_json)
 
 
-def _chosen(name: str | None) -> tuple[str, ...]:
-    return printed_names() if name is None else (name,)
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (bool, int, float)) or value is None else str(value)
+def _narrow(left: list[str], right: list[str]) -> Table:
+    table = plain_table(left, right)
+    table.padding, table.pad_edge = (0, 0, 0, 1), False
+    for column in table.columns:
+        column.no_wrap = True
+    return table
 
 
 def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, default=_plain, ensure_ascii=False))
+    click.echo(json.dumps(value, indent=2, default=str, ensure_ascii=False))
 
 
 def _show_list(home: str | None, as_json: bool) -> None:
-    found = [describe(name, home=home) for name in names()]
+    descriptions = [describe(name, home=home) for name in names()]
     if as_json:
-        _print_json([asdict(one) for one in found])
+        _print_json([asdict(description) for description in descriptions])
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("name", "here", "kind"):
-        table.add_column(column, no_wrap=True)
-    for column in ("labels", "train", "test", "features"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for one in found:
-        shape = one.shape
-        sizes = (shape.labels, shape.train, shape.test, shape.features)
-        here = Text("yes", "green") if one.available else Text("no", "dim")
-        table.add_row(one.name, here, one.kind, *(f"{size:,}" for size in sizes))
+    table = _narrow(["name", "here", "kind"], ["labels", "train", "test", "features"])
+    for description in descriptions:
+        here = Text("yes", "green") if description.available else Text("no", "dim")
+        sizes = (f"{size:,}" for size in asdict(description.shape).values())
+        table.add_row(description.name, here, description.kind, *sizes)
     console = Console()
     console.print(f"Data home: {data_home(home)}", highlight=False, soft_wrap=True)
     console.print(table)
     console.print("Describe one: prevalens datasets NAME. Load one: prevalens.datasets.load(NAME).")
 
 
-def _show_one(name: str, home: str | None, download: bool, as_json: bool) -> None:
-    known = describe(name, home=home)
-    dataset = load(name, home=home, download=download) if known.available or download else None
+def _show_dataset(name: str, home: str | None, download: bool, as_json: bool) -> None:
+    available = describe(name, home=home).available
+    dataset = load(name, home=home, download=download) if available or download else None
     # A download makes it available.
-    known = describe(name, home=home)
-    details = asdict(known) | {"loaded": None if dataset is None else _details(dataset)}
+    details = asdict(describe(name, home=home))
+    details["loaded"] = None if dataset is None else _details(dataset)
     if as_json:
         _print_json(details)
         return
@@ -90,7 +85,7 @@ def _show_one(name: str, home: str | None, download: bool, as_json: bool) -> Non
     console.print(_facts(details))
     if dataset is None:
         console.print(
-            f"Not in {known.folder}; download it with: prevalens datasets {name} --download"
+            f"Not in {details['folder']}; download it with: prevalens datasets {name} --download"
         )
     else:
         console.print(_label_table(dataset))
@@ -110,47 +105,39 @@ def _details(dataset: Dataset) -> dict[str, Any]:
 
 
 def _facts(details: dict[str, Any]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    shape = details["shape"]
+    shape, loaded = details["shape"], details["loaded"]
     rows = {
         "Dataset": f"{details['title']} ({details['name']})",
         "What": details["about"],
         "Kind": details["kind"],
         "Sizes": f"{shape['train']:,} training and {shape['test']:,} test items, "
         f"{shape['labels']:,} labels, {shape['features']:,} features",
-        "Labelsets": _labelsets(details["loaded"]),
+        "Labelsets": loaded
+        and f"{loaded['statistics']['diversity']:,} different ones, "
+        f"{loaded['statistics']['cardinality']:.2f} labels per item",
         "Note": details["note"],
         "Reference": details["reference"],
         "Source": details["origin"],
         "Folder": details["folder"],
-        "SHA-256": (details["loaded"] or {}).get("sha"),
+        "SHA-256": loaded and loaded["sha"],
     }
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
     for name, value in rows.items():
         if value:
             table.add_row(name, str(value))
     return table
 
 
-def _labelsets(loaded: dict[str, Any] | None) -> str:
-    if loaded is None:
-        return ""
-    found = loaded["statistics"]
-    return f"{found['diversity']:,} different ones, {found['cardinality']:.2f} labels per item"
-
-
 def _label_table(dataset: Dataset) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("prevalence of", overflow="fold")
-    table.add_column("train", justify="right")
-    table.add_column("test", justify="right")
+    table = plain_table(["prevalence of"], ["train", "test"])
     train, test = dataset.train.prevalence, dataset.test.prevalence
     order = np.argsort(-train, kind="stable")
     for j in order[:_SHOWN_LABELS]:
         table.add_row(dataset.train.labels[j], f"{train[j]:.3f}", f"{test[j]:.3f}")
     if len(order) > _SHOWN_LABELS:
-        table.add_row(f"... {len(order) - _SHOWN_LABELS} more", "", "")
+        table.add_row(f"... {len(order) - _SHOWN_LABELS} more")
     return table
 
 
@@ -165,42 +152,31 @@ def _show_table(chosen: tuple[str, ...], home: str | None, download: bool, as_js
             except DataNotFoundError as error:
                 skipped[name] = str(error)
     if as_json:
-        rows = [asdict(one) | {"differences": one.differences} for one in compared]
+        rows = [asdict(row) | {"differences": row.differences} for row in compared]
         _print_json({"rows": rows, "skipped": skipped})
         return
-    _print_comparisons(compared, skipped, download)
-
-
-def _print_comparisons(
-    compared: list[DatasetComparison], skipped: dict[str, str], download: bool
-) -> None:
     console = Console()
-    # Twelve columns do not fit a narrow screen; wrapped lines are better than missing figures.
     console.width = max(console.width, _TABLE_WIDTH)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
-    table.add_column("dataset", no_wrap=True)
-    for column in (*COLUMNS.values(), "agree"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for one in compared:
-        table.add_row(one.name, *_cells(one), f"{one.agreeing}/{len(COLUMNS)}")
     if compared:
-        console.print(
-            "Dataset table of Moreo et al.; * = recomputed, where it differs from the print"
-        )
-        console.print(table)
+        console.print("Dataset table of Moreo et al.; * = recomputed figure that differs")
+        console.print(_comparison_table(compared))
     if skipped and not download:
         console.print(f"Skipped, not in the data home: {', '.join(skipped)}.", highlight=False)
-        console.print("Download what is missing with: prevalens datasets --table --download")
+        console.print("Download missing files with: prevalens datasets --table --download")
         return
     for name, why in skipped.items():
         console.print(f"Skipped {name}: {why}", highlight=False, soft_wrap=True)
 
 
-def _cells(one: DatasetComparison) -> Iterator[Text]:
-    printed, computed = asdict(one.printed), asdict(one.computed)
-    for column in COLUMNS:
-        if column in one.differences:
-            text = f"{shown(printed[column])}\n*{shown(computed[column])}"
-            yield Text(text, style="bold red")
-        else:
-            yield Text(shown(printed[column]))
+def _comparison_table(compared: list[DatasetComparison]) -> Table:
+    table = _narrow(["dataset"], [*COLUMNS.values(), "agree"])
+    for row in compared:
+        printed, computed = asdict(row.printed), asdict(row.computed)
+        cells = [
+            Text(f"{shown(printed[column])}\n*{shown(computed[column])}", style="bold red")
+            if column in row.differences
+            else Text(shown(printed[column]))
+            for column in COLUMNS
+        ]
+        table.add_row(row.name, *cells, f"{row.agreeing}/{len(COLUMNS)}")
+    return table

@@ -16,8 +16,9 @@ from prevalens.datasets.formats.corpora import read_ohsumed, read_reuters
 from prevalens.datasets.formats.matlab import read_matlab
 from prevalens.datasets.formats.mulan import by_count, by_names, label_count, label_names, read_meka
 from prevalens.datasets.formats.svmlight import read_svmlight
-from prevalens.errors import FormatError, InputError, PrevalensWarning
+from prevalens.errors import InputError, PrevalensWarning
 from prevalens.files import EncodingError, about, damaged, file_ending, locate
+from prevalens.tables.cells import finite
 from prevalens.tables.labels import label_columns, labels_of_columns, tag_matrix, tag_sets
 from prevalens.tables.opening import open_table
 from prevalens.tables.table import Chunk, Table
@@ -271,22 +272,14 @@ def _numbers(rows: Chunk, column: str) -> Floats:
             return values
     except (TypeError, ValueError, OverflowError):
         pass
-    raise _not_a_number(rows, column)
-
-
-def _not_a_number(rows: Chunk, column: str) -> FormatError:
-    for row, cell in enumerate(rows[column]):
-        try:
-            good = bool(np.isfinite(float(cell)))
-        except (TypeError, ValueError, OverflowError):
-            good = False
-        if not good:
+    for row, cell in enumerate(cells):
+        if finite(cell) is None:
             what = (
                 f"the feature {column!r} is {str(cell)[:40]!r}, not a number; name the columns to "
                 "use with features=[...], or a text column with text=."
             )
-            return damaged(rows.place(row), what)
-    return damaged(rows.source, f"the feature {column!r} is not a column of numbers.")
+            raise damaged(rows.place(row), what)
+    raise damaged(rows.source, f"the feature {column!r} is not a column of numbers.")
 
 
 _TABLE = ("labels", "tags", "text", "features", "sep")

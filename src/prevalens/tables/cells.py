@@ -14,6 +14,7 @@ __all__ = [
     "FREQUENCIES",
     "answer_of",
     "date_format",
+    "finite",
     "is_missing",
     "number_of",
     "parse_date",
@@ -55,11 +56,18 @@ def number_of(cell: Any) -> float | None:
     """
     if is_missing(cell):
         return math.nan
+    number = finite(cell)
+    if number is None and (answer := answer_of(cell)) is not None:
+        return float(answer)
+    return number
+
+
+def finite(cell: Any) -> float | None:
+    """The finite number in a cell, or None."""
     try:
         number = float(cell)
     except (TypeError, ValueError, OverflowError):
-        answer = answer_of(cell)
-        return None if answer is None else float(answer)
+        return None
     return number if math.isfinite(number) else None
 
 

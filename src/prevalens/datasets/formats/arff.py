@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from prevalens.collection import Collection
 from prevalens.files import about, damaged, read_text
+from prevalens.tables.cells import finite
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import FormatError
 
@@ -56,14 +57,14 @@ class Attribute:
         """Whether each value is written as the number it becomes."""
         if self.kind == "string":
             return False
-        return all(_as_number(value) == code for value, code in self.codes.items())
+        return all(finite(value) == code for value, code in self.codes.items())
 
     @property
     def number_of(self) -> Callable[[str], float | None]:
         """Gives the number a value becomes, or None if it is not one of this attribute."""
         if self.kind == "string":
             return lambda _: 0.0
-        return self.codes.get if self.kind == "nominal" else _as_number
+        return self.codes.get if self.kind == "nominal" else finite
 
 
 def parse_header(path: Path, lines: Sequence[str]) -> tuple[str, tuple[Attribute, ...], int]:
@@ -159,21 +160,13 @@ def _domain(path: Path, number: int, name: str, inner: str) -> list[str]:
 
 def _codes(values: Sequence[str]) -> dict[str, float]:
     """The number that stands for each nominal value."""
-    numbers = [number for value in values if (number := _as_number(value)) is not None]
+    numbers = [number for value in values if (number := finite(value)) is not None]
     if len(set(numbers)) == len(values):
         return dict(zip(values, numbers, strict=True))
     for pair in _YES_NO:
         if len(values) == 2 and {value.lower() for value in values} == pair.keys():
             return {value: float(pair[value.lower()]) for value in values}
     return {value: float(i) for i, value in enumerate(values)}
-
-
-def _as_number(value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if np.isfinite(number) else None
 
 
 #: Longer positions cannot be right.

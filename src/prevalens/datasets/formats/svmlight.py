@@ -19,8 +19,9 @@ import scipy.sparse as sp
 from prevalens.collection import Collection
 from prevalens.datasets.dataset import DatasetParts
 from prevalens.files import about, damaged, read_text
+from prevalens.tables.cells import finite
 from prevalens.types import Floats
-from prevalens.validation import FormatError, InputError
+from prevalens.validation import InputError
 
 __all__ = ["read_svmlight", "svmlight_parts"]
 
@@ -31,7 +32,7 @@ _QUERY = re.compile(r"\s*qid:\S+")
 
 
 @dataclass(frozen=True)
-class _Parsed:
+class _SvmFile:
     """One file: labels and entries of each item, and the sizes its header promises."""
 
     path: Path
@@ -42,36 +43,42 @@ class _Parsed:
     lines: list[int]
     header: tuple[int, int, int] | None
 
-    @property
-    def first(self) -> int | None:
-        """The smallest feature number, None if there is none."""
-        return int(self.columns.min()) if len(self.columns) else None
+    def collection(self, n_features: int, base: int, names: dict[int, str]) -> Collection:
+        """The items, with features counted from `base` and labels by number."""
+        if n_features == 0 and not len(self.columns):
+            raise damaged(self.path, "no item has a feature.")
+        position = {number: j for j, number in enumerate(names)}
+        Y = np.zeros((len(self.labels), len(names)), dtype=np.int8)
+        for i, item in enumerate(self.labels):
+            for label in item:
+                if label not in position:
+                    what = f"the label {label} is not among the {len(names)} labels given."
+                    raise damaged(self.path, what, line=self.lines[i])
+                Y[i, position[label]] = 1
+        with about(self.path):
+            return Collection(self._matrix(n_features, base), Y, names.values())
 
-    def matrix(self, n_features: int, base: int) -> Any:
-        """CSR matrix of the entries, features counted from `base`."""
+    def _matrix(self, n_features: int, base: int) -> Any:
+        rows = np.repeat(np.arange(len(self.counts), dtype=np.int64), self.counts)
         columns = self.columns - base
         outside = np.flatnonzero((columns < 0) | (columns >= n_features))
         if len(outside):
-            row = self._rows()[outside[0]]
             what = (
                 f"feature {self.columns[outside[0]]} is outside of the {n_features} features "
                 f"counted from {base}."
             )
-            raise damaged(self.path, what, line=self.lines[row])
-        offsets = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
-        matrix = sp.csr_matrix(
-            (self.values, columns, offsets), shape=(len(self.counts), n_features)
-        )
-        keys = np.sort(self._rows() * n_features + columns)
+            raise damaged(self.path, what, line=self.lines[rows[outside[0]]])
+        keys = np.sort(rows * n_features + columns)
         repeated = np.flatnonzero(keys[1:] == keys[:-1])
         if len(repeated):
             row, column = divmod(int(keys[repeated[0]]), n_features)
-            raise damaged(self.path, f"feature {column + base} stands twice.", line=self.lines[row])
+            what = f"feature {column + base} stands twice."
+            raise damaged(self.path, what, line=self.lines[row])
+        offsets = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+        shape = (len(self.counts), n_features)
+        matrix = sp.csr_matrix((self.values, columns, offsets), shape=shape)
         matrix.sort_indices()
         return matrix
-
-    def _rows(self) -> npt.NDArray[np.int64]:
-        return np.repeat(np.arange(len(self.counts), dtype=np.int64), self.counts)
 
 
 def read_svmlight(
@@ -98,26 +105,45 @@ def read_svmlight(
     -----
     Read the files of one dataset with the same `n_features`, `zero_based` and `labels`.
     """
-    parsed = _parse(Path(path))
-    base = _base([parsed], zero_based)
-    size = _n_features([parsed], base, n_features)
-    return _collection(parsed, size, base, _names([parsed], labels))
+    (collection,) = _collections([_parse(Path(path))], n_features, zero_based, labels)
+    return collection
 
 
 def svmlight_parts(train: Path, test: Path, *, zero_based: bool, n_features: int) -> DatasetParts:
     """Training and test items of a dataset in svmlight format, with the labels of both."""
-    parsed = [_parse(train), _parse(test)]
-    names = _names(parsed, None)
-    base = _base(parsed, zero_based)
-    first, second = (_collection(one, n_features, base, names) for one in parsed)
-    return DatasetParts(first, second)
+    files = [_parse(train), _parse(test)]
+    train_items, test_items = _collections(files, n_features, zero_based, None)
+    return DatasetParts(train_items, test_items)
 
 
-def _parse(path: Path) -> _Parsed:
+def _collections(
+    files: Sequence[_SvmFile],
+    n_features: int | None,
+    zero_based: bool | None,
+    labels: Sequence[str] | None,
+) -> list[Collection]:
+    headers = [file.header for file in files if file.header is not None]
+    if zero_based is None:
+        zero_based = bool(headers) or any((file.columns == 0).any() for file in files)
+    base = 0 if zero_based else 1
+    if n_features is None:
+        sizes = [int(file.columns.max()) + 1 - base for file in files if len(file.columns)]
+        n_features = max([*sizes, *(size for _, size, _ in headers)], default=0)
+    if labels is None:
+        numbers = {label for file in files for item in file.labels for label in item}
+        numbers.update(*(range(count) for _, _, count in headers))
+        if not numbers:
+            raise InputError(f"No item of {files[0].path} has a label.")
+        names = {number: str(number) for number in sorted(numbers)}
+    else:
+        names = dict(enumerate(labels))
+    return [file.collection(n_features, base, names) for file in files]
+
+
+def _parse(path: Path) -> _SvmFile:
     lines = read_text(path).split("\n")
     header = _header(lines[0])
     labels: list[list[int]] = []
-    counts: list[int] = []
     features: list[str] = []
     numbers: list[int] = []
     for number, line in enumerate(lines, start=1):
@@ -126,16 +152,27 @@ def _parse(path: Path) -> _Parsed:
             continue
         item_labels, item_features = _split(path, number, content)
         labels.append(item_labels)
-        counts.append(item_features.count(":"))
         features.append(item_features)
         numbers.append(number)
     if not labels:
         raise damaged(path, "there are no items.")
-    columns, values = _numbers(path, features, numbers)
+    counts = [text.count(":") for text in features]
+    parts = " ".join(features).replace(":", " ").split()
+    cells = parts[1::2]
+    try:
+        values = np.fromiter(map(float, cells), np.float64, len(cells))
+    except ValueError:
+        values = np.array([finite(cell) for cell in cells], dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        row = int(np.searchsorted(np.cumsum(counts), bad[0], side="right"))
+        pair = ":".join(parts[2 * bad[0] : 2 * bad[0] + 2])
+        raise damaged(path, f"the feature {pair[:40]!r} is not a number.", line=numbers[row])
     if header is not None and header[0] != len(labels):
         what = f"the first line promises {header[0]} items, but there are {len(labels)}."
         raise damaged(path, what, line=1)
-    return _Parsed(path, labels, counts, columns, values, numbers, header)
+    columns = np.fromiter(map(int, parts[0::2]), np.int64, len(values))
+    return _SvmFile(path, labels, counts, columns, values, numbers, header)
 
 
 def _header(line: str) -> tuple[int, int, int] | None:
@@ -159,70 +196,3 @@ def _split(path: Path, number: int, content: str) -> tuple[list[int], str]:
         raise damaged(path, f"expected features as number:value, got {rest[:40]!r}.", line=number)
     labels = [int(float(label)) for label in start.split(",")] if has_labels else []
     return labels, rest
-
-
-def _numbers(
-    path: Path, features: list[str], lines: list[int]
-) -> tuple[npt.NDArray[np.int64], Floats]:
-    parts = " ".join(features).replace(":", " ").split()
-    try:
-        values = np.fromiter(map(float, parts[1::2]), np.float64, len(parts) // 2)
-    except ValueError:
-        raise _bad_value(path, features, lines) from None
-    if not np.isfinite(values).all():
-        raise _bad_value(path, features, lines)
-    return np.fromiter(map(int, parts[0::2]), np.int64, len(parts) // 2), values
-
-
-def _bad_value(path: Path, features: list[str], lines: list[int]) -> FormatError:
-    for text, line in zip(features, lines, strict=True):
-        for pair in text.split():
-            try:
-                good = np.isfinite(float(pair.partition(":")[2]))
-            except ValueError:
-                good = False
-            if not good:
-                return damaged(path, f"the feature {pair[:40]!r} is not a number.", line=line)
-    return damaged(path, "a feature is not a number.")
-
-
-def _base(files: Sequence[_Parsed], zero_based: bool | None) -> int:
-    if zero_based is not None:
-        return 0 if zero_based else 1
-    zero = any(one.header is not None or one.first == 0 for one in files)
-    return 0 if zero else 1
-
-
-def _n_features(files: Sequence[_Parsed], base: int, n_features: int | None) -> int:
-    if n_features is not None:
-        return n_features
-    sizes = [one.header[1] for one in files if one.header is not None]
-    sizes += [int(one.columns.max()) + 1 - base for one in files if len(one.columns)]
-    return max(sizes, default=0)
-
-
-def _names(files: Sequence[_Parsed], labels: Sequence[str] | None) -> dict[int, str]:
-    """Number and name of each label."""
-    if labels is not None:
-        return dict(enumerate(labels))
-    promised = [range(one.header[2]) for one in files if one.header is not None]
-    occurring = [label for one in files for item in one.labels for label in item]
-    numbers = sorted(set(occurring).union(*promised))
-    if not numbers:
-        raise InputError(f"No item of {files[0].path} has a label.")
-    return {number: str(number) for number in numbers}
-
-
-def _collection(parsed: _Parsed, n_features: int, base: int, names: dict[int, str]) -> Collection:
-    column = {number: j for j, number in enumerate(names)}
-    Y = np.zeros((len(parsed.labels), len(names)), dtype=np.int8)
-    for i, item in enumerate(parsed.labels):
-        for label in item:
-            if label not in column:
-                what = f"the label {label} is not among the {len(names)} labels given."
-                raise damaged(parsed.path, what, line=parsed.lines[i])
-            Y[i, column[label]] = 1
-    if n_features == 0 and not len(parsed.columns):
-        raise damaged(parsed.path, "no item has a feature.")
-    with about(parsed.path):
-        return Collection(parsed.matrix(n_features, base), Y, names.values())
