@@ -52,7 +52,7 @@ def test_words_table_and_page_agree() -> None:
     best, second = (place.method for place in found.places()[:2])
     sentence = leaderboard_sentence(found)
     assert sentence.startswith(f"{best} has the smallest error")
-    assert f"{second} cannot be told from it" in sentence
+    assert f"{second} cannot be distinguished from it" in sentence
     grid = leaderboard_grid(found)
     assert [line.name for line in grid.lines()] == [place.method for place in found.places()]
     assert any("broken could not be trained: It cannot be." in note for note in grid.notes)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.reports.svg import Frame, Scale, Tick, dash, line_style, nice_ticks, tick_text
+from prevalens.reports.svg import Frame, Scale, line_style, nice_ticks, tick_text
 from prevalens.reports.theme import N_SERIES
 
 
@@ -47,14 +47,14 @@ def test_tick_texts(value: float, text: str) -> None:
 def test_the_first_series_differ_in_colour_and_later_ones_in_dash() -> None:
     styles = [tuple(line_style(number).items()) for number in range(2 * N_SERIES)]
     assert len(set(styles)) == len(styles)
-    assert dash(0) is None
-    assert dash(N_SERIES) is not None
+    assert line_style(0)["stroke_dasharray"] is None
+    assert line_style(N_SERIES)["stroke_dasharray"] is not None
 
 
 def test_frames_have_axes_names_and_a_legend(read_xml: Callable[[str], Any]) -> None:
     frame = Frame("Title", (0, 1), (0, 10), names=["first", "second"])
-    root = read_xml(frame.draw("", x_name="across", y_name="up", x_ticks=[Tick(0.5, "half")]))
-    texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    root = read_xml(frame.draw("", x_name="across", y_name="up", x_ticks={0.5: "half"}))
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"Title", "across", "up", "half", "first", "second", "10"} <= set(texts)
 
 

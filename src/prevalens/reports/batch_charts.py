@@ -11,7 +11,6 @@ from markupsafe import Markup
 from prevalens.model.result import BatchReport
 from prevalens.reports.svg import (
     Scale,
-    Tick,
     band,
     document,
     element,
@@ -176,7 +175,7 @@ def small_trend(report: BatchReport, number: int) -> str:
     high = max(float(np.max(column)) for column in (*columns, report.training[number])) * 1.06
     x = Scale(0.0, max(len(report.batches) - 1.0, 1.0), 42.0, width - 12)
     y = Scale(0.0, min(high or 0.01, 1.0), height - 24, 28.0)
-    ticks = [Tick(value, _percent(value)) for value in nice_ticks(0.0, y.high, 3)]
+    ticks = {value: _percent(value) for value in nice_ticks(0.0, y.high, 3)}
     training = y(report.training[number])
     dashed = {"stroke": colour("muted"), "stroke_width": 1.5, "stroke_dasharray": "5 4"}
     return document(

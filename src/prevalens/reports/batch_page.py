@@ -131,7 +131,7 @@ def pairs_grid(report: BatchReport, pairs: Sequence[Pair]) -> Grid:
     notes = [
         f"Correlation of the estimates over {len(report.batches)} batches; of the steps: of the "
         "changes from batch to batch, which a common trend does not raise.",
-        "Chance: share of findings this strong that are expected to be chance, if batches were "
+        "Chance: expected share of chance findings among pairs at least this strong, if batches were "
         "independent of each other (Benjamini and Hochberg).",
     ]
     return Grid.from_rows("Labels that move together or apart", "labels", headings, rows, notes)
@@ -184,8 +184,8 @@ def sizes_grid(report: BatchReport) -> Grid:
         rows = [[*row, number(float(p), 3)] for row, p in zip(rows, report.p_value, strict=True)]
         headings.append("fit, p")
         notes.append(
-            "Fit: how probable a batch this odd would be if its items looked like training items "
-            "of the same labels. Values below .01 are a reason for doubt."
+            "Fit: how probable a batch this unusual would be if its items looked like training "
+            "items of the same labels. Values below .01 are a reason for doubt."
         )
     return Grid.from_rows("Batches", "batch", headings, rows, notes)
 
@@ -365,8 +365,8 @@ def _drivers(report: BatchReport, batch: int) -> list[SectionPart]:
     if report.drivers:
         parts.append(
             "Features whose mean has moved since training, times the weight the label's linear "
-            "classifier gives them: their part in the movement of the label's mean log-odds. They "
-            "explain the scores, not the world: a word may stand in for another cause, and the "
+            "classifier gives them: their part in the change of the label's mean log-odds. They "
+            "explain the scores, not the causes: a word may stand in for something else, and the "
             "correction for the classifier's errors comes after them."
         )
         for place, drivers in enumerate(report.drivers):
@@ -401,9 +401,9 @@ def _estimates(report: BatchReport) -> list[SectionPart]:
 def _provenance(report: BatchReport) -> list[SectionPart]:
     assumption = (
         "The method assumes that the batches differ from the training data in their label mix, "
-        "and that items with the same labels look alike in both. If labels have changed their "
-        "look (new products, new wording), estimates and intervals are off, and nothing in the "
-        "unlabelled batch can tell for certain."
+        "and that items with the same labels look alike in both. If items of a label have come to "
+        "look different (new products, new wording), estimates and intervals are wrong, and the "
+        "unlabelled batches alone cannot show that for certain."
     )
     return [assumption, *provenance_grid(report.provenance)]
 
@@ -488,15 +488,19 @@ def _provenance_lines(given: Mapping[str, Any], model: Model | None) -> dict[str
             f"{summary.cardinality:.2f} labels per item",
             "model trained": str(model.provenance.get("created", "")),
         }
-    own = {name: _words(value) for name, value in given.items() if name != "model"}
+    own = {name: _provenance_text(value) for name, value in given.items() if name != "model"}
     own["estimated"] = own.pop("created", "")
     return {name: value for name, value in {**own, **lines}.items() if value}
 
 
-def _words(value: Any) -> str:
+def _provenance_text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return str(value["name"]) if "name" in value else ", ".join(map(_words, value.values()))
+        return (
+            str(value["name"])
+            if "name" in value
+            else ", ".join(map(_provenance_text, value.values()))
+        )
     if isinstance(value, (list, tuple)):
-        shown = ", ".join(map(_words, value[:10]))
+        shown = ", ".join(map(_provenance_text, value[:10]))
         return f"{shown} and {len(value) - 10} more" if len(value) > 10 else shown
     return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)

@@ -22,7 +22,6 @@ from prevalens.reports.summarise import (
 from prevalens.reports.svg import (
     Binned,
     Frame,
-    Tick,
     binned,
     document,
     element,
@@ -350,7 +349,7 @@ def bias(
         *drawn,
         x_name=_SHIFT,
         y_name="estimated minus true",
-        x_ticks=[Tick(at, tick_text(round(edge, 3))) for at, edge in enumerate(edges.tolist())],
+        x_ticks={at: tick_text(round(edge, 3)) for at, edge in enumerate(edges.tolist())},
     )
 
 
@@ -431,7 +430,7 @@ def prevalence_histogram(
         *bars,
         x_name="prevalence",
         y_name="share of labels",
-        x_ticks=[Tick(number, tick_text(edge)) for number, edge in enumerate(edges)],
+        x_ticks={number: tick_text(edge) for number, edge in enumerate(edges)},
     )
 
 

@@ -188,7 +188,7 @@ def estimates_section(estimates: PairsByMethod, shift: npt.ArrayLike, *, name: s
 _WIDEST = 18
 
 
-#: What results without a variant are called beside others.
+#: Name of the results without a variant, where there are others too.
 PLAIN = "as described"
 
 
@@ -207,16 +207,16 @@ def by_variant(results: Iterable[Result], *, plain: str = PLAIN) -> dict[str, li
         By variant, the plain one first. A method that was never run in a variant is there as it
         was run plainly: the variant does not concern it. The results' own variants are emptied.
     """
-    found: dict[str, list[Result]] = {}
+    variants: dict[str, list[Result]] = {}
     for result in results:
         variant = result.variant or plain
-        found.setdefault(variant, []).append(replace(result, variant=""))
-    ordinary = found.get(plain, [])
-    names = sorted(found, key=lambda name: (name != plain, name))
+        variants.setdefault(variant, []).append(replace(result, variant=""))
+    ordinary = variants.get(plain, [])
+    names = sorted(variants, key=lambda name: (name != plain, name))
     for name in names:
-        methods = {result.method for result in found[name]}
-        found[name] += [result for result in ordinary if result.method not in methods]
-    return {name: found[name] for name in names}
+        methods = {result.method for result in variants[name]}
+        variants[name] += [result for result in ordinary if result.method not in methods]
+    return {name: variants[name] for name in names}
 
 
 def tables_of(
@@ -241,10 +241,10 @@ def tables_of(
         Sort key of a method's name, for the columns.
     """
     tables = {}
-    for variant, found in by_variant(results).items():
-        left_out = twins_among(result.dataset for result in found)
+    for variant, own in by_variant(results).items():
+        left_out = twins_among(result.dataset for result in own)
         tables[variant] = summarise(
-            found, metric=metric, protocol=protocol, left_out=left_out, order=order
+            own, metric=metric, protocol=protocol, left_out=left_out, order=order
         )
     return tables
 
@@ -274,10 +274,10 @@ def report_sections(
     """
     if not metrics:
         raise InputError("metrics is empty; name at least one measure.")
-    found = list(results)
+    given = list(results)
     sections: list[Section] = []
     for metric in metrics:
-        chosen = of_one_protocol(found, metric, protocol)
+        chosen = of_one_protocol(given, metric, protocol)
         tables = tables_of(chosen, metric=metric)
         sections.append(results_section(tables))
         sections.append(curves_section(chosen, metric=metric))
@@ -305,16 +305,16 @@ def protocol_sections(
     >>> [section.title for section in protocol_sections(results)][:2]
     ['How far samples have moved', 'ml-app: Results, AE']
     """
-    found = list(results)
-    protocols = list(dict.fromkeys(result.protocol for result in found))
+    given = list(results)
+    protocols = list(dict.fromkeys(result.protocol for result in given))
     if len(protocols) < 2:
-        return report_sections(found, metrics=metrics)
+        return report_sections(given, metrics=metrics)
     return [
-        shift_section(_shifts(found)),
+        shift_section(_shifts(given)),
         *(
             Section(f"{protocol}: {section.title}", section.parts)
             for protocol in protocols
-            for section in report_sections(found, metrics=metrics, protocol=protocol)
+            for section in report_sections(given, metrics=metrics, protocol=protocol)
         ),
     ]
 
@@ -368,7 +368,7 @@ def _methods_grid(results: Sequence[Result], order: MethodOrder) -> Grid:
         for name in ordered_columns(results, order)
     ]
     headings = [Heading("expression", left=True)]
-    return Grid.from_rows("The methods in the words of the catalogue.", "method", headings, rows)
+    return Grid.from_rows("The methods as expressions of the catalogue.", "method", headings, rows)
 
 
 def _runs_grid(results: Sequence[Result]) -> Grid:

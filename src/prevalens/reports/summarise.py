@@ -1,4 +1,4 @@
-"""The door of reporting: which results go into one table, and what is wrong with the others."""
+"""summarise: results checked, ordered, averaged and tested, as one table."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def column_of(result: Result) -> str:
-    """What a method is called in a table: its label, and its variant in brackets if it has one."""
+    """Name of a method in a table: its label, with its variant in brackets if it has one."""
     return f"{result.method} [{result.variant}]" if result.variant else result.method
 
 
@@ -52,26 +52,25 @@ def of_one_protocol(
     results: Iterable[Result], metric: str, protocol: str | None = None
 ) -> list[Result]:
     """Results of one protocol that can stand in one table, checked, in a fixed order."""
-    found = list(results)
-    protocols = sorted({result.protocol for result in found})
-    if protocol is not None:
-        found = [result for result in found if result.protocol == protocol]
-    elif len(protocols) > 1:
+    given = list(results)
+    protocols = sorted({result.protocol for result in given})
+    chosen = [result for result in given if protocol in (None, result.protocol)]
+    if protocol is None and len(protocols) > 1:
         raise InputError(
             f"The results are under {len(protocols)} protocols, {', '.join(protocols)}; choose one "
             "with protocol=."
         )
-    if not found:
+    if not chosen:
         raise InputError(
             "There are no results to put into a table."
             if protocol is None
             else f"There are no results under the protocol {protocol!r}; "
             f"there are {', '.join(protocols) or 'none'}."
         )
-    for result in found:
+    for result in chosen:
         _check_errors(result, metric)
-    _check_distinct(found)
-    return sorted(found, key=_identity)
+    _check_distinct(chosen)
+    return sorted(chosen, key=_identity)
 
 
 def _identity(result: Result) -> tuple[str, str, int]:
@@ -112,19 +111,16 @@ def _check_distinct(results: Sequence[Result]) -> None:
             )
 
 
-def in_order(found: Iterable[str], wanted: Sequence[str] | None, what: str) -> tuple[str, ...]:
-    """Those of `found` that are wanted, in the order they are wanted in; all, if None."""
-    known = tuple(found)
+def in_order(known: tuple[str, ...], wanted: Sequence[str] | None, what: str) -> tuple[str, ...]:
+    """The names that are wanted, in that order, checked to be known; all known names if None."""
     if wanted is None:
         return known
     for name in wanted:
         if name not in known:
-            raise InputError(f"There is no {what} {name!r} in the results; {_known(known)}.")
+            raise InputError(
+                f"There is no {what} {name!r} in the results; there are {', '.join(known)}."
+            )
     return tuple(dict.fromkeys(wanted))
-
-
-def _known(names_: Sequence[str]) -> str:
-    return f"there are {', '.join(names_)}"
 
 
 #: Sort key of a method by its name.
@@ -159,15 +155,15 @@ def ordered_names(datasets: Iterable[str]) -> tuple[str, ...]:
 
 
 def twins_among(datasets: Iterable[str]) -> list[str]:
-    """Datasets that do not count in averages, as the same data are there as the paper had them."""
-    found = set(datasets)
-    return [name for name, twin in TWINS.items() if found >= {name, twin}]
+    """Corrected releases of datasets whose older release is there too: left out of averages."""
+    present = set(datasets)
+    return [name for name, twin in TWINS.items() if present >= {name, twin}]
 
 
-#: What a row may be about: one of the paper's shift regimes, or all samples.
+#: What samples a row is about: one of the paper's shift regimes, or all samples.
 REGIMES = (*SHIFT_NAMES, "all")
 
-#: The samples of one cell: a part for each seed, in a pooled row for each dataset and seed.
+#: The samples of one cell by seed, in a pooled row by dataset and seed.
 Parts: TypeAlias = dict[Hashable, SeedSamples]
 
 #: Finds the best of the cells of a pooled row, and tests the others against it: from the rows that
@@ -233,13 +229,12 @@ def summarise(
     columns = in_order(ordered_columns(chosen, order), methods, "method")
     names = in_order(ordered_datasets(chosen), datasets, "dataset")
     parts = _cut(chosen, metric, regimes)
-    rows = [
-        _row(
-            dataset, shift, [parts.get((dataset, shift, column), {}) for column in columns], metric
-        )
-        for dataset in names
-        for shift in regimes
-    ]
+    rows = []
+    for dataset in names:
+        for shift in regimes:
+            own = [parts.get((dataset, shift, column), {}) for column in columns]
+            cells = [_cell(part) if part else None for part in own]
+            rows.append(TableRow(dataset, shift, _judged(cells, own, metric)))
 
     def judge(
         pooled: Sequence[TableRow], cells: Sequence[TableCell | None]
@@ -287,11 +282,6 @@ def _cut(
                 key = (result.dataset, regime, column_of(result))
                 parts.setdefault(key, {})[result.seed] = cut
     return parts
-
-
-def _row(dataset: str, shift: str, parts: Sequence[Parts], metric: str) -> TableRow:
-    cells = [_cell(part) if part else None for part in parts]
-    return TableRow(dataset, shift, _judged(cells, parts, metric))
 
 
 def _cell(parts: Parts) -> TableCell:

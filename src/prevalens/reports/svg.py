@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +18,8 @@ __all__ = [
     "Binned",
     "Frame",
     "Scale",
-    "Tick",
     "band",
     "binned",
-    "dash",
     "document",
     "element",
     "equal_edges",
@@ -192,14 +190,6 @@ class Scale:
         return [self(value) for value in values]
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A place on an axis and the text written there."""
-
-    at: float
-    text: str
-
-
 def nice_ticks(low: float, high: float, n: int = 5) -> list[float]:
     """About `n` round values between `low` and `high`: multiples of 1, 2 or 5.
 
@@ -232,25 +222,22 @@ def tick_text(value: float) -> str:
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 
-def dash(number: int) -> str | None:
-    """Dash pattern of a series, so that lines differ in more than colour."""
-    return _DASHES[(number + number // N_SERIES) % len(_DASHES)]
-
-
 def line_style(number: int) -> dict[str, object]:
-    """How the line of a series is drawn."""
+    """How the line of a series is drawn: series of one colour differ in their dashes."""
     return {
         "stroke": series(number),
         "stroke_width": 2,
-        "stroke_dasharray": dash(number),
+        "stroke_dasharray": _DASHES[(number + number // N_SERIES) % len(_DASHES)],
         "stroke_linejoin": "round",
     }
 
 
-def tick_lines(x: Scale, y: Scale, ticks: Sequence[Tick], gap: float = 7, **style: object) -> str:
+def tick_lines(
+    x: Scale, y: Scale, ticks: Mapping[float, str], gap: float = 7, **style: object
+) -> str:
     """Lines across a chart at the ticks of its vertical axis, with their texts at the left."""
-    lines = (line(x.start, at, x.end, at) for at in y.all(tick.at for tick in ticks))
-    texts = (label(tick.text, x.start - gap, y(tick.at) + 4) for tick in ticks)
+    lines = (line(x.start, at, x.end, at) for at in y.all(ticks))
+    texts = (label(text, x.start - gap, y(value) + 4) for value, text in ticks.items())
     return element("g", *lines, stroke=colour("line")) + element(
         "g", *texts, text_anchor="end", **style
     )
@@ -307,12 +294,12 @@ class Frame:
         self.y = Scale(*y, self.bottom, self.top)
 
     def draw(
-        self, *body: str, x_name: str, y_name: str, x_ticks: Sequence[Tick] | None = None
+        self, *body: str, x_name: str, y_name: str, x_ticks: Mapping[float, str] | None = None
     ) -> str:
         """The chart: grid lines below, then the body, then axes, title and legend."""
         texts = (
-            label(tick.text, self.x(tick.at), self.bottom + 16)
-            for tick in (_ticks(self.x) if x_ticks is None else x_ticks)
+            label(text, self.x(value), self.bottom + 16)
+            for value, text in (_ticks(self.x) if x_ticks is None else x_ticks).items()
         )
         middle = (self.top + self.bottom) / 2
         turned = {"text_anchor": "middle", "transform": f"rotate(-90 14 {middle:.0f})"}
@@ -331,8 +318,8 @@ class Frame:
         )
 
 
-def _ticks(scale: Scale) -> list[Tick]:
-    return [Tick(value, tick_text(value)) for value in nice_ticks(scale.low, scale.high)]
+def _ticks(scale: Scale) -> dict[float, str]:
+    return {value: tick_text(value) for value in nice_ticks(scale.low, scale.high)}
 
 
 def _legend(names: Sequence[str]) -> list[tuple[str, int, float]]:

@@ -125,7 +125,7 @@ class ResultTable:
     summaries : tuple of TableRow
         Averages pooled over samples, means of rows, and mean ranks, by shift regime.
     notes : tuple of str
-        What the reader of the table should know about it.
+        Sentences for the reader of the table.
     digits : int or None
         Digits after the point that the values are known to; None for all.
     """
@@ -150,13 +150,13 @@ class ResultTable:
 
     def row(self, dataset: str, shift: str) -> TableRow | None:
         """The row of a dataset in a regime, if there is one."""
-        found = (row for row in self.rows if (row.dataset, row.shift) == (dataset, shift))
-        return next(found, None)
+        rows = (row for row in self.rows if (row.dataset, row.shift) == (dataset, shift))
+        return next(rows, None)
 
     def summary(self, kind: Kind, shift: str) -> TableRow | None:
         """A summary row of a regime, if there is one."""
-        found = (row for row in self.summaries if (row.kind, row.shift) == (kind, shift))
-        return next(found, None)
+        rows = (row for row in self.summaries if (row.kind, row.shift) == (kind, shift))
+        return next(rows, None)
 
     def cell(self, dataset: str, shift: str, column: str) -> TableCell | None:
         """The cell of a dataset, regime and method, if there is one."""
@@ -183,9 +183,9 @@ def ranks(cells: Sequence[TableCell], metric: str) -> Floats:
     return np.asarray(rankdata([places[key] for key in keys]), dtype=np.float64)
 
 
-#: Below this p-value a method counts as different from the best, without doubt.
+#: At most this p-value: clearly different from the best, no mark.
 WORSE_BELOW = 0.001
-#: Below this one it still does, at the lower confidence.
+#: Below this p-value: hardly different from the best, a dagger; above it, a double dagger.
 DAGGER_BELOW = 0.05
 
 # Shifts are a function of the samples, so equal shifts mean equal samples; a store may have

@@ -95,7 +95,7 @@ def _rule(colours: Mapping[str, str]) -> str:
 
 
 def standalone(svg: str, theme: str = "auto") -> str:
-    """A chart as a file of its own.
+    """A chart as an SVG file.
 
     Parameters
     ----------
@@ -114,5 +114,5 @@ def standalone(svg: str, theme: str = "auto") -> str:
         end = svg.index(">") + 1
         return f"{svg[:end]}<style>{_rule(LIGHT)}{_DARK_SCREEN}{{{_rule(DARK)}}}</style>{svg[end:]}"
     colours = {"light": LIGHT, "dark": DARK}[theme]
-    fixed = _VARIABLE.sub(lambda found: colours[found[1]], svg)
+    fixed = _VARIABLE.sub(lambda match: colours[match[1]], svg)
     return fixed.replace("<svg ", f'<svg color="{colours["text"]}" ', 1)

@@ -262,7 +262,7 @@ def error_grid(
         )
         for row, errors in rows.items()
     ]
-    note = "In percentage points. Nine in ten samples: for this model."
+    note = "In percentage points. 9 in 10 below: nine in ten samples of this model have a smaller error."
     return Grid.from_rows(caption, stub, (*names, "9 in 10 below", "samples"), table, [note])
 
 
@@ -306,9 +306,10 @@ def label_grid(report: TrustReport) -> Grid:
 def _measured(report: TrustReport) -> tuple[SectionPart, ...]:
     paragraph = (
         f"{count(report.n_items)} labelled items; samples of {report.size} items are drawn from "
-        "them so that the label mix moves, and their estimates compared with their truth. What is "
-        "measured is error under shifts of the label mix. If labels come to look different (new "
-        "products, new wording), errors are larger, and only newly labelled items can tell."
+        "them so that the label mix moves, and the estimates are compared with the truth. The "
+        "figures measure errors under shifts of the label mix. If items of a label come to look "
+        "different (new products, new wording), errors are larger; only newly labelled items can "
+        "show that."
     )
     return paragraph, *report.notices, *provenance_grid(report.provenance)
 
@@ -347,7 +348,7 @@ def leaderboard_sentence(board: Leaderboard) -> str:
         "average."
     )
     if tied:
-        sentence += f" {', '.join(tied)} cannot be told from it with this much data."
+        sentence += f" {', '.join(tied)} cannot be distinguished from it with this much data."
     return sentence
 
 
@@ -373,8 +374,8 @@ def leaderboard_grid(board: Leaderboard) -> Grid:
     notes = [
         "Mean absolute error of the estimated prevalences in percentage points; spread: standard "
         "deviation over the folds.",
-        "≈ cannot be told from the first: the difference is within two standard errors, corrected "
-        "for folds that share training items (Nadeau and Bengio 2003).",
+        "≈ not distinguishable from the first: the difference is within two standard errors, "
+        "corrected for folds that share training items (Nadeau and Bengio 2003).",
         *(f"{name} could not be trained: {why}" for name, why in board.failures.items()),
     ]
     headings = ("error", "spread", *protocols, "behind the first", "seconds")
