@@ -131,8 +131,8 @@ def pairs_grid(report: BatchReport, pairs: Sequence[Pair]) -> Grid:
     notes = [
         f"Correlation of the estimates over {len(report.batches)} batches; of the steps: of the "
         "changes from batch to batch, which a common trend does not raise.",
-        "Chance: expected share of chance findings among pairs at least this strong, if batches were "
-        "independent of each other (Benjamini and Hochberg).",
+        "Chance: expected share of chance findings among pairs at least this strong, if batches "
+        "were independent of each other (Benjamini and Hochberg).",
     ]
     return Grid.from_rows("Labels that move together or apart", "labels", headings, rows, notes)
 

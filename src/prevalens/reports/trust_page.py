@@ -262,7 +262,7 @@ def error_grid(
         )
         for row, errors in rows.items()
     ]
-    note = "In percentage points. 9 in 10 below: nine in ten samples of this model have a smaller error."
+    note = "In percentage points. 9 in 10 below: this model is closer in nine of ten samples."
     return Grid.from_rows(caption, stub, (*names, "9 in 10 below", "samples"), table, [note])
 
 
