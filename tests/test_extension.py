@@ -22,7 +22,7 @@ from prevalens.catalogue import (
     own_types,
     unregister,
 )
-from prevalens.experiments import Cell, MethodSpec, Plan, ProtocolSpec, Source, Store, run_plan
+from prevalens.experiments import Cell, DataSource, MethodSpec, Plan, ProtocolSpec, Store, run_plan
 from prevalens.experiments.cache import identity
 from prevalens.model import Model
 from prevalens.validation import InputError
@@ -150,7 +150,7 @@ def test_results_are_bound_to_the_file(module: Path, tmp_path: Path) -> None:
     counted, stretched, shared = keys()
     # The part of an expression matters, not only its head.
     inside = Cell(
-        Source("synthetic"),
+        DataSource("synthetic"),
         MethodSpec("x", "lr+rq(pcc,ridge)", {"aggregator__base": ("stretched",)}),
         ProtocolSpec("natural", "natural"),
         0,

@@ -12,10 +12,10 @@ import pytest
 from prevalens.experiments import (
     Cell,
     CellResult,
+    DataSource,
     MethodSpec,
     Plan,
     ProtocolSpec,
-    Source,
     Store,
 )
 from prevalens.experiments.run import Usage
@@ -51,7 +51,12 @@ def make_cell() -> Callable[..., Cell]:
     ) -> Cell:
         method = MethodSpec(expression, expression)
         protocol = ProtocolSpec("ml-app", "ml-app", {"size": 50, "grid": 5})
-        given = {"source": Source(dataset), "method": method, "protocol": protocol, "seed": seed}
+        given = {
+            "source": DataSource(dataset),
+            "method": method,
+            "protocol": protocol,
+            "seed": seed,
+        }
         return Cell(**{**given, **changes})
 
     return make

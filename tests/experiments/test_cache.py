@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.preprocessing import FunctionTransformer
 
-from prevalens.experiments.cache import ScoreCache, digest, identity
+from prevalens.experiments.cache import ScoreCache, content_checksum, identity
 
 
 @pytest.fixture
@@ -83,16 +83,16 @@ arrays = hnp.arrays(
 @given(arrays, arrays)
 def test_digests_are_equal_for_equal_arrays_only(left: Any, right: Any) -> None:
     same = left.dtype == right.dtype and np.array_equal(left, right)
-    assert (digest(left) == digest(right)) == same
-    assert digest(left) == digest(left.copy())
+    assert (content_checksum(left) == content_checksum(right)) == same
+    assert content_checksum(left) == content_checksum(left.copy())
 
 
 def test_the_order_in_memory_counts(cache: ScoreCache) -> None:
     """As the last digits of products depend on it."""
     rows = np.arange(6.0).reshape(2, 3)
     columns, gaps = np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2]
-    assert len({digest(rows), digest(columns), digest(gaps)}) == 3
-    assert digest(np.asfortranarray(rows)) == digest(columns)
+    assert len({content_checksum(rows), content_checksum(columns), content_checksum(gaps)}) == 3
+    assert content_checksum(np.asfortranarray(rows)) == content_checksum(columns)
     cache.put("ab", {"rows": rows, "columns": columns})
     found = cache.get("ab")
     assert found is not None
@@ -110,16 +110,16 @@ def test_digest_of_every_form_of_items() -> None:
         np.array(["ab", "c"], dtype=object),
         "abc",
     ]
-    found = [digest(form) for form in forms]
+    found = [content_checksum(form) for form in forms]
     assert None not in found
     assert len(set(found)) == len(forms)
-    assert digest(sp.csr_matrix(dense)) == found[1]
-    assert digest("a", "b") != digest("ab")
+    assert content_checksum(sp.csr_matrix(dense)) == found[1]
+    assert content_checksum("a", "b") != content_checksum("ab")
 
 
 def test_what_has_no_digest() -> None:
-    assert digest(object()) is None
-    assert digest(np.array([object()])) is None
+    assert content_checksum(object()) is None
+    assert content_checksum(np.array([object()])) is None
 
 
 def test_identity_follows_the_parameters_at_any_depth() -> None:

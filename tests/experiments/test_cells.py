@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.experiments import Cell, MethodSpec, ProtocolSpec, Source
+from prevalens.experiments import Cell, DataSource, MethodSpec, ProtocolSpec
 
 SHA = "ab" * 32
 
 numbers = st.integers(0, 100) | st.floats(0, 100)
 cells = st.builds(
     Cell,
-    source=st.builds(Source, st.sampled_from(["synthetic", "emotions"])),
+    source=st.builds(DataSource, st.sampled_from(["synthetic", "emotions"])),
     method=st.builds(
         MethodSpec,
         label=st.text(min_size=1, max_size=5),
@@ -73,7 +73,7 @@ def test_everything_else_does(cell: Cell, what: str) -> None:
     other = {
         "seed": lambda: replace(cell, seed=cell.seed + 1),
         "metrics": lambda: replace(cell, metrics=("se",)),
-        "source": lambda: replace(cell, source=Source("yeast")),
+        "source": lambda: replace(cell, source=DataSource("yeast")),
         "expression": lambda: replace(cell, method=replace(cell.method, expression="lr+acc")),
         "grid": lambda: replace(cell, method=replace(cell.method, grid={"classifier__C": (7e3,)})),
         "parameters": lambda: replace(
@@ -88,7 +88,7 @@ def test_key_is_the_same_in_every_process(make_cell: Callable[..., Cell]) -> Non
     cell = make_cell()
     code = (
         "from prevalens.experiments import *\n"
-        "print(Cell(Source('synthetic'), MethodSpec('lr+pcc', 'lr+pcc'), "
+        "print(Cell(DataSource('synthetic'), MethodSpec('lr+pcc', 'lr+pcc'), "
         "ProtocolSpec('ml-app', 'ml-app', {'grid': 5, 'size': 50}), 0).key('ab' * 32))"
     )
     found = subprocess.run(
@@ -134,8 +134,10 @@ def test_cells_that_differ_in_the_aggregator_share_their_scores(
 
 
 def test_where_files_lie_does_not_matter(make_cell: Callable[..., Cell]) -> None:
-    here = make_cell(source=Source("mine", "/here/train.csv", "/here/test.csv", {"tags": "t"}))
-    there = make_cell(source=Source("mine", "/there/train.csv", "/there/test.csv", {"tags": "t"}))
-    other = make_cell(source=Source("mine", "/here/train.csv", "/here/test.csv", {"tags": "u"}))
+    here = make_cell(source=DataSource("mine", "/here/train.csv", "/here/test.csv", {"tags": "t"}))
+    there = make_cell(
+        source=DataSource("mine", "/there/train.csv", "/there/test.csv", {"tags": "t"})
+    )
+    other = make_cell(source=DataSource("mine", "/here/train.csv", "/here/test.csv", {"tags": "u"}))
     assert here.key(SHA) == there.key(SHA) != other.key(SHA)
     assert "/here" not in json.dumps(here.to_dict())

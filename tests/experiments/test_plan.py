@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.experiments import Plan, Source, read_plan
+from prevalens.experiments import DataSource, Plan, read_plan
 from prevalens.validation import FormatError, InputError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plan.toml"
@@ -140,7 +140,7 @@ def test_files_of_ones_own_lie_beside_the_plan(content: dict[str, Any], tmp_path
     content["sources"] = {"mine": {"train": "a.csv", "test": "b.csv", "tags": "topics"}}
     plan = Plan.from_dict(content, folder=tmp_path)
     folder = str(tmp_path)
-    expected = Source("mine", f"{folder}/a.csv", f"{folder}/b.csv", {"tags": "topics"})
+    expected = DataSource("mine", f"{folder}/a.csv", f"{folder}/b.csv", {"tags": "topics"})
     assert plan.sources == (expected,)
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
 

@@ -7,13 +7,13 @@ import pytest
 
 from prevalens.datasets import synthetic
 from prevalens.experiments import MethodSpec, ProtocolSpec
-from prevalens.experiments.specs import PROTOCOLS, Table
+from prevalens.experiments.specs import PROTOCOLS, PlanTable
 from prevalens.protocols import MLAPP
 from prevalens.validation import InputError
 
 
 def read_protocol(**values: Any) -> ProtocolSpec:
-    return ProtocolSpec.read(Table(values, "plan.toml"))
+    return ProtocolSpec.read(PlanTable(values, "plan.toml"))
 
 
 def test_a_protocol_may_have_another_name_than_its_kind() -> None:
@@ -58,4 +58,14 @@ def test_selection_protocols_are_read_like_others() -> None:
         "selection": {"protocol": {"name": "ml-app", "gird": 3}},
     }
     with pytest.raises(InputError, match=r"selection.protocol.gird is not known; did you mean 'gr"):
-        MethodSpec.read(Table(content, "plan.toml"))
+        MethodSpec.read(PlanTable(content, "plan.toml"))
+
+
+def test_a_search_takes_its_seed_from_the_cell_alone() -> None:
+    table = {
+        "expression": "lr+pcc",
+        "grid": {"classifier__C": [1, 2]},
+        "selection": {"random_state": 3},
+    }
+    with pytest.raises(InputError, match=r"selection\.random_state is not known"):
+        MethodSpec.read(PlanTable(table, "plan.toml"))

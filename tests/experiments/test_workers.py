@@ -216,7 +216,8 @@ PARENT = """
 from prevalens.experiments import *
 from prevalens.experiments.workers import compute
 protocol = ProtocolSpec("slow", "ml-app", {"more_than": 1_000_000})
-cells = [Cell(Source("synthetic"), MethodSpec("a", "lr+pacc"), protocol, seed) for seed in (0, 1)]
+source, method = DataSource("synthetic"), MethodSpec("a", "lr+pacc")
+cells = [Cell(source, method, protocol, seed) for seed in (0, 1)]
 list(compute([[cell] for cell in cells], 2))
 """
 

@@ -11,7 +11,7 @@ does not have yet and can be killed at any moment; `prevalens bench` is its comm
 """
 
 from prevalens.experiments.cache import ScoreCache
-from prevalens.experiments.cells import Cell, Source
+from prevalens.experiments.cells import Cell, DataSource
 from prevalens.experiments.plan import Plan, read_plan
 from prevalens.experiments.run import CellResult, Failure, run_cell
 from prevalens.experiments.runner import FailedCell, Summary, plan_records, plan_results, run_plan
@@ -21,13 +21,13 @@ from prevalens.experiments.store import Store
 __all__ = [
     "Cell",
     "CellResult",
+    "DataSource",
     "FailedCell",
     "Failure",
     "MethodSpec",
     "Plan",
     "ProtocolSpec",
     "ScoreCache",
-    "Source",
     "Store",
     "Summary",
     "plan_records",

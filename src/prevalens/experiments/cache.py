@@ -1,4 +1,4 @@
-"""Scores by content: what a classifier has said once need not be computed again.
+"""Cached scores of classifiers: scores that were computed once are not computed again.
 
 An entry's name is a checksum of all that the scores depend on: the classifier and its parameters,
 the items and labels it is trained on, the items it is asked about, and the versions of the
@@ -11,7 +11,8 @@ import hashlib
 import inspect
 import os
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -33,7 +34,7 @@ from prevalens.response import is_joint, is_label_wise, offers, response, train
 from prevalens.scores import Kind
 from prevalens.types import LabelMatrix, Settings
 
-__all__ = ["Remembered", "ScoreCache", "digest", "identity"]
+__all__ = ["CachedClassifier", "ScoreCache", "content_checksum", "identity"]
 
 #: Number of the format; goes up when a change of the package makes old scores wrong.
 _FORMAT = 1
@@ -114,15 +115,16 @@ class ScoreCache:
         return self.folder / key[:2] / f"{key}.npz"
 
 
-def digest(*parts: Any) -> str | None:
+def content_checksum(*parts: Any) -> str | None:
     """Checksum of texts, arrays, sparse matrices and lists of texts; None for anything else.
 
     Arrays of equal values that lie in memory in another order have another one.
 
     Examples
     --------
-    >>> digest(np.zeros(2)) == digest(np.zeros(2)), digest(np.zeros(2)) == digest(np.zeros((1, 2)))
-    (True, False)
+    >>> flat, wide = np.zeros(2), np.zeros((1, 2))
+    >>> content_checksum(flat) == content_checksum(np.zeros(2)) != content_checksum(wide)
+    True
     """
     total = hashlib.sha256()
     for part in (canonical({"format": _FORMAT, "versions": _VERSIONS}), *parts):
@@ -182,17 +184,17 @@ def _describe(value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return _describe(value.item())
-    if isinstance(value, np.ndarray):
-        return {"array": _known(digest(value))}
+    if isinstance(value, np.ndarray) and (text := content_checksum(value)) is not None:
+        return {"array": text}
     if isinstance(value, (list, tuple)):
-        return [_describe(one) for one in value]
+        return [_describe(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(name): _describe(one) for name, one in value.items()}
+        return {str(name): _describe(item) for name, item in value.items()}
     if inspect.isfunction(value) or inspect.isclass(value):
         return {"name": _name(value)}
-    if hasattr(value, "get_params"):
+    if isinstance(value, BaseEstimator):
         parameters = value.get_params(deep=False).items()
-        inside = {k: _describe(one) for k, one in parameters if k not in _WITHOUT_EFFECT}
+        inside = {name: _describe(v) for name, v in parameters if name not in _WITHOUT_EFFECT}
         return {"class": _name(type(value)), "parameters": inside}
     raise _UnknownError
 
@@ -207,19 +209,13 @@ def _name(value: Any) -> str:
     return f"{value.__module__}.{value.__qualname__}{stamp(value.__module__)}"
 
 
-def _known(text: str | None) -> str:
-    if text is None:
-        raise _UnknownError
-    return text
+class CachedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose scores are kept in a cache, found by the content they depend on.
 
-
-class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Stands for a classifier and keeps its answers by content.
-
-    `fit` only notes the training items. When the classifier is asked about items, the answer
-    comes from the cache; if it is not there, the classifier is trained, and all kinds of
-    scores it offers are kept. Adding a method with the same classifier then trains nothing.
-    Names of parameters are those of the classifier, so that grids need not know.
+    `fit` only notes the training items. When scores of items are asked for, they come from the
+    cache; if they are not there, the classifier is trained, and all kinds of scores it offers are
+    kept. A further method with the same classifier then trains nothing. Parameters have the names
+    of the classifier's, so that grids are the same with and without a cache.
 
     Parameters
     ----------
@@ -230,16 +226,16 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     -----
     Costs one checksum over the items for every training and every question. A classifier
     with parameters that have no name (a random generator, a lambda), or items other than
-    arrays, CSR matrices and texts, are not remembered, and everything is computed as without.
+    arrays, CSR matrices and texts, are not cached, and everything is computed as without.
     """
 
     def __init__(self, classifier: Any, cache: ScoreCache) -> None:
         self.classifier = classifier
         self.cache = cache
 
-    def __sklearn_clone__(self) -> Remembered:
+    def __sklearn_clone__(self) -> CachedClassifier:
         # A copy of the cache would keep a count of its own.
-        return Remembered(clone(self.classifier), self.cache)
+        return CachedClassifier(clone(self.classifier), self.cache)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the classifier."""
@@ -263,20 +259,20 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, Y: LabelMatrix) -> Self:
         """Note what to train on, should it be necessary."""
-        return self._note(_One(self.classifier, X, Y), Y, digest(X, Y))
+        training = _Training(partial(_train_alone, self.classifier, X, Y))
+        return self._note(training, 0, Y, content_checksum(X, Y))
 
     @available_if(lambda self: isinstance(self.classifier, TrainsTogether))  # type: ignore[untyped-decorator]
     def fit_settings(
         self, settings: Sequence[Settings], X: Any, Y: LabelMatrix
-    ) -> Iterator[Remembered]:
+    ) -> Iterator[CachedClassifier]:
         """One for each setting; if one of them has to be trained, all are, together."""
-        together = _Together(self.classifier, settings, X, Y)
+        training = _Training(partial(_train_together, self.classifier, settings, X, Y))
         # Solved together with others, a setting ends up at other last digits than alone.
         company = identity([dict(setting) for setting in settings])
-        data = None if company is None else digest(company, X, Y)
+        data = None if company is None else content_checksum(company, X, Y)
         for number, setting in enumerate(settings):
-            one = clone(self).set_params(**setting)
-            yield one._note(_OneOf(together, number), Y, data)
+            yield clone(self).set_params(**setting)._note(training, number, Y, data)
 
     @available_if(lambda self: "votes" in offers(self.classifier))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -288,16 +284,17 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Posteriors, shape (n_items, n_labels)."""
         return self._scores(X, "posteriors")
 
-    def _note(self, training: Any, Y: LabelMatrix, data: str | None) -> Self:
+    def _note(self, training: _Training, number: int, Y: LabelMatrix, data: str | None) -> Self:
         self.training_ = training
+        self.number_ = number
         self.n_labels_ = Y.shape[1]
         known = identity(self.classifier)
-        self.key_ = None if known is None or data is None else digest(known, data)
+        self.key_ = None if known is None or data is None else content_checksum(known, data)
         return self
 
     def _scores(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
         check_is_fitted(self, "training_")
-        key = None if self.key_ is None else digest(self.key_, X)
+        key = None if self.key_ is None else content_checksum(self.key_, X)
         found = None if key is None else self.cache.get(key)
         if found is None or kind not in found:
             found = self._ask(X)
@@ -307,10 +304,11 @@ class Remembered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _ask(self, X: Any) -> dict[str, npt.NDArray[Any]]:
         """Every kind of scores, as another method may want the other one."""
-        trained = self.training_.classifier()
-        n_labels = self.n_labels_
-        found = {kind: response(trained, X, kind, n_labels).values for kind in offers(trained)}
-        return {kind: _kept(kind, values) for kind, values in found.items()}
+        trained = self.training_.classifier(self.number_)
+        return {
+            kind: _kept(kind, response(trained, X, kind, self.n_labels_).values)
+            for kind in offers(trained)
+        }
 
 
 def _kept(kind: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -320,40 +318,23 @@ def _kept(kind: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values if values.flags.forc else np.ascontiguousarray(values)
 
 
-class _One:
-    """A training that takes place when somebody asks for its classifier."""
+class _Training:
+    """Trains classifiers when one of them is asked for the first time, all in one go."""
 
-    def __init__(self, classifier: Any, X: Any, Y: LabelMatrix) -> None:
-        self._untrained, self._X, self._Y = classifier, X, Y
-        self._trained: Any = None
+    def __init__(self, trained: Callable[[], Sequence[Any]]) -> None:
+        self._train = trained
+        self._classifiers: Sequence[Any] = ()
 
-    def classifier(self) -> Any:
-        if self._trained is None:
-            self._trained = train(self._untrained, self._X, self._Y)
-        return self._trained
-
-
-class _Together:
-    """The same for several settings that are trained in one go."""
-
-    def __init__(
-        self, classifier: Any, settings: Sequence[Settings], X: Any, Y: LabelMatrix
-    ) -> None:
-        self._untrained, self._settings, self._X, self._Y = classifier, settings, X, Y
-        self._trained: list[Any] = []
-
-    def classifiers(self) -> list[Any]:
-        if not self._trained:
-            fitted = self._untrained.fit_settings(self._settings, self._X, self._Y)
-            self._trained = list(fitted)
-        return self._trained
+    def classifier(self, number: int) -> Any:
+        self._classifiers = self._classifiers or self._train()
+        return self._classifiers[number]
 
 
-class _OneOf:
-    """One of several trained together."""
+def _train_alone(classifier: Any, X: Any, Y: LabelMatrix) -> list[Any]:
+    return [train(classifier, X, Y)]
 
-    def __init__(self, together: _Together, number: int) -> None:
-        self._together, self._number = together, number
 
-    def classifier(self) -> Any:
-        return self._together.classifiers()[self._number]
+def _train_together(
+    classifier: TrainsTogether, settings: Sequence[Settings], X: Any, Y: LabelMatrix
+) -> list[Any]:
+    return list(classifier.fit_settings(settings, X, Y))

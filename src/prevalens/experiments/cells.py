@@ -17,8 +17,8 @@ from prevalens.datasets.home import find
 from prevalens.datasets.registry import lookup
 from prevalens.experiments.specs import (
     MethodSpec,
+    PlanTable,
     ProtocolSpec,
-    Table,
     canonical,
     checksum,
     method_tree,
@@ -28,13 +28,13 @@ from prevalens.experiments.specs import (
 from prevalens.files import fingerprint, tree_digest
 from prevalens.validation import InputError
 
-__all__ = ["FORMAT", "Cell", "Source", "data_checksum", "open_dataset"]
+__all__ = ["FORMAT", "Cell", "DataSource", "data_checksum", "open_dataset"]
 
 _OPTIONS = tuple(name for name in inspect.signature(read).parameters if name != "path")
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """Where the items of a dataset come from.
 
     Parameters
@@ -53,7 +53,7 @@ class Source:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, name: str, table: Table, folder: Path) -> Source:
+    def read(cls, name: str, table: PlanTable, folder: Path) -> DataSource:
         """Read it from a table of a plan that lies in `folder`."""
         if name in names():
             raise InputError(
@@ -68,7 +68,7 @@ class Source:
         """The table that it is read from."""
         return {"train": self.train, "test": self.test, **self.options}
 
-    def without_folders(self) -> Source:
+    def without_folders(self) -> DataSource:
         """The same with the bare names of the files."""
         return replace(self, train=Path(self.train).name, test=Path(self.test).name)
 
@@ -77,7 +77,7 @@ class Source:
         return {"name": self.name, "options": dict(self.options)}
 
 
-def data_checksum(source: Source) -> str:
+def data_checksum(source: DataSource) -> str:
     """The data_checksum of the data, without reading them into memory where that can be avoided."""
     if source.train:
         return fingerprint(tree_digest(Path(path)) for path in (source.train, source.test))
@@ -87,18 +87,18 @@ def data_checksum(source: Source) -> str:
     return load(source.name).sha
 
 
-def open_dataset(source: Source) -> Dataset:
+def open_dataset(source: DataSource) -> Dataset:
     """Load the data; those of the last call are still at hand."""
     return _open(canonical(asdict(source)))
 
 
 @lru_cache(maxsize=1)
 def _open(content: str) -> Dataset:
-    source = Source(**json.loads(content))
+    source = DataSource(**json.loads(content))
     return _own_dataset(source) if source.train else load(source.name)
 
 
-def _own_dataset(source: Source) -> Dataset:
+def _own_dataset(source: DataSource) -> Dataset:
     train = read(source.train, **source.options)
     # Lists of tags name the labels; those of the training items are the ones that count.
     known = {"labels": train.labels} if "tags" in source.options else {}
@@ -140,7 +140,7 @@ class Cell:
 
     Parameters
     ----------
-    source : Source
+    source : DataSource
         The data.
     method : MethodSpec
     protocol : ProtocolSpec
@@ -152,11 +152,11 @@ class Cell:
     Examples
     --------
     >>> method, protocol = MethodSpec("PCC", "lr+pcc"), ProtocolSpec("ml-app", "ml-app")
-    >>> print(Cell(Source("synthetic"), method, protocol, seed=0))
+    >>> print(Cell(DataSource("synthetic"), method, protocol, seed=0))
     synthetic, PCC, ml-app, seed 0
     """
 
-    source: Source
+    source: DataSource
     method: MethodSpec
     protocol: ProtocolSpec
     seed: int
@@ -219,7 +219,7 @@ class Cell:
         method = dict(content["method"])
         method["grid"] = {name: tuple(values) for name, values in dict(method["grid"]).items()}
         return cls(
-            source=Source(**content["source"]),
+            source=DataSource(**content["source"]),
             method=MethodSpec(**method),
             protocol=ProtocolSpec(**content["protocol"]),
             seed=content["seed"],

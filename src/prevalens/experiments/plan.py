@@ -1,18 +1,18 @@
-"""Writing TOML: the few forms that plans need. The standard library only reads it."""
+"""Plans: which methods to run on which datasets, with which seeds and under which protocols."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from prevalens.datasets.registry import lookup
-from prevalens.experiments.cells import Cell, Source
-from prevalens.experiments.specs import MethodSpec, Parts, ProtocolSpec, Table, suggestion
+from prevalens.experiments.cells import Cell, DataSource
+from prevalens.experiments.specs import MethodSpec, Parts, PlanTable, ProtocolSpec, suggestion
 from prevalens.metrics import MEASURES
 from prevalens.validation import FormatError, InputError
 
@@ -20,64 +20,39 @@ __all__ = ["Plan", "read_plan", "to_toml"]
 
 
 def to_toml(content: Mapping[str, Any]) -> str:
-    """Text that ``tomllib.loads`` turns back into `content`.
-
-    Lists of tables get a heading each, tables within tables are written in one line.
+    """Text that ``tomllib.loads`` turns back into `content`; the standard library only reads TOML.
 
     Examples
     --------
-    >>> print(to_toml({"name": "small", "methods": [{"grid": {"C": [1, 10]}}]}))
+    >>> print(to_toml({"name": "small", "methods": [{"grid": {"C": [1, 10]}}]}), end="")
     name = "small"
-    <BLANKLINE>
-    [[methods]]
-    grid = { C = [1, 10] }
-    <BLANKLINE>
+    methods = [
+      {grid = {C = [1, 10]}},
+    ]
     """
-    return "\n".join(_lines(content)) + "\n"
-
-
-def _lines(content: Mapping[str, Any]) -> Iterator[str]:
-    """Plain values first: behind a heading they would belong to it."""
-    later = {name: value for name, value in content.items() if _has_heading(value)}
+    lines = []
     for name, value in content.items():
-        if name not in later:
-            yield f"{_key(name)} = {_value(value)}"
-    for name, value in later.items():
-        headed = f"[[{_key(name)}]]" if _is_tables(value) else f"[{_key(name)}]"
-        for table in value if _is_tables(value) else [value]:
-            yield ""
-            yield headed
-            yield from (f"{_key(one)} = {_value(inner)}" for one, inner in table.items())
+        text = _toml_value(value)
+        if isinstance(value, (list, tuple)) and any(isinstance(item, Mapping) for item in value):
+            # A table per line: a plan may have dozens of methods.
+            text = "".join(["[\n", *(f"  {_toml_value(item)},\n" for item in value), "]"])
+        lines.append(f"{_toml_key(name)} = {text}\n")
+    return "".join(lines)
 
 
-def _is_tables(value: Any) -> bool:
-    several = isinstance(value, (list, tuple)) and len(value) > 0
-    return several and all(isinstance(one, Mapping) for one in value)
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_value(name)
 
 
-def _has_heading(value: Any) -> bool:
-    return isinstance(value, Mapping) or _is_tables(value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _text(text: str) -> str:
-    # JSON's escapes are TOML's too; only the delete character needs one more.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: Any) -> str:
+def _toml_value(value: Any) -> str:
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
+        pairs = (f"{_toml_key(name)} = {_toml_value(inner)}" for name, inner in value.items())
+        return f"{{{', '.join(pairs)}}}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _text(value)
+        return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, (bool, str)):
+        # JSON's escapes are TOML's too; only the delete character needs one more.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (int, float)):
         return repr(value)
     raise InputError(f"A plan holds texts, numbers, lists and tables; got {value!r}.")
@@ -94,7 +69,7 @@ class Plan:
     ----------
     name : str
         Letters, digits, dots, dashes and underscores; results go to a folder of that name.
-    sources : tuple of Source
+    sources : tuple of DataSource
         The datasets.
     methods : tuple of MethodSpec
     protocols : tuple of ProtocolSpec
@@ -116,7 +91,7 @@ class Plan:
     """
 
     name: str
-    sources: tuple[Source, ...]
+    sources: tuple[DataSource, ...]
     methods: tuple[MethodSpec, ...]
     protocols: tuple[ProtocolSpec, ...]
     seeds: tuple[int, ...] = (0,)
@@ -147,7 +122,7 @@ class Plan:
             Parts that the methods may name beside those of the catalogue.
         """
         parts = dict(parts or {})
-        table = Table(content, where)
+        table = PlanTable(content, where)
         plan = cls(
             name=_read_name(table),
             sources=_read_sources(table, Path(folder)),
@@ -201,7 +176,7 @@ class Plan:
 
     def _methods_on(self, dataset: str) -> list[MethodSpec]:
         changes = self.overrides.get(dataset, {}).get("methods", {})
-        changed = [(one, Table(_change_of(one, changes), "The plan")) for one in self.methods]
+        changed = [(one, PlanTable(_change_of(one, changes), "The plan")) for one in self.methods]
         return [
             _changed(one, change, self.parts) if change.values else one
             for one, change in changed
@@ -226,10 +201,10 @@ def _change_of(method: MethodSpec, changes: Mapping[str, Any]) -> Mapping[str, A
     return _merged(changes.get(method.label, {}), changes.get(method.name, {}))
 
 
-def _changed(method: MethodSpec, change: Table, parts: Parts) -> MethodSpec:
+def _changed(method: MethodSpec, change: PlanTable, parts: Parts) -> MethodSpec:
     """The method with what an override says of it."""
     merged = _merged(method.to_table(), change.options(("expression", "grid", "selection")))
-    return MethodSpec.read(Table(merged, change.where, change.key), parts)
+    return MethodSpec.read(PlanTable(merged, change.where, change.key), parts)
 
 
 def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,16 +216,16 @@ def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-def _read_name(table: Table) -> str:
+def _read_name(table: PlanTable) -> str:
     name = table.text("name")
     if not re.fullmatch(r"[\w][\w.-]*", name):
         table.fail("name", f"must be letters, digits, dots, dashes and underscores; got {name!r}.")
     return name
 
 
-def _read_sources(table: Table, folder: Path) -> tuple[Source, ...]:
+def _read_sources(table: PlanTable, folder: Path) -> tuple[DataSource, ...]:
     own = table.table("sources")
-    files = {name: Source.read(name, own.table(name), folder) for name in own.values}
+    files = {name: DataSource.read(name, own.table(name), folder) for name in own.values}
     sources = []
     for name in table.texts("datasets"):
         if name not in files:
@@ -258,13 +233,13 @@ def _read_sources(table: Table, folder: Path) -> tuple[Source, ...]:
                 lookup(name)
             except InputError as error:
                 table.fail("datasets", f"names {name!r}: {error}")
-        sources.append(files.pop(name, Source(name)))
+        sources.append(files.pop(name, DataSource(name)))
     for name in files:
         own.fail(name, "is not among the datasets of the plan.")
     return tuple(sources)
 
 
-def _read_metrics(table: Table) -> tuple[str, ...]:
+def _read_metrics(table: PlanTable) -> tuple[str, ...]:
     metrics = table.texts("metrics", ("ae", "rae"))
     for name in metrics:
         if name not in MEASURES:
@@ -272,13 +247,13 @@ def _read_metrics(table: Table) -> tuple[str, ...]:
     return metrics
 
 
-def _check_distinct(table: Table, key: str, names: list[str]) -> None:
+def _check_distinct(table: PlanTable, key: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             table.fail(key, f"has {name!r} twice; give each another name or variant.")
 
 
-def _check_overrides(plan: Plan, table: Table) -> None:
+def _check_overrides(plan: Plan, table: PlanTable) -> None:
     """Every override changes something that is there, into something that can be read."""
     overrides = table.table("overrides")
     for dataset in overrides.values:
@@ -289,7 +264,7 @@ def _check_overrides(plan: Plan, table: Table) -> None:
         changes.close()
 
 
-def _check_protocols(changes: Table, protocols: tuple[ProtocolSpec, ...]) -> None:
+def _check_protocols(changes: PlanTable, protocols: tuple[ProtocolSpec, ...]) -> None:
     by_name = {one.name: one for one in protocols}
     for name in changes.values:
         _check_known(changes, name, by_name)
@@ -298,10 +273,10 @@ def _check_protocols(changes: Table, protocols: tuple[ProtocolSpec, ...]) -> Non
             if fixed in change.values:
                 change.fail(fixed, "cannot be different on one dataset; only parameters can.")
         merged = {**by_name[name].to_table(), **change.values}
-        ProtocolSpec.read(Table(merged, change.where, change.key))
+        ProtocolSpec.read(PlanTable(merged, change.where, change.key))
 
 
-def _check_methods(changes: Table, plan: Plan) -> None:
+def _check_methods(changes: PlanTable, plan: Plan) -> None:
     for label in changes.values:
         _check_known(changes, label, _names(plan.methods))
         change = changes.table(label)
@@ -320,6 +295,6 @@ def _names(methods: tuple[MethodSpec, ...]) -> list[str]:
     return list(dict.fromkeys(name for one in methods for name in (one.label, one.name)))
 
 
-def _check_known(table: Table, name: str, known: Collection[str]) -> None:
+def _check_known(table: PlanTable, name: str, known: Collection[str]) -> None:
     if name not in known:
         table.fail(name, f"is not in the plan; {suggestion(name, known)}")

@@ -23,9 +23,16 @@ from prevalens._version import __version__
 from prevalens.crossfit import CrossFit
 from prevalens.datasets import Dataset
 from prevalens.evaluation import Evaluation, evaluate_samples
-from prevalens.experiments.cache import Remembered, ScoreCache
+from prevalens.experiments.cache import CachedClassifier, ScoreCache
 from prevalens.experiments.cells import Cell, open_dataset
-from prevalens.experiments.specs import MethodSpec, Parts, ProtocolSpec, Table, parse, read_value
+from prevalens.experiments.specs import (
+    MethodSpec,
+    Parts,
+    PlanTable,
+    ProtocolSpec,
+    parse,
+    read_value,
+)
 from prevalens.expression import expression_of, to_text
 from prevalens.metrics import SHIFT_NAMES, shift_bins
 from prevalens.quantifier import Quantifier
@@ -203,7 +210,7 @@ def _remember(method: Any, cache: ScoreCache) -> None:
     """Keep what classifiers say, wherever it is their scores that an aggregator reads."""
     for inner in _quantifiers(method):
         if _is_remembered(inner):
-            inner.set_params(classifier=Remembered(inner.classifier, cache))
+            inner.set_params(classifier=CachedClassifier(inner.classifier, cache))
 
 
 def _is_remembered(quantifier: Quantifier) -> bool:
@@ -230,7 +237,7 @@ def _options(selection: Mapping[str, Any]) -> dict[str, Any]:
     """The search's options, with the protocol built."""
     options = dict(selection)
     if isinstance(options.get("protocol"), Mapping):
-        table = Table(options["protocol"], "The plan", "selection.protocol")
+        table = PlanTable(options["protocol"], "The plan", "selection.protocol")
         options["protocol"] = ProtocolSpec.read(table).protocol()
     return options
 

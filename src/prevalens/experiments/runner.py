@@ -51,10 +51,10 @@ class Durations:
 
     Examples
     --------
-    >>> from prevalens.experiments.cells import Source
+    >>> from prevalens.experiments.cells import DataSource
     >>> from prevalens.experiments.specs import MethodSpec, ProtocolSpec
     >>> def cell(dataset, method):
-    ...     return Cell(Source(dataset), MethodSpec(method, method), ProtocolSpec("p", "p"), 0)
+    ...     return Cell(DataSource(dataset), MethodSpec(method, method), ProtocolSpec("p", "p"), 0)
     >>> durations = Durations()
     >>> for dataset, method, seconds in [("a", "x", 1), ("a", "y", 10), ("b", "x", 2)]:
     ...     durations.add(cell(dataset, method), seconds)

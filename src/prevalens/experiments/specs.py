@@ -33,8 +33,8 @@ __all__ = [
     "PROTOCOLS",
     "MethodSpec",
     "Parts",
+    "PlanTable",
     "ProtocolSpec",
-    "Table",
     "canonical",
     "checksum",
     "method_tree",
@@ -56,7 +56,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(choices)}."
 
 
-class Table:
+class PlanTable:
     """A table of a plan and where it stands; whoever reads it says which keys there may be.
 
     Parameters
@@ -110,17 +110,17 @@ class Table:
             self.fail(name, f"must hold no negative number; got {min(values)}.")
         return tuple(values)
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> PlanTable:
         """A table inside this one; empty if it is not there."""
-        return Table(self.take(name, {}), self.where, self.path(name))
+        return PlanTable(self.take(name, {}), self.where, self.path(name))
 
-    def tables(self, name: str, default: Any = _NOTHING) -> list[Table]:
+    def tables(self, name: str, default: Any = _NOTHING) -> list[PlanTable]:
         """A list of tables."""
         values = self.take(name, default)
         if not isinstance(values, (list, tuple)) or not values:
             self.fail(name, f"must be a list of tables, as in [[{name}]]; got {values!r}.")
         return [
-            Table(value, self.where, f"{self.path(name)}[{position}]")
+            PlanTable(value, self.where, f"{self.path(name)}[{position}]")
             for position, value in enumerate(values)
         ]
 
@@ -254,7 +254,7 @@ def tuned(
     *,
     min_positives: int = 0,
     order: int = 1,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> GridSearch:
     """Search over a named grid.
 
@@ -264,7 +264,7 @@ def tuned(
     grid : str
         One of `GRIDS`.
     choose : {"auto", "together", "per-label", "binary-app"}
-    min_positives, order, seed : int
+    min_positives, order, random_state : int
         As in `GridSearch`.
     """
     return GridSearch(
@@ -273,7 +273,7 @@ def tuned(
         choose=choose,
         min_positives=min_positives,
         order=order,
-        random_state=seed,
+        random_state=random_state,
         progress=False,
     )
 
@@ -322,7 +322,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
 #: Parameters of protocols that the data fill in.
 _FROM_DATA = ("X", "times")
 #: Parameters of the search that the plan or the runner fills in.
-_FROM_PLAN = ("self", "quantifier", "grid", "seed", "n_jobs", "refit", "progress")
+_FROM_PLAN = ("self", "quantifier", "grid", "random_state", "n_jobs", "refit", "progress")
 _SELECTION = tuple(
     name for name in inspect.signature(GridSearch.__init__).parameters if name not in _FROM_PLAN
 )
@@ -352,7 +352,7 @@ class ProtocolSpec:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, table: Table) -> ProtocolSpec:
+    def read(cls, table: PlanTable) -> ProtocolSpec:
         """Read it from a table of a plan."""
         name = table.text("name", table.values.get("kind", "ml-app"))
         kind = table.text("kind", name)
@@ -414,7 +414,7 @@ class MethodSpec:
         return f"{self.label} [{self.variant}]" if self.variant else self.label
 
     @classmethod
-    def read(cls, table: Table, parts: Parts | None = None) -> MethodSpec:
+    def read(cls, table: PlanTable, parts: Parts | None = None) -> MethodSpec:
         """Read it from a table of a plan that knows some parts of its own."""
         expression = table.text("expression")
         found = cls(
@@ -441,7 +441,7 @@ class MethodSpec:
         return head | {name: value for name, value in given.items() if value}
 
 
-def _read_grid(table: Table) -> dict[str, tuple[Any, ...]]:
+def _read_grid(table: PlanTable) -> dict[str, tuple[Any, ...]]:
     grid: dict[str, tuple[Any, ...]] = {}
     for name in table.values:
         values = table.take(name)
@@ -456,7 +456,7 @@ def _read_grid(table: Table) -> dict[str, tuple[Any, ...]]:
     return grid
 
 
-def _read_selection(table: Table) -> dict[str, Any]:
+def _read_selection(table: PlanTable) -> dict[str, Any]:
     given = table.options(_SELECTION)
     table.close()
     if isinstance(given.get("protocol"), Mapping):
@@ -464,7 +464,7 @@ def _read_selection(table: Table) -> dict[str, Any]:
     return given
 
 
-def _check_parameters(method: MethodSpec, table: Table, parts: Parts | None) -> None:
+def _check_parameters(method: MethodSpec, table: PlanTable, parts: Parts | None) -> None:
     """The expression is one, and what the grid names are parameters of it."""
     try:
         known = parse(method.expression, parts).get_params(deep=True)

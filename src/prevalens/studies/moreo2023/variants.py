@@ -207,7 +207,7 @@ class SeenItems(_Variant):
         Fitted on all items first.
     Cs : list of float
         Settings of the support vector regression to choose from.
-    seed : int
+    random_state : int
     tol : float
         Relative duality gap at which a regression is finished.
 
@@ -224,12 +224,12 @@ class SeenItems(_Variant):
         quantifier: Any,
         Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0, 1000.0),
         *,
-        seed: int = 0,
+        random_state: int = 0,
         tol: float = 1e-4,
     ) -> None:
         self.quantifier = quantifier
         self.Cs = Cs
-        self.seed = seed
+        self.random_state = random_state
         self.tol = tol
 
     @property
@@ -246,8 +246,8 @@ class SeenItems(_Variant):
         """Fit the quantifier on all items, the regressor on some of them, chosen on others."""
         Y, names = label_matrix(Y, labels)
         self.quantifier_ = clone(self.quantifier).fit(X, Y, labels=names)
-        rest, validation = stratified_holdout(Y, _HELD, order=_ORDER, seed=self.seed)
-        _, training = stratified_holdout(Y[rest], _HELD, order=_ORDER, seed=self.seed)
+        rest, validation = stratified_holdout(Y, _HELD, order=_ORDER, seed=self.random_state)
+        _, training = stratified_holdout(Y[rest], _HELD, order=_ORDER, seed=self.random_state)
         learned = self._pairs(X, Y, rest[training], CoarseAPP())
         size = _SIZE if len(validation) >= _SIZE else max(1, len(validation) // 2)
         judged = self._pairs(X, Y, validation, MLAPP(size, repeats=5 if Y.shape[1] < 90 else 1))
@@ -256,7 +256,7 @@ class SeenItems(_Variant):
 
     def _pairs(self, X: Any, Y: LabelMatrix, rows: Any, protocol: Protocol) -> Any:
         """Estimated and true prevalences of samples of some items."""
-        samples = protocol.draw(Y[rows], self.seed)
+        samples = protocol.draw(Y[rows], self.random_state)
         estimated = self.quantifier_.quantify_many(take_items(X, rows), samples)
         return np.asarray(estimated), samples.mean(Y[rows])
 
@@ -287,7 +287,7 @@ class RejoinedSearch(GridSearch):
 
 
 def rejoined(
-    quantifier: Any, grid: str = "stack-grid", *, order: int = 2, seed: int = 0
+    quantifier: Any, grid: str = "stack-grid", *, order: int = 2, random_state: int = 0
 ) -> RejoinedSearch:
     """Search over a named grid, all labels together; the winner is fitted on the parts in turn.
 
@@ -296,7 +296,7 @@ def rejoined(
     quantifier : Quantifier
     grid : str
         A name of `prevalens.experiments.specs.GRIDS`.
-    order, seed : int
+    order, random_state : int
         As in `GridSearch`.
     """
     return RejoinedSearch(
@@ -304,7 +304,7 @@ def rejoined(
         named_grid(grid),
         choose="together",
         order=order,
-        random_state=seed,
+        random_state=random_state,
         progress=False,
     )
 

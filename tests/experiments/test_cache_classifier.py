@@ -17,7 +17,7 @@ from prevalens.aggregators import ACC, CC, PACC, PCC
 from prevalens.classifiers import CrossFit, PerLabel
 from prevalens.crossfit import fit_settings
 from prevalens.datasets import synthetic
-from prevalens.experiments.cache import Remembered, ScoreCache
+from prevalens.experiments.cache import CachedClassifier, ScoreCache
 from prevalens.protocols import Natural
 from prevalens.quantifier import Quantifier
 from prevalens.response import is_joint, offers
@@ -52,9 +52,9 @@ def test_figures_are_bit_for_bit_those_without_a_cache(
     classifier: Any, aggregator: Any, cache: ScoreCache
 ) -> None:
     plain = estimates(classifier, aggregator)
-    first = estimates(Remembered(classifier, cache), aggregator)
+    first = estimates(CachedClassifier(classifier, cache), aggregator)
     misses = cache.misses
-    second = estimates(Remembered(classifier, cache), aggregator)
+    second = estimates(CachedClassifier(classifier, cache), aggregator)
     np.testing.assert_array_equal(first, plain)
     np.testing.assert_array_equal(second, plain)
     assert misses > 0
@@ -71,23 +71,23 @@ class Counting(DecisionTreeClassifier):
 
 def test_another_aggregator_trains_nothing(cache: ScoreCache) -> None:
     Counting.trained = 0
-    estimates(Remembered(Counting(random_state=0), cache), PACC())
+    estimates(CachedClassifier(Counting(random_state=0), cache), PACC())
     assert Counting.trained == 4
     hits = cache.hits
-    estimates(Remembered(Counting(random_state=0), cache), ACC())
-    estimates(Remembered(Counting(random_state=0), cache), CC())
+    estimates(CachedClassifier(Counting(random_state=0), cache), ACC())
+    estimates(CachedClassifier(Counting(random_state=0), cache), CC())
     assert Counting.trained == 4
     assert cache.hits == hits + 4 + 1
-    estimates(Remembered(Counting(random_state=1), cache), CC())
+    estimates(CachedClassifier(Counting(random_state=1), cache), CC())
     assert Counting.trained == 5
 
 
 @pytest.mark.parametrize("what", ["X", "Y", "pool"])
 def test_other_data_are_another_question(cache: ScoreCache, what: str) -> None:
     changed = {"X": X.copy(), "Y": Y.copy(), "pool": DATA.test.X.copy()}
-    Remembered(PerLabel(), cache).fit(X, Y).predict_proba(DATA.test.X)
+    CachedClassifier(PerLabel(), cache).fit(X, Y).predict_proba(DATA.test.X)
     changed[what][0, 0] = 1 - changed[what][0, 0]
-    classifier = Remembered(PerLabel(), cache).fit(changed["X"], changed["Y"])
+    classifier = CachedClassifier(PerLabel(), cache).fit(changed["X"], changed["Y"])
     found = classifier.predict_proba(changed["pool"])
     assert (cache.hits, cache.misses) == (0, 2)
     plain = PerLabel().fit(changed["X"], changed["Y"])
@@ -98,7 +98,7 @@ def test_the_same_items_in_another_order_of_memory_are_another_question(cache: S
     """Else a result would depend on which method happened to ask first."""
     columns = np.asfortranarray(X)
     for items in (X, columns):
-        found = Remembered(PerLabel(), cache).fit(items, Y).predict_proba(DATA.test.X)
+        found = CachedClassifier(PerLabel(), cache).fit(items, Y).predict_proba(DATA.test.X)
         expected = PerLabel().fit(items, Y).predict_proba(DATA.test.X)
         np.testing.assert_array_equal(found, expected)
     assert (cache.hits, cache.misses) == (0, 2)
@@ -106,12 +106,12 @@ def test_the_same_items_in_another_order_of_memory_are_another_question(cache: S
 
 def test_it_looks_like_the_classifier(cache: ScoreCache) -> None:
     for classifier in (PerLabel(), DecisionTreeClassifier(), LinearSVC()):
-        remembered = Remembered(classifier, cache)
+        remembered = CachedClassifier(classifier, cache)
         assert is_joint(remembered) == is_joint(classifier)
         assert offers(remembered) == offers(classifier)
         assert remembered.get_params() == classifier.get_params()
         assert hasattr(remembered, "fit_settings") == hasattr(classifier, "fit_settings")
-    tuned = clone(Remembered(PerLabel(), cache)).set_params(C=7.0)
+    tuned = clone(CachedClassifier(PerLabel(), cache)).set_params(C=7.0)
     assert tuned.classifier.C == 7.0
     assert tuned.cache is cache
 
@@ -120,7 +120,7 @@ def test_settings_are_trained_together_or_not_at_all(cache: ScoreCache) -> None:
     settings = [{"C": 0.1}, {"C": 10.0}]
     plain = [one.predict_proba(DATA.test.X) for one in fit_settings(PerLabel(), settings, X, Y)]
     for _ in range(2):
-        fitted = list(fit_settings(Remembered(PerLabel(), cache), settings, X, Y))
+        fitted = list(fit_settings(CachedClassifier(PerLabel(), cache), settings, X, Y))
         for one, expected in zip(fitted, plain, strict=True):
             np.testing.assert_array_equal(one.predict_proba(DATA.test.X), expected)
     assert (cache.hits, cache.misses) == (2, 2)
@@ -131,9 +131,9 @@ def test_a_setting_trained_in_company_does_not_stand_for_one_trained_alone(
 ) -> None:
     """The last digits differ, and a result must not depend on what was computed before it."""
     settings = [{"C": 0.1}, {"C": 1.0}]
-    for one in fit_settings(Remembered(PerLabel(), cache), settings, X, Y):
+    for one in fit_settings(CachedClassifier(PerLabel(), cache), settings, X, Y):
         one.predict_proba(DATA.test.X)
-    alone = Remembered(PerLabel(C=1.0), cache).fit(X, Y).predict_proba(DATA.test.X)
+    alone = CachedClassifier(PerLabel(C=1.0), cache).fit(X, Y).predict_proba(DATA.test.X)
     assert cache.hits == 0
     np.testing.assert_array_equal(alone, PerLabel(C=1.0).fit(X, Y).predict_proba(DATA.test.X))
 
@@ -149,7 +149,7 @@ def test_a_search_chooses_and_estimates_the_same(cache: ScoreCache, choose: str)
         ).fit(X, Y)
 
     plain, first, second = (
-        search(one) for one in (PerLabel(), *[Remembered(PerLabel(), cache)] * 2)
+        search(one) for one in (PerLabel(), *[CachedClassifier(PerLabel(), cache)] * 2)
     )
     for one in (first, second):
         assert one.best_params_ == plain.best_params_
@@ -162,7 +162,7 @@ def test_a_search_chooses_and_estimates_the_same(cache: ScoreCache, choose: str)
 
 def test_a_classifier_without_identity_is_not_remembered(cache: ScoreCache) -> None:
     random = DecisionTreeClassifier(random_state=np.random.RandomState(0))
-    fitted = Remembered(random, cache).fit(X, Y)
+    fitted = CachedClassifier(random, cache).fit(X, Y)
     assert fitted.predict(DATA.test.X).shape == (60, 3)
     assert (cache.hits, cache.misses) == (0, 0)
 
@@ -171,12 +171,12 @@ def test_constant_labels_are_answered_by_their_value(cache: ScoreCache) -> None:
     constant = Y.copy()
     constant[:, 0] = 1
     refusing = MultiOutputClassifier(LogisticRegression())
-    found = Remembered(refusing, cache).fit(X, constant).predict_proba(DATA.test.X)
+    found = CachedClassifier(refusing, cache).fit(X, constant).predict_proba(DATA.test.X)
     np.testing.assert_array_equal(found[:, 0], 1.0)
 
 
 def test_it_can_be_pickled_before_and_after_training(cache: ScoreCache) -> None:
-    fitted = Remembered(PerLabel(), cache).fit(X, Y)
+    fitted = CachedClassifier(PerLabel(), cache).fit(X, Y)
     expected = fitted.predict_proba(DATA.test.X)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict_proba(DATA.test.X), expected)
@@ -184,4 +184,4 @@ def test_it_can_be_pickled_before_and_after_training(cache: ScoreCache) -> None:
 
 def test_before_fit_it_says_so(cache: ScoreCache) -> None:
     with pytest.raises(NotFittedError):
-        Remembered(PerLabel(), cache).predict(X)
+        CachedClassifier(PerLabel(), cache).predict(X)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from prevalens.experiments.specs import Table, suggestion
+from prevalens.experiments.specs import PlanTable, suggestion
 from prevalens.validation import InputError
 
 
-def table(**values: Any) -> Table:
-    return Table(values, "plan.toml", "top")
+def table(**values: Any) -> PlanTable:
+    return PlanTable(values, "plan.toml", "top")
 
 
 def test_values_are_taken_by_type() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prevalens.experiments import MethodSpec
-from prevalens.experiments.cache import Remembered, ScoreCache
+from prevalens.experiments.cache import CachedClassifier, ScoreCache
 from prevalens.experiments.run import build
 from prevalens.protocols import MLAPP
 from prevalens.selection.grid_search import GridSearch
@@ -14,13 +14,13 @@ from prevalens.selection.grid_search import GridSearch
 def test_without_a_grid_it_is_the_quantifier_of_the_expression() -> None:
     built = build(MethodSpec("a", "lr(C=3)+pacc"), seed=4)
     assert built.classifier.get_params()["C"] == 3
-    assert built.scheme.seed == 4
+    assert built.scheme.random_state == 4
 
 
 @pytest.mark.parametrize(
     ("expression", "path"),
     [
-        ("lr+pacc@holdout(0.3)", "scheme__seed"),
+        ("lr+pacc@holdout(0.3)", "scheme__random_state"),
         ("stack+pcc", "classifier__random_state"),
         ("forest+pcc", "classifier__random_state"),
         ("lr+rq", "aggregator__random_state"),
@@ -51,19 +51,19 @@ def test_a_grid_makes_a_search_with_values_read() -> None:
         "classifier__C": [0.1, 10],
         "classifier__class_weight": [None, "balanced"],
     }
-    assert (built.choose, built.validation, built.seed) == ("together", 0.3, 2)
+    assert (built.choose, built.validation, built.random_state) == ("together", 0.3, 2)
     assert isinstance(built.protocol, MLAPP)
     assert built.protocol.grid == 7
 
 
 def test_methods_inside_others_are_seeded_and_remembered_too(tmp_path: Path) -> None:
     inner = build(MethodSpec("a", "rq(lr+pcc,ridge)"), 4, ScoreCache(tmp_path)).aggregator.base
-    assert inner.scheme.seed == 4
-    assert isinstance(inner.classifier, Remembered)
+    assert inner.scheme.random_state == 4
+    assert isinstance(inner.classifier, CachedClassifier)
 
 
 def test_the_classifier_is_remembered_if_there_is_one(tmp_path: Path) -> None:
     cache = ScoreCache(tmp_path)
-    assert isinstance(build(MethodSpec("a", "lr+pcc"), 0, cache).classifier, Remembered)
-    assert not isinstance(build(MethodSpec("a", "lr+pcc"), 0).classifier, Remembered)
+    assert isinstance(build(MethodSpec("a", "lr+pcc"), 0, cache).classifier, CachedClassifier)
+    assert not isinstance(build(MethodSpec("a", "lr+pcc"), 0).classifier, CachedClassifier)
     assert build(MethodSpec("a", "naive"), 0, cache).classifier is None
