@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections import Counter
 from typing import Any, ClassVar
@@ -255,3 +256,29 @@ def test_groups_are_never_on_both_sides_of_any_division() -> None:
     assert not set(groups[rest]) & set(groups[held])
     assert len(seen) == 6
     assert not any(left & right for left, right in seen)
+
+
+@pytest.mark.parametrize("choose", ["together", "per-label"])
+def test_a_fitted_search_is_saved_with_all_it_found(choose: str) -> None:
+    found = search(Quantifier(PerLabel(), PACC()), GRID, choose=choose)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.best_params_ == found.best_params_
+    assert again.best_index_ == found.best_index_
+    assert again.cv_results_["params"] == found.cv_results_["params"]
+    np.testing.assert_array_equal(again.quantify(X), found.quantify(X))
+
+
+def test_a_search_answers_as_the_quantifier_that_it_found() -> None:
+    found = search(Quantifier(PerLabel(), PCC()), GRID, choose="together")
+    scores, samples = found.score(X), Samples.from_indices([[0, 1, 2], [3, 4]], n_items=len(Y))
+    best = found.best_quantifier_
+    np.testing.assert_array_equal(
+        found.aggregate(scores, samples, 0.9).upper, best.aggregate(scores, samples, 0.9).upper
+    )
+    np.testing.assert_array_equal(
+        found.quantify(X, interval=0.9).lower, best.quantify(X, interval=0.9).lower
+    )
+    many = found.quantify_many(X, np.arange(len(Y)) % 2, interval=0.5)
+    np.testing.assert_array_equal(
+        many.upper, best.quantify_many(X, np.arange(len(Y)) % 2, interval=0.5).upper
+    )

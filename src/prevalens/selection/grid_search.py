@@ -19,26 +19,20 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from prevalens.aggregators.base import Aggregator
+from prevalens.aggregators import Aggregator
 from prevalens.classifiers.settings import PerLabelSettings
 from prevalens.collection import label_matrix
-from prevalens.crossfit import Division, TrainsTogether, warn_of_copies
+from prevalens.crossfit import Division, Scheme, TrainsTogether, warn_of_copies
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.metrics import MEASURES
 from prevalens.protocols import MLAPP
+from prevalens.protocols import Protocol as SamplingProtocol
 from prevalens.response import is_joint
+from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.selection.trials import (
-    Task,
-    Trial,
-    best_trial,
-    by_classifier,
-    losses_of,
-    per_label_choice,
-    try_chunk,
-)
+from prevalens.selection.trials import ClassifierSettings, SettingTrial, Task, try_settings
 from prevalens.splits import stratified_holdout
-from prevalens.types import Floats, Groups, LabelMatrix, Settings
+from prevalens.types import Classifier, Floats, Groups, Items, LabelMatrix, Labels, Settings
 from prevalens.validation import (
     InputError,
     PrevalensWarning,
@@ -50,7 +44,7 @@ from prevalens.validation import (
     take_items,
 )
 
-__all__ = ["GridSearch"]
+__all__ = ["GridSearch", "QuantifierLike", "TunableQuantifier"]
 
 #: Items of a validation sample by default, as in the paper.
 SAMPLE_SIZE = 100
@@ -59,33 +53,68 @@ MAX_SAMPLES = 20_000
 #: How settings are chosen: see `GridSearch`.
 CHOICES = ("auto", "together", "per-label", "binary-app")
 
+#: Settings of the classifier and of the aggregator.
+_Setting = tuple[Settings, Settings]
 
-class TunableQuantifier(Protocol):
-    """What the search needs of a quantifier: `prevalens.Quantifier` and nothing it imports."""
 
+class QuantifierLike(Protocol):
+    """What the package asks of a quantifier: `prevalens.Quantifier`, or one that looks like it.
+
+    `GridSearch` is one itself, and so are the variants of a study. `fit` may take more by name.
+    """
+
+    labels_: tuple[str, ...]
     prevalence_: Floats
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The method's name in the catalogue."""
 
     @property
-    def group(self) -> str: ...
+    def group(self) -> str:
+        """BC or MLC + BA or MLA."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, as scikit-learn has it."""
 
-    def set_params(self, **params: Any) -> Self: ...
+    def set_params(self, **params: object) -> Self:
+        """Change parameters by name."""
 
-    def halves(self) -> tuple[Any, Aggregator]: ...
+    def fit(
+        self,
+        X: Items,
+        Y: Labels,
+        *,
+        labels: Sequence[str] | None = None,
+        groups: Groups = None,
+    ) -> Self:
+        """Learn from labelled items."""
 
-    def scheme_or_default(self) -> Any: ...
+    def score(self, X: Items) -> Scores:
+        """The scores of items as the aggregator reads them."""
 
-    def fit(self, X: Any, Y: Any, *, labels: Any = None, groups: Groups = None) -> Self: ...
+    def aggregate(
+        self, scores: Scores, samples: Samples, interval: float | None = None
+    ) -> PrevalenceEstimate:
+        """Estimate the prevalences of samples of items that have been scored."""
 
-    def score(self, X: Any) -> Scores: ...
+    def quantify(self, X: Items, *, interval: float | None = None) -> PrevalenceEstimate:
+        """Estimate the prevalence of each label in one batch."""
 
-    def quantify(self, X: Any) -> PrevalenceEstimate: ...
+    def quantify_many(
+        self, X: Items, groups: Samples | Groups, *, interval: float | None = None
+    ) -> PrevalenceEstimate:
+        """Estimate the prevalence of each label in many batches."""
 
-    def quantify_many(self, X: Any, groups: Any) -> PrevalenceEstimate: ...
+
+class TunableQuantifier(QuantifierLike, Protocol):
+    """A quantifier whose parts a search can train one after the other."""
+
+    def resolved_parts(self) -> tuple[Classifier | None, Aggregator]:
+        """Classifier and aggregator with defaults filled in."""
+
+    def scheme_or_default(self) -> Scheme:
+        """How labelled scores arise."""
 
 
 class GridSearch(BaseEstimator):  # type: ignore[misc]
@@ -170,10 +199,10 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        quantifier: Any,
-        grid: Mapping[str, Sequence[Any]],
+        quantifier: TunableQuantifier,
+        grid: Mapping[str, Sequence[object]],
         *,
-        protocol: Any = None,
+        protocol: SamplingProtocol | None = None,
         loss: str = "ae",
         validation: float = 0.4,
         choose: str = "auto",
@@ -211,7 +240,14 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         """The group of the quantifier."""
         return str(self.quantifier.group)
 
-    def fit(self, X: Any, Y: Any, *, labels: Any = None, groups: Groups = None) -> Self:
+    def fit(
+        self,
+        X: Items,
+        Y: Labels,
+        *,
+        labels: Sequence[str] | None = None,
+        groups: Groups = None,
+    ) -> Self:
         """Try every setting on a part of the items, choose, and fit on all.
 
         Parameters
@@ -235,7 +271,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         task = self._task(X, Y, groups)
         trials = self._try_all(classifier, aggregator, candidates, task)
         self._keep_results(trials)
-        chosen = self._choose(trials, task) if alone else best_trial(trials)
+        chosen = self._choose(trials, Y, task) if alone else _best(trials)
         self._keep_choice(trials, chosen)
         if self.refit:
             self.best_quantifier_ = self._fit_on_all(
@@ -245,24 +281,31 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             self.prevalence_ = self.best_quantifier_.prevalence_
         return self
 
-    def score(self, X: Any) -> Scores:
+    def score(self, X: Items) -> Scores:
         """The scores of items as the chosen quantifier reads them."""
         return self._fitted().score(X)
 
-    def quantify(self, X: Any) -> PrevalenceEstimate:
+    def aggregate(
+        self, scores: Scores, samples: Samples, interval: float | None = None
+    ) -> PrevalenceEstimate:
+        """Estimate the prevalences of samples of scored items, by the chosen quantifier."""
+        return self._fitted().aggregate(scores, samples, interval)
+
+    def quantify(self, X: Items, *, interval: float | None = None) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in one batch, by the chosen quantifier."""
-        return self._fitted().quantify(X)
+        return self._fitted().quantify(X, interval=interval)
 
-    def quantify_many(self, X: Any, groups: Any) -> PrevalenceEstimate:
+    def quantify_many(
+        self, X: Items, groups: Samples | Groups, *, interval: float | None = None
+    ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in many batches, by the chosen quantifier."""
-        return self._fitted().quantify_many(X, groups)
+        return self._fitted().quantify_many(X, groups, interval=interval)
 
-    def _fitted(self) -> TunableQuantifier:
+    def _fitted(self) -> QuantifierLike:
         check_is_fitted(self, "best_quantifier_")
-        found: TunableQuantifier = self.best_quantifier_
-        return found
+        return self.best_quantifier_
 
-    def _candidates(self) -> list[tuple[Settings, Settings]]:
+    def _candidates(self) -> list[_Setting]:
         """Every pair of classifier setting and aggregator setting, or some at random."""
         if not isinstance(self.grid, Mapping):
             raise InputError(f"grid must map parameter names to lists; got {self.grid!r}.")
@@ -282,18 +325,10 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             count = min(check_int(self.n_candidates, "n_candidates", minimum=1), len(points))
             some = check_rng(self.random_state).choice(len(points), size=count, replace=False)
             points = [points[i] for i in np.sort(some)]
-        return [self._halved(dict(zip(self.grid, point, strict=True))) for point in points]
-
-    @staticmethod
-    def _halved(params: Mapping[str, Any]) -> tuple[Settings, Settings]:
-        halves = ({}, {})  # type: tuple[dict[str, Any], dict[str, Any]]
-        for name, value in params.items():
-            half, inner = name.split("__", 1)
-            halves[half == "aggregator"][inner] = value
-        return halves
+        return [_by_part(dict(zip(self.grid, point, strict=True))) for point in points]
 
     def _per_label(
-        self, classifier: Any, aggregator: Aggregator, candidates: Sequence[tuple[Any, Any]]
+        self, classifier: Classifier | None, aggregator: Aggregator, candidates: Sequence[_Setting]
     ) -> bool:
         """Whether each label chooses for itself."""
         choose = check_choice(self.choose, "choose", CHOICES)
@@ -315,14 +350,19 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         return stratified_holdout(Y, share, order=self.order, seed=self.random_state, groups=groups)
 
     def _fit_on_all(
-        self, quantifier: TunableQuantifier, X: Any, Y: LabelMatrix, labels: Any, groups: Groups
+        self,
+        quantifier: TunableQuantifier,
+        X: Items,
+        Y: LabelMatrix,
+        labels: Sequence[str],
+        groups: Groups,
     ) -> TunableQuantifier:
         with warnings.catch_warnings():
             # Copies have been warned of; constant labels of this division are another matter.
             warnings.filterwarnings("ignore", ".*exact copies", PrevalensWarning)
             return quantifier.fit(X, Y, labels=labels, groups=groups)
 
-    def _task(self, X: Any, Y: LabelMatrix, groups: Groups) -> Task:
+    def _task(self, X: Items, Y: LabelMatrix, groups: Groups) -> Task:
         rest, held = self._divide(Y, groups)
         protocol = self._protocol(len(held), Y.shape[1]).with_items(take_items(X, held))
         samples = protocol.draw(Y[held], self.random_state)
@@ -330,7 +370,6 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             X=take_items(X, rest),
             Y=Y[rest],
             X_held=take_items(X, held),
-            positives_held=Y[held].sum(axis=0, dtype=np.int64),
             samples=samples,
             true=samples.mean(Y[held]),
             loss=self.loss,
@@ -340,7 +379,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             time_limit=self.time_limit,
         )
 
-    def _protocol(self, n_held: int, n_labels: int) -> Any:
+    def _protocol(self, n_held: int, n_labels: int) -> SamplingProtocol:
         if self.protocol is not None:
             return self.protocol
         size = SAMPLE_SIZE if n_held >= SAMPLE_SIZE else max(1, n_held // 2)
@@ -349,50 +388,57 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
 
     def _try_all(
         self,
-        classifier: Any,
+        classifier: Classifier | None,
         aggregator: Aggregator,
-        candidates: Sequence[tuple[Settings, Settings]],
+        candidates: Sequence[_Setting],
         task: Task,
-    ) -> list[Trial]:
+    ) -> list[SettingTrial]:
         """All trials, in the order of the candidates."""
         chunks = self._chunks(classifier, aggregator, candidates)
         hidden = not (sys.stderr.isatty() if self.progress is None else self.progress)
-        jobs = (delayed(try_chunk)(*chunk, task) for chunk in chunks)
+        jobs = (delayed(try_settings)(*chunk, task) for chunk in chunks)
         done = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
         bar = tqdm(done, total=len(chunks), desc="Settings", disable=hidden)
         return list(itertools.chain.from_iterable(bar))
 
     def _chunks(
         self,
-        classifier: Any,
+        classifier: Classifier | None,
         aggregator: Aggregator,
-        candidates: Sequence[tuple[Settings, Settings]],
-    ) -> list[tuple[Any, Aggregator, list[tuple[Settings, list[Settings]]]]]:
+        candidates: Sequence[_Setting],
+    ) -> list[tuple[Classifier | None, Aggregator, list[ClassifierSettings]]]:
         """What is tried in one go: a classifier, an aggregator and settings of both."""
-        groups = by_classifier(candidates)
+        settings = _by_classifier(candidates)
         if classifier is None:
             # The aggregator trains the classifier itself; with another setting it is another one.
-            return [(None, self._adopted(group[0]), [group]) for group in groups]
+            return [(None, self._taking_over(each[0]), [each]) for each in settings]
         if isinstance(classifier, TrainsTogether):
-            return [(classifier, aggregator, groups)]
-        return [(classifier, aggregator, [group]) for group in groups]
+            return [(classifier, aggregator, settings)]
+        return [(classifier, aggregator, [each]) for each in settings]
 
-    def _adopted(self, settings: Settings) -> Aggregator:
-        """The aggregator that has taken over a classifier with these settings."""
+    def _taking_over(self, settings: Settings) -> Aggregator:
+        """The aggregator that trains a classifier with these settings itself."""
         params = {f"classifier__{name}": value for name, value in settings.items()}
-        _, aggregator = clone(self.quantifier).set_params(**params).resolved_parts()
-        return aggregator
+        quantifier: TunableQuantifier = clone(self.quantifier).set_params(**params)
+        return quantifier.resolved_parts()[1]
 
-    def _choose(self, trials: Sequence[Trial], task: Task) -> list[int | None]:
-        """Each label's trial; None for labels that are too rare to be judged."""
+    def _choose(
+        self, trials: Sequence[SettingTrial], Y: LabelMatrix, task: Task
+    ) -> list[int | None]:
+        """Each label's best trial; None for labels that are too rare to be judged.
+
+        A label without samples of its own takes the best trial over all.
+        """
         least = check_int(self.min_positives, "min_positives", minimum=0)
-        rare = task.fewest_positives() < least
-        return [
-            None if alone else number
-            for number, alone in zip(per_label_choice(trials), rare, strict=True)
-        ]
+        known = task.Y.sum(axis=0, dtype=np.int64)
+        rare = np.minimum(known, Y.sum(axis=0, dtype=np.int64) - known) < least
+        failed = np.full(Y.shape[1], np.inf)
+        table = np.array([failed if trial.losses is None else trial.losses for trial in trials])
+        choice = np.argmin(table, axis=0)
+        choice[~np.isfinite(table).any(axis=0)] = _best(trials)
+        return [None if alone else int(i) for i, alone in zip(choice, rare, strict=True)]
 
-    def _keep_results(self, trials: Sequence[Trial]) -> None:
+    def _keep_results(self, trials: Sequence[SettingTrial]) -> None:
         losses = np.array([trial.loss for trial in trials])
         params = [trial.params for trial in trials]
         self.cv_results_: dict[str, Any] = {
@@ -403,27 +449,30 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             "failure": [trial.failure for trial in trials],
         }
         for name in params[0] if params else ():
-            self.cv_results_[f"param_{name}"] = [one[name] for one in params]
+            self.cv_results_[f"param_{name}"] = [setting[name] for setting in params]
         if not np.isfinite(losses).any():
             raise InputError(f"No setting could be fitted; the first said: {trials[0].failure}")
 
-    def _keep_choice(self, trials: Sequence[Trial], chosen: Any) -> None:
+    def _keep_choice(
+        self, trials: Sequence[SettingTrial], chosen: int | Sequence[int | None]
+    ) -> None:
+        self.best_index_ = chosen
         if isinstance(chosen, int):
-            self.best_index_: Any = chosen
             self.best_params_: dict[str, Any] = trials[chosen].params
             self.best_score_ = -trials[chosen].loss
             return
-        self.best_index_ = chosen
         own = self.quantifier.get_params(deep=True)
         self.best_params_ = {
             name: [own[name] if i is None else trials[i].params[name] for i in chosen]
             for name in trials[0].params
         }
-        each = [losses_of(trials[i])[j] for j, i in enumerate(chosen) if i is not None]
+        each = [_loss(trials[i], label) for label, i in enumerate(chosen) if i is not None]
         self.best_score_ = -float(np.mean(each)) if each else float("nan")
 
-    def _chosen_quantifier(self, trials: Sequence[Trial], chosen: Any) -> TunableQuantifier:
-        quantifier = clone(self.quantifier)
+    def _chosen_quantifier(
+        self, trials: Sequence[SettingTrial], chosen: int | Sequence[int | None]
+    ) -> TunableQuantifier:
+        quantifier: TunableQuantifier = clone(self.quantifier)
         if isinstance(chosen, int):
             return quantifier.set_params(**trials[chosen].params)
         classifier, _ = self.quantifier.resolved_parts()
@@ -432,3 +481,36 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         return quantifier.set_params(
             classifier=PerLabelSettings(classifier, [*settings, {}], choice=choice)
         )
+
+
+def _by_part(params: Settings) -> _Setting:
+    """Settings of the classifier and of the aggregator, without their prefixes."""
+    parts: dict[str, dict[str, object]] = {"classifier": {}, "aggregator": {}}
+    for name, value in params.items():
+        part, inner = name.split("__", 1)
+        parts[part][inner] = value
+    return parts["classifier"], parts["aggregator"]
+
+
+def _by_classifier(candidates: Sequence[_Setting]) -> list[ClassifierSettings]:
+    """Candidates with equal classifier settings together, in the order of their first one."""
+    found: list[ClassifierSettings] = []
+    for classifier, aggregator in candidates:
+        for known, inside in found:
+            if known == classifier:
+                inside.append(aggregator)
+                break
+        else:
+            found.append((classifier, [aggregator]))
+    return found
+
+
+def _best(trials: Sequence[SettingTrial]) -> int:
+    """The position of the first trial with the smallest loss."""
+    return int(np.argmin([trial.loss for trial in trials]))
+
+
+def _loss(trial: SettingTrial, label: int) -> float:
+    if trial.losses is None:
+        raise InputError(f"The setting {trial.params} failed: {trial.failure}")
+    return float(trial.losses[label])

@@ -1,18 +1,18 @@
-"""A time limit on a piece of work."""
+"""Trials of a grid search: settings of a quantifier, tried on one part of the items."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from types import FrameType
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.aggregators import Aggregator
 from prevalens.crossfit import Scheme, fit_settings
@@ -21,20 +21,12 @@ from prevalens.metrics import per_label
 from prevalens.response import response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.types import Floats, Groups, Items, LabelMatrix, Settings
-from prevalens.validation import InputError
+from prevalens.types import Classifier, Floats, Groups, Items, LabelMatrix, Settings
 
-__all__ = [
-    "Task",
-    "TimeLimitError",
-    "Trial",
-    "best_trial",
-    "by_classifier",
-    "deadline",
-    "losses_of",
-    "per_label_choice",
-    "try_chunk",
-]
+__all__ = ["SettingTrial", "Task", "TimeLimitError", "deadline", "try_settings"]
+
+#: Settings of the classifier, and those of the aggregator that are tried with them.
+ClassifierSettings = tuple[Settings, list[Settings]]
 
 
 class TimeLimitError(PrevalensError, TimeoutError):
@@ -54,7 +46,7 @@ def deadline(seconds: float | None) -> Iterator[None]:
     -----
     Uses an alarm signal, which reaches Python between two of its own steps: a single long call into
     compiled code is not cut short, but stops as soon as it returns. Outside the main thread, and
-    where the system has no alarms, the limit is looked at only when the work is done.
+    where the system has no alarms, the limit is checked when the work is done.
 
     Examples
     --------
@@ -65,14 +57,17 @@ def deadline(seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
         return
+    error = TimeLimitError(f"The time limit of {seconds:g} s was exceeded.")
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+        start = time.perf_counter()
+        yield
+        if time.perf_counter() - start > seconds:
+            raise error
+        return
 
     def expire(_signal: int, _frame: FrameType | None) -> None:
-        raise TimeLimitError(f"The time limit of {seconds:g} s was exceeded.")
+        raise error
 
-    can_alarm = hasattr(signal, "SIGALRM")
-    if not can_alarm or threading.current_thread() is not threading.main_thread():
-        yield
-        return
     before = signal.signal(signal.SIGALRM, expire)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
@@ -83,8 +78,8 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One setting and how it did; `losses` is per label, shape (n_labels,)."""
+class SettingTrial:
+    """One setting and how it did; `losses` is per label, shape (n_labels,), None if it failed."""
 
     classifier: Settings
     aggregator: Settings
@@ -94,20 +89,40 @@ class Trial:
     failure: str = ""
 
     @property
-    def params(self) -> dict[str, Any]:
-        """The setting in scikit-learn's words for parameters of parts."""
+    def params(self) -> dict[str, object]:
+        """The setting in scikit-learn's names for parameters of parts."""
         inside = {f"classifier__{name}": value for name, value in self.classifier.items()}
         return inside | {f"aggregator__{name}": value for name, value in self.aggregator.items()}
+
+    def failed(self, failure: str) -> SettingTrial:
+        """The same setting without a result."""
+        return replace(self, loss=float("inf"), losses=None, failure=failure)
 
 
 @dataclass(frozen=True)
 class Task:
-    """All that a setting is tried on; a picklable value."""
+    """All that a setting is tried on; a picklable value.
+
+    Attributes
+    ----------
+    X, Y : items to train on
+    X_held : items to judge by
+    samples : Samples
+        Bags of rows of `X_held`.
+    true : array of float, shape (n_samples, n_labels)
+    loss : str
+        Name of a measure.
+    own_samples : bool
+        True if a label is judged by the samples that steer it alone.
+    scheme : Scheme
+    groups : array, one entry per item of `X`, or None
+    time_limit : float or None
+        Seconds for the settings that are trained together.
+    """
 
     X: Items
     Y: LabelMatrix
     X_held: Items
-    positives_held: npt.NDArray[np.int64]
     samples: Samples
     true: Floats
     loss: str
@@ -116,63 +131,55 @@ class Task:
     groups: Groups
     time_limit: float | None
 
-    def fewest_positives(self) -> npt.NDArray[np.int64]:
-        """Positives of each label on the side that has fewer of them."""
-        return np.minimum(self.Y.sum(axis=0, dtype=np.int64), self.positives_held)
 
-
-def by_classifier(
-    candidates: Sequence[tuple[Settings, Settings]],
-) -> list[tuple[Settings, list[Settings]]]:
-    """Candidates with equal classifier settings together, in the order of their first one."""
-    groups: list[tuple[Settings, list[Settings]]] = []
-    for classifier, aggregator in candidates:
-        for known, inside in groups:
-            if known == classifier:
-                inside.append(aggregator)
-                break
-        else:
-            groups.append((classifier, [aggregator]))
-    return groups
-
-
-def try_chunk(
-    classifier: Any,
+def try_settings(
+    classifier: Classifier | None,
     aggregator: Aggregator,
-    groups: Sequence[tuple[Settings, list[Settings]]],
+    settings: Sequence[ClassifierSettings],
     task: Task,
-) -> list[Trial]:
+) -> list[SettingTrial]:
     """Try some classifier settings, each with its aggregator settings; a failure is a result."""
     start = time.perf_counter()
-    trials: list[Trial] = []
+    trials: list[SettingTrial] = []
     try:
         with deadline(task.time_limit):
-            scored = _scored(classifier, aggregator, [first for first, _ in groups], task)
-            for (settings, inside), (labelled, Y, pool) in zip(groups, scored, strict=True):
+            scored = _scored(classifier, aggregator, [outer for outer, _ in settings], task)
+            for (outer, inside), (labelled, Y, pool) in zip(settings, scored, strict=True):
                 for inner, fitted in zip(
                     inside, aggregator.fit_settings(inside, labelled, Y), strict=True
                 ):
                     loss, losses = _judge(fitted.aggregate(pool, task.samples), task)
                     seconds = time.perf_counter() - start
-                    trials.append(Trial(settings, inner, loss, losses, seconds))
+                    trials.append(SettingTrial(outer, inner, loss, losses, seconds))
                     start = time.perf_counter()
     except (TimeLimitError, ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-        failure = f"{type(error).__name__}: {error}"
-        seconds = time.perf_counter() - start
-        missing = [(s, a) for s, inside in groups for a in inside][len(trials) :]
-        trials += [Trial(s, a, float("inf"), None, seconds, failure) for s, a in missing]
+        failure, seconds = f"{type(error).__name__}: {error}", time.perf_counter() - start
+        if isinstance(error, TimeLimitError) and task.time_limit is not None:
+            # Where the limit is checked late, settings may have been finished after it.
+            spent = accumulate(trial.seconds for trial in trials)
+            trials = [
+                trial if after <= task.time_limit else trial.failed(failure)
+                for trial, after in zip(trials, spent, strict=True)
+            ]
+        pairs = [(outer, inner) for outer, inside in settings for inner in inside]
+        trials += [
+            SettingTrial(outer, inner, float("inf"), None, seconds, failure)
+            for outer, inner in pairs[len(trials) :]
+        ]
     return trials
 
 
 def _scored(
-    classifier: Any, aggregator: Aggregator, settings: Sequence[Settings], task: Task
+    classifier: Classifier | None,
+    aggregator: Aggregator,
+    settings: Sequence[Settings],
+    task: Task,
 ) -> Iterator[tuple[Scores, LabelMatrix, Scores]]:
     """For each classifier setting: labelled scores, their labels, and scores of the held items."""
-    kind = aggregator.consumes
+    kind, n_labels = aggregator.consumes, task.Y.shape[1]
     if classifier is None:
         yield Scores(task.X, "features"), task.Y, Scores(task.X_held, "features")
         return
-    n_labels = task.Y.shape[1]
     if not aggregator.needs_labelled_scores:
         for fitted in fit_settings(classifier, settings, task.X, task.Y):
             pool = response(fitted, task.X_held, kind, n_labels)
@@ -193,29 +200,6 @@ def _judge(estimated: Floats, task: Task) -> tuple[float, Floats]:
     if not task.own_samples:
         return float(each.mean()), each.mean(axis=0)
     own = np.full(each.shape[1], np.inf)
-    for label in range(each.shape[1]):
-        mine = task.samples.target == label
-        if mine.any():
-            own[label] = each[mine, label].mean()
+    for label in np.unique(task.samples.target[task.samples.target >= 0]):
+        own[label] = each[task.samples.target == label, label].mean()
     return float(each.mean()), own
-
-
-def best_trial(trials: Sequence[Trial]) -> int:
-    """The position of the first trial with the smallest loss."""
-    return int(np.argmin([trial.loss for trial in trials]))
-
-
-def losses_of(trial: Trial) -> Floats:
-    """Each label's loss, or a sentence if the trial failed."""
-    if trial.losses is None:
-        raise InputError(f"The setting {trial.params} failed: {trial.failure}")
-    return trial.losses
-
-
-def per_label_choice(trials: Sequence[Trial]) -> list[int]:
-    """Each label's best trial; a label without samples of its own takes the best over all."""
-    n_labels = next(len(t.losses) for t in trials if t.losses is not None)
-    table = np.array([np.full(n_labels, np.inf) if t.losses is None else t.losses for t in trials])
-    choice = np.argmin(table, axis=0)
-    choice[~np.isfinite(table).any(axis=0)] = best_trial(trials)
-    return [int(i) for i in choice]
