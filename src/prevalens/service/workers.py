@@ -50,7 +50,9 @@ class Report(Protocol):
 #: which happens in the fork server only.
 TASKS: dict[str, Callable[[dict[str, Any], Report], dict[str, Any]]] = {}
 
-_TASKS_MODULE = "prevalens.service.tasks"
+# With click, because multiprocessing runs the imports of the main script in every worker, and the
+# script `prevalens` imports it.
+_PRELOADED = ["prevalens.service.tasks", "click"]
 # One thread each: there are as many workers as cores. Safe path: no file of the current folder is
 # imported.
 _ENVIRONMENT = (
@@ -75,7 +77,7 @@ def start_fork_server() -> None:
     added = {name: "1" for name in _ENVIRONMENT if name not in os.environ}
     os.environ.update(added)
     try:
-        forkserver.set_forkserver_preload([_TASKS_MODULE])
+        forkserver.set_forkserver_preload(_PRELOADED)
         forkserver.ensure_running()
     finally:
         for name in added:
