@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.service.screening import kind_of, preview, separator_of
+from prevalens.service.schemas import Column
+from prevalens.service.screening import preview
 from prevalens.tables.formats import as_table
 
 
@@ -32,18 +33,22 @@ from prevalens.tables.formats import as_table
     ],
 )
 def test_columns_are_what_they_seem(values: list[Any], kind: str) -> None:
-    assert kind_of(values) == kind
+    (column,) = preview(as_table({"x": values}))["columns"]
+    assert (column["name"], column["kind"]) == ("x", kind)
 
 
-def test_the_mark_between_tags_is_found() -> None:
-    assert separator_of(["a;b", "a", "b;a"]) == ";"
-    assert separator_of(["a|b", "a", "b|a"]) == "|"
-    assert separator_of(["one text, with commas and words", "another one, quite long"]) is None
+@pytest.mark.parametrize(
+    ("values", "separator"),
+    [(["a;b", "", "b;a"], ";"), (["a|b", "a", "b|a"], "|"), (["red", "blue", "red"], None)],
+)
+def test_the_separator_of_tags_is_told(values: list[str], separator: str | None) -> None:
+    assert preview(as_table({"x": values}))["columns"][0]["separator"] == separator
 
 
 @given(st.lists(st.one_of(st.none(), st.text(), st.floats(), st.integers(), st.booleans())))
 def test_any_values_have_a_kind(values: list[Any]) -> None:
-    assert kind_of(values) in {"text", "binary", "number", "time", "tags", "category", "empty"}
+    (column,) = preview(as_table({"x": values}))["columns"]
+    assert Column.model_validate(column).kind == column["kind"]
 
 
 def test_a_preview_shows_the_first_rows_cut_to_size() -> None:

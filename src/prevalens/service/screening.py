@@ -1,41 +1,37 @@
-"""A look at a client's file before anything reads it in earnest: how large it would become."""
+"""Files of clients: their sizes are checked before they are read, and their columns previewed."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import importlib
-import lzma
 import math
 import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
-from itertools import chain
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from prevalens.errors import FormatError
+from prevalens.files import ByteSource
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
+from prevalens.tables.columns import kind_of
+from prevalens.tables.labels import separator_of
 from prevalens.tables.opening import open_table
 from prevalens.tables.table import Chunk, Table
 
-__all__ = ["ClientTable", "kind_of", "opened", "preview", "separator_of", "unpacked"]
+__all__ = ["ClientTable", "opened", "preview", "too_many", "unpacked"]
 
-_PACKED: tuple[tuple[bytes, Any], ...] = (
-    (b"\x1f\x8b", gzip.open),
-    (b"BZh", bz2.open),
-    (b"\xfd7zXZ\x00", lzma.open),
-)
 _PIECE = 2**20
 #: A workbook has a handful of members; an archive of thousands is something else.
 _MEMBERS = 2000
 #: Tables shrink to a tenth when packed; what grows this much, beyond some size, is a bomb.
 _GROWTH = 300
 _HARMLESS = 50 * 10**6
-#: The names of the columns, in one line.
+#: Longest first line, which names the columns.
 _HEAD = 4 * 10**6
+#: Rows by which a preview judges the columns, rows that it shows, and letters of a cell.
+_PREVIEWED, _SHOWN, _CELL = 500, 6, 300
+#: Kinds of columns that have another name in the HTTP interface.
+_KINDS = {"date": "time", "vector": "category"}
 
 
 def opened(path: Path, name: str, limits: Limits) -> ClientTable:
@@ -62,29 +58,25 @@ def opened(path: Path, name: str, limits: Limits) -> ClientTable:
 
 
 def unpacked(path: Path, name: str, limits: Limits) -> Path:
-    """The file without its compression; measured while it grows."""
-    with path.open("rb") as file:
-        start = file.read(6)
-    opener = next((one for magic, one in _PACKED if start.startswith(magic)), None)
-    if opener is None:
-        return path
+    """The file without its compression, measured while it grows."""
     target = path.with_name(f"plain-{path.name.removesuffix('.gz')}")
     if target.exists():
         return target
-    try:
-        with opener(path, "rb") as packed, target.open("xb") as plain:
-            _copy(packed, plain, name, _allowed(path.stat().st_size, limits))
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        target.unlink(missing_ok=True)
-        raise FormatError(f"{name}: the compressed data is damaged or cut off.") from error
-    except BaseException:
-        target.unlink(missing_ok=True)
-        raise
+    with ByteSource(path, name).opened() as (stream, stored):
+        if stream is stored:
+            return path
+        try:
+            with target.open("xb") as plain:
+                _copy(stream, plain, name, _allowed(path, limits))
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
     return target
 
 
-def _allowed(size: int, limits: Limits) -> int:
-    return min(limits.unpacked_bytes, max(_HARMLESS, _GROWTH * size))
+def _allowed(path: Path, limits: Limits) -> int:
+    """Bytes that a compressed file may unpack to."""
+    return min(limits.unpacked_bytes, max(_HARMLESS, _GROWTH * path.stat().st_size))
 
 
 def _copy(packed: IO[bytes], plain: IO[bytes], name: str, allowed: int) -> None:
@@ -103,7 +95,7 @@ def _check_workbook(path: Path, name: str, limits: Limits) -> None:
             sizes = [member.file_size for member in archive.infolist()]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise FormatError(f"{name}: this is no readable Excel workbook.") from error
-    allowed = _allowed(path.stat().st_size, limits)
+    allowed = _allowed(path, limits)
     if len(sizes) > _MEMBERS or sum(sizes) > allowed:
         raise _grows(name, allowed)
 
@@ -188,112 +180,26 @@ class ClientTable(Table):
             yield Chunk(cells, len(chunk), chunk.first, chunk.source, chunk.position, chunk.word)
 
 
-_LOOKED_AT = 500
-_SHOWN = 6
-_CELL = 300
-_SEPARATORS = (";", "|", ",")
-_DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y-%m")
-
-
 def preview(table: Table) -> dict[str, Any]:
-    """Columns with their kinds, and the first rows."""
-    chunk = next(table.chunks(chunk_rows=_LOOKED_AT), None)
+    """The columns with their kinds, and the first rows."""
+    chunk = next(table.chunks(chunk_rows=_PREVIEWED), None)
     columns, cells = [], []
     for name in table.columns:
         values = [] if chunk is None else list(chunk[name])
-        columns.append(_column(name, values))
-        cells.append([_plain(value) for value in values[:_SHOWN]])
-    rows = [list(row) for row in zip(*cells, strict=True)]
+        kind = kind_of(values)
+        separator = separator_of(values) if kind == "tags" else None
+        columns.append({"name": name, "kind": _KINDS.get(kind, kind), "separator": separator})
+        cells.append([_json_cell(value) for value in values[:_SHOWN]])
     return {
         "columns": columns,
-        "rows": rows,
-        "complete": chunk is None or len(chunk) < _LOOKED_AT,
+        "rows": [list(row) for row in zip(*cells, strict=True)],
+        "complete": chunk is None or len(chunk) < _PREVIEWED,
     }
 
 
-def _column(name: str, values: Sequence[Any]) -> dict[str, Any]:
-    kind = kind_of(values)
-    separator = separator_of(_filled(values)) if kind == "tags" else None
-    return {"name": name, "kind": kind, "separator": separator}
-
-
-def _plain(value: Any) -> Any:
+def _json_cell(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return str(value)[:_CELL]
-
-
-def _filled(values: Sequence[Any]) -> list[Any]:
-    return [value for value in values if value is not None and str(value).strip()]
-
-
-def kind_of(values: Sequence[Any]) -> str:
-    """What some values of a column are.
-
-    Examples
-    --------
-    >>> kind_of(["0", "1", "1"]), kind_of(["1.5", ""]), kind_of(["2026-01-02"])
-    ('binary', 'number', 'time')
-    >>> kind_of(["a;b", "b", "a;b;c"]), kind_of(["the printer is on fire again"])
-    ('tags', 'text')
-    """
-    filled = _filled(values)
-    if not filled:
-        return "empty"
-    if all(
-        str(value).strip().lower() in {"0", "1", "true", "false", "0.0", "1.0"} for value in filled
-    ):
-        return "binary"
-    if all(_is_number(value) for value in filled):
-        return "number"
-    if all(_is_time(value) for value in filled):
-        return "time"
-    if separator_of(filled) is not None:
-        return "tags"
-    words = sum(len(str(value).split()) for value in filled)
-    return "text" if words >= 3.5 * len(filled) else "category"
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _is_time(value: Any) -> bool:
-    if isinstance(value, (datetime, date)):
-        return True
-    text = str(value).strip()
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return any(_fits(text, form) for form in _DATES)
-    return True
-
-
-def _fits(text: str, form: str) -> bool:
-    try:
-        datetime.strptime(text, form)
-    except ValueError:
-        return False
-    return True
-
-
-def separator_of(filled: Sequence[Any]) -> str | None:
-    """What stands between tags; None if the values are no lists of tags.
-
-    Tags are short and come again and again; sentences with commas are not and do not.
-    """
-    texts = [str(value) for value in filled]
-    for mark in _SEPARATORS:
-        if not any(mark in text for text in texts):
-            continue
-        tags = [tag.strip() for tag in chain.from_iterable(text.split(mark) for text in texts)]
-        few_words = sum(len(tag.split()) for tag in tags) <= 2 * len(tags)
-        if few_words and len(set(tags)) <= max(0.6 * len(tags), 3) and max(map(len, tags)) <= 60:
-            return mark
-    return None
