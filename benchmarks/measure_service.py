@@ -28,7 +28,7 @@ CLIENTS, REQUESTS, TEXTS = 8, 200, 1000
 SINGLE = 20
 METHOD = "lr+pacc"
 RESULTS = Path(__file__).parent / "results" / "service.md"
-START = "from prevalens.cli import main; main()"
+START = "from prevalens.__main__ import main; main()"
 
 
 def main() -> None:
@@ -116,7 +116,7 @@ def _family(server: psutil.Process) -> list[psutil.Process]:
 
 
 def _memory(server: psutil.Process) -> float:
-    """Proportional memory of the server, its nursery and its workers, in MB."""
+    """Proportional memory of the server, its fork server and its workers, in MB."""
     return sum(one.memory_full_info().pss for one in _family(server)) / 1e6
 
 
@@ -153,7 +153,7 @@ at a time, on loopback; {METHOD} trained on 900 tickets with 9 labels; intervals
 |---|---|---|
 {table}
 
-Memory is the proportional set size of the server, its nursery and its workers together.
+Memory is the proportional set size of the server, its fork server and its workers together.
 """
 
 

@@ -39,7 +39,12 @@ def test_columns_are_what_they_seem(values: list[Any], kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("values", "separator"),
-    [(["a;b", "", "b;a"], ";"), (["a|b", "a", "b|a"], "|"), (["red", "blue", "red"], None)],
+    [
+        (["a;b", "", "b;a"], ";"),
+        (["a|b", "a", "b|a"], "|"),
+        (["a;b", *[None] * 9], ";"),
+        (["red", "blue", "red"], None),
+    ],
 )
 def test_the_separator_of_tags_is_told(values: list[str], separator: str | None) -> None:
     assert preview(as_table({"x": values}))["columns"][0]["separator"] == separator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,15 @@ except ModuleNotFoundError as error:
     ) from error
 
 __all__ = ["command"]
+
+_DEFAULTS = Limits()
+
+
+def _limit(option: str, field: str, meaning: str) -> Callable[[Any], Any]:
+    """An option for one of the `Limits`, with its default."""
+    default = vars(_DEFAULTS)[field]
+    kind = click.IntRange(1) if isinstance(default, int) else click.FloatRange(1)
+    return click.option(option, field, default=default, show_default=True, type=kind, help=meaning)
 
 
 @click.command()
@@ -51,66 +61,40 @@ __all__ = ["command"]
     help="Folder for models trained here; if omitted, they are removed when the server stops.",
 )
 @click.option(
-    "--max-upload", default="500MB", show_default=True, help="Maximum size of one request."
-)
-@click.option(
-    "--max-rows",
-    default=2_000_000,
+    "--max-upload",
+    "upload_bytes",
+    default="500MB",
     show_default=True,
-    type=click.IntRange(1),
-    help="Maximum rows per file.",
+    callback=lambda _context, _option, value: parse_size(value),
+    help="Maximum size of one request.",
 )
-@click.option(
-    "--max-columns",
-    default=5_000,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Maximum columns per file.",
-)
-@click.option(
-    "--max-seconds",
-    default=300.0,
-    show_default=True,
-    type=click.FloatRange(1),
-    help="Time limit per estimate, in seconds.",
-)
-@click.option(
-    "--max-training",
-    default=3600.0,
-    show_default=True,
-    type=click.FloatRange(1),
-    help="Time limit per training, in seconds.",
-)
+@_limit("--max-rows", "rows", "Maximum rows per file.")
+@_limit("--max-columns", "columns", "Maximum columns per file.")
+@_limit("--max-seconds", "quantify_seconds", "Time limit per estimate, in seconds.")
+@_limit("--max-training", "train_seconds", "Time limit per training, in seconds.")
 @click.option(
     "--workers",
-    default=Limits().workers,
+    default=_DEFAULTS.workers,
     show_default="2, or 1 on a single core",
     type=click.IntRange(1, 64),
     help="Maximum number of estimates at the same time.",
 )
 @click.option("--open/--no-open", "browse", default=False, help="Open the page in a browser.")
-def command(models: tuple[Path, ...], browse: bool, **options: Any) -> None:
+def command(
+    models: tuple[Path, ...],
+    host: str,
+    port: int,
+    token: str | None,
+    hosts: tuple[str, ...],
+    keep: Path | None,
+    browse: bool,
+    **limits: Any,
+) -> None:
     """Open a local page, and answer programs over HTTP.
 
     MODELS are model files, or folders of them. Without any, train one in the page, or try the
     built-in data. Stop the server with Ctrl-C.
     """
-    settings = Settings(
-        host=options["host"],
-        port=options["port"],
-        token=options["token"] or None,
-        hosts=options["hosts"],
-        models=models,
-        keep=options["keep"],
-        limits=Limits(
-            upload_bytes=parse_size(options["max_upload"]),
-            rows=options["max_rows"],
-            columns=options["max_columns"],
-            quantify_seconds=options["max_seconds"],
-            train_seconds=options["max_training"],
-            workers=options["workers"],
-        ),
-    )
 
     def ready(address: str) -> None:
         click.echo(f"prevalens is at {address}", err=True)
@@ -118,4 +102,5 @@ def command(models: tuple[Path, ...], browse: bool, **options: Any) -> None:
         if browse:
             webbrowser.open(address)
 
+    settings = Settings(host, port, token or None, hosts, models, keep, Limits(**limits))
     serve(settings, ready)

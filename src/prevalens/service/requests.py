@@ -1,11 +1,11 @@
-"""Uploads as they arrive: the parts of a form go to files of the private folder, piece by piece."""
+"""Bodies of requests: JSON, and forms whose files go to the private folder as they arrive."""
 
 from __future__ import annotations
 
 import errno
 import re
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, TypeVar
@@ -19,21 +19,9 @@ from prevalens.service.problems import Problem
 from prevalens.service.schemas import ErrorAnswer, first_error
 from prevalens.service.settings import Limits
 
-__all__ = [
-    "REFUSALS",
-    "FormReader",
-    "StoredFile",
-    "body_of",
-    "display_name",
-    "file_ending",
-    "media_type",
-    "read_files",
-    "read_form",
-    "read_json",
-    "save_body",
-]
+__all__ = ["REFUSALS", "body_of", "media_type", "read_files", "read_json", "save_body"]
 
-#: Endings by which readers know a format; a client's file name contributes nothing else to a path.
+#: Endings that tell a format; nothing else of a client's file name becomes part of a path.
 ENDINGS = ("csv", "tsv", "txt", "jsonl", "ndjson", "json", "parquet", "xlsx")
 _PACKED = ("gz",)
 _FIELD_BYTES = 64 * 1024
@@ -49,9 +37,9 @@ class StoredFile:
     Parameters
     ----------
     name : str
-        What the client calls it, for people to read; never a path.
+        The client's name for it, to be shown to people; never a path.
     path : Path
-        Where it is.
+        Where it is stored.
     size : int
         Bytes.
     """
@@ -62,11 +50,10 @@ class StoredFile:
 
 
 @dataclass
-class _Part:
-    """One part of a form while it arrives."""
+class _FormPart:
+    """One part of a form while it arrives: a file if `handle` is set, else a field."""
 
-    headers: dict[bytes, bytes] = field(default_factory=dict)
-    key: bytes = b""
+    header: bytes = b""
     value: bytes = b""
     name: str = ""
     text: bytearray = field(default_factory=bytearray)
@@ -75,7 +62,10 @@ class _Part:
 
 
 class FormReader:
-    """Take a multipart form apart while it arrives.
+    """Takes a multipart form apart while it arrives.
+
+    Its own code rather than that of Starlette, which collects files in other places than the
+    private folder, and accepts forms that end in the middle.
 
     Parameters
     ----------
@@ -95,71 +85,72 @@ class FormReader:
         self.files: list[StoredFile] = []
         self._folder = folder
         self._limits = limits
-        self._part = _Part()
+        self._part = _FormPart()
         self._ended = False
-        self._parser = MultipartParser(
-            boundary,
-            {
-                "on_part_begin": self._begin,
-                "on_header_field": self._header_field,
-                "on_header_value": self._header_value,
-                "on_header_end": self._header_end,
-                "on_headers_finished": self._opened,
-                "on_part_data": self._data,
-                "on_part_end": self._close_part,
-                "on_end": self._finish,
-            },
-        )
+        callbacks: Any = {
+            "on_part_begin": self._begin,
+            "on_header_field": self._header,
+            "on_header_value": self._value,
+            "on_header_end": self._header_end,
+            "on_headers_finished": self._open,
+            "on_part_data": self._data,
+            "on_part_end": self._close_part,
+            "on_end": self._finish,
+        }
+        with _damages():
+            self._parser = MultipartParser(boundary, callbacks)
 
     def write(self, chunk: bytes) -> None:
         """Take the next piece of the body."""
         try:
-            self._parser.write(chunk)
-        except FormParserError as error:
-            raise Problem("bad_request", f"The form is damaged: {error}") from error
+            with _damages():
+                self._parser.write(chunk)
         except OSError as error:
-            raise _no_space(error) from error
+            if error.errno == errno.ENOSPC:
+                raise Problem("storage", "The server's disk is full; try again later.") from error
+            raise Problem("internal", "The upload could not be stored.") from error
 
     def end(self) -> None:
-        """Say that the body is complete."""
+        """Refuse the form unless the body is complete."""
         if not self._ended:
             raise Problem("bad_request", "The form ends in the middle.")
 
     def abandon(self) -> None:
-        """Let go of an open file."""
+        """Close a file that is still open."""
         if self._part.handle is not None:
             self._part.handle.close()
 
     def _begin(self) -> None:
-        self._part = _Part()
+        self._part = _FormPart()
 
-    def _header_field(self, data: bytes, start: int, end: int) -> None:
-        self._part.key += data[start:end]
+    def _header(self, data: bytes, start: int, end: int) -> None:
+        self._part.header += data[start:end]
 
-    def _header_value(self, data: bytes, start: int, end: int) -> None:
+    def _value(self, data: bytes, start: int, end: int) -> None:
         self._part.value += data[start:end]
 
     def _header_end(self) -> None:
-        self._part.headers[self._part.key.lower()] = self._part.value
-        self._part.key = self._part.value = b""
-
-    def _opened(self) -> None:
         part = self._part
-        _, options = parse_options_header(part.headers.get(b"content-disposition", b""))
-        part.name = options.get(b"name", b"").decode("utf-8", "replace")
+        if part.header.lower() == b"content-disposition":
+            _, options = parse_options_header(part.value)
+            part.name = options.get(b"name", b"").decode("utf-8", "replace")
+            if b"filename" in options:
+                name = options[b"filename"].decode("utf-8", "replace")
+                path = self._folder / f"{len(self.files)}.{file_ending(name)}"
+                part.stored = StoredFile(display_name(name), path)
+        part.header = part.value = b""
+
+    def _open(self) -> None:
+        part = self._part
         if not part.name:
             raise Problem("bad_request", "A part of the form has no name.")
-        if b"filename" in options:
-            self._open_file(options[b"filename"].decode("utf-8", "replace"))
-        elif len(self.fields) >= _FIELDS:
-            raise Problem("too_large", f"A form may have up to {_FIELDS} fields.")
-
-    def _open_file(self, name: str) -> None:
+        if part.stored is None:
+            if len(self.fields) >= _FIELDS:
+                raise Problem("too_large", f"A form may have up to {_FIELDS} fields.")
+            return
         if len(self.files) >= self._limits.files:
             raise Problem("too_large", f"A request may bring up to {self._limits.files} files.")
-        path = self._folder / f"{len(self.files)}.{file_ending(name)}"
-        self._part.stored = StoredFile(display_name(name), path)
-        self._part.handle = path.open("xb")
+        part.handle = part.stored.path.open("xb")
 
     def _data(self, data: bytes, start: int, end: int) -> None:
         part = self._part
@@ -173,8 +164,8 @@ class FormReader:
 
     def _close_part(self) -> None:
         part = self._part
-        if part.stored is not None and part.handle is not None:
-            part.handle.close()
+        self.abandon()
+        if part.stored is not None:
             self.files.append(part.stored)
         else:
             self.fields[part.name] = part.text.decode("utf-8", "replace")
@@ -183,30 +174,35 @@ class FormReader:
         self._ended = True
 
 
-async def read_form(
-    content_type: str, chunks: AsyncIterator[bytes], folder: Path, limits: Limits
-) -> FormReader:
-    """Read a whole form, its files into `folder`."""
-    kind, options = parse_options_header(content_type)
+@contextmanager
+def _damages() -> Iterator[None]:
+    try:
+        yield
+    except FormParserError as error:
+        raise Problem("bad_request", f"The form is damaged: {error}") from error
+
+
+async def read_files(request: Request, folder: Path, limits: Limits) -> FormReader:
+    """Read a whole form, which must bring at least one file; files go to `folder`."""
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not boundary:
         raise Problem("media_type", "Files are sent as multipart/form-data with a boundary.")
+    form = FormReader(boundary, folder, limits)
     try:
-        form = FormReader(boundary, folder, limits)
-    except FormParserError as error:
-        raise Problem("bad_request", f"The form is damaged: {error}") from error
-    try:
-        async for chunk in chunks:
+        async for chunk in request.stream():
             form.write(chunk)
         form.end()
     finally:
         with suppress(OSError):
             form.abandon()
+    if not form.files:
+        raise Problem("bad_input", "The form brings no file; add one as the part 'file'.")
     return form
 
 
 def display_name(name: str) -> str:
-    r"""What a client calls its file, without folders and unprintable characters.
+    r"""The client's name of a file, without folders and unprintable characters.
 
     Examples
     --------
@@ -218,7 +214,7 @@ def display_name(name: str) -> str:
 
 
 def file_ending(name: str) -> str:
-    """The ending by which a reader will know the format; a sentence if there is none for it.
+    """The ending that tells the format, or a refusal if it is unknown.
 
     Examples
     --------
@@ -237,13 +233,7 @@ def file_ending(name: str) -> str:
     )
 
 
-def _no_space(error: OSError) -> Problem:
-    if error.errno == errno.ENOSPC:
-        return Problem("storage", "The server's disk is full; try again later.")
-    return Problem("internal", "The upload could not be stored.")
-
-
-#: How refusals look in the OpenAPI document.
+#: The OpenAPI description of refusals.
 REFUSALS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": ErrorAnswer, "description": "The request is refused; the message says why."},
     "5XX": {"model": ErrorAnswer, "description": "The server cannot do it, now or at all."},
@@ -254,18 +244,18 @@ Body = TypeVar("Body", bound=BaseModel)
 
 
 def media_type(request: Request) -> str:
-    """What the body says it is, without parameters."""
+    """The media type of the body, without parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def body_of(*kinds: tuple[str, Any]) -> dict[str, Any]:
-    """How bodies that a route reads itself look in the OpenAPI document."""
+    """The OpenAPI description of a body that a route reads itself."""
     content = {kind: {"schema": schema} for kind, schema in kinds}
     return {"requestBody": {"required": True, "content": content}}
 
 
 async def read_json(request: Request, kind: type[Body]) -> Body:
-    """A small JSON body, checked."""
+    """Read and check a small JSON body."""
     if media_type(request) != "application/json":
         raise Problem("media_type", "Send JSON, with Content-Type: application/json.")
     body = bytearray()
@@ -280,17 +270,7 @@ async def read_json(request: Request, kind: type[Body]) -> Body:
 
 
 async def save_body(request: Request, path: Path) -> None:
-    """Any body, to a file."""
+    """Write a body of any kind to a file."""
     with path.open("xb") as file:
         async for chunk in request.stream():
             file.write(chunk)
-
-
-async def read_files(request: Request, folder: Path, limits: Limits) -> FormReader:
-    """A form with at least one file."""
-    form = await read_form(
-        request.headers.get("content-type", ""), request.stream(), folder, limits
-    )
-    if not form.files:
-        raise Problem("bad_input", "The form brings no file; add one as the part 'file'.")
-    return form

@@ -13,6 +13,7 @@ from prevalens.errors import FormatError
 from prevalens.files import ByteSource
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
+from prevalens.tables.cells import is_missing
 from prevalens.tables.columns import kind_of
 from prevalens.tables.labels import separator_of
 from prevalens.tables.opening import open_table
@@ -186,8 +187,9 @@ def preview(table: Table) -> dict[str, Any]:
     columns, cells = [], []
     for name in table.columns:
         values = [] if chunk is None else list(chunk[name])
-        kind = kind_of(values)
-        separator = separator_of(values) if kind == "tags" else None
+        known = [value for value in values if not is_missing(value)]
+        kind = kind_of(known)
+        separator = separator_of(known) if kind == "tags" else None
         columns.append({"name": name, "kind": _KINDS.get(kind, kind), "separator": separator})
         cells.append([_json_cell(value) for value in values[:_SHOWN]])
     return {
