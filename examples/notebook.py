@@ -14,10 +14,10 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
+from prevalens.cli.demo import run_demo
 from prevalens.datasets.tickets import month_names, tickets
 from prevalens.model import Model
 from prevalens.model.evaluate import evaluate_model
-from prevalens.reports.demo import tell
 
 mpl.use("Agg")
 
@@ -44,8 +44,10 @@ def main(folder: Path) -> None:
     found = evaluate_model(model, list(data.test.X), data.test.Y, n_samples=200)
     print(found.to_frame()[["label", "error", "coverage"]].round(3).to_string(index=False))
 
-    # The demo's story, with the report as a file.
-    (folder / "report.html").write_text(tell(n_train=400, n_per_month=80).html(), encoding="utf-8")
+    # The demo, with the report as a file.
+    (folder / "report.html").write_text(
+        run_demo(n_train=400, n_per_month=80).html(), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

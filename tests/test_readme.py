@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prevalens import PrevalenceEstimate
-from prevalens.reports.demo import Story, tell
+from prevalens.cli.demo import DemoRun, run_demo
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -42,12 +42,12 @@ def _row(name: str) -> list[str]:
 
 
 def test_the_first_table_is_what_the_demo_finds() -> None:
-    story: Story = tell()
+    story: DemoRun = run_demo()
     column = story.model.labels.index("login")
     n_months = len(story.true)
     answers = {
         "truth": story.true[:, column],
-        "prevalens": story.result.estimate.point[:, column],
+        "prevalens": story.result.point[:, column],
         "classifier's answers counted": story.counted[:, column],
         "training prevalence kept": [story.model.prevalence[column]] * n_months,
     }

@@ -6,9 +6,12 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 from click.testing import CliRunner
 
-from prevalens.cli.demo import FOLLOWED, command
+from prevalens.cli.demo import FOLLOWED, command, run_demo
+from prevalens.datasets.tickets import month_names
+from prevalens.model.progress import Step
 
 
 def test_the_demo_tells_its_story(tmp_path: Path) -> None:
@@ -50,3 +53,24 @@ def test_files_are_written_with_the_commands_to_try(tmp_path: Path) -> None:
     assert {"train.csv", "labelled.csv", "truth.csv", "months/2026-08.csv"} <= names
     for verb in ("fit", "evaluate", "quantify", "compare"):
         assert f"prevalens {verb} " in result.output
+
+
+def test_the_truth_is_the_share_of_labels_in_each_month() -> None:
+    steps: list[Step] = []
+    run = run_demo(n_train=300, n_per_month=50, seed=3, progress=steps.append)
+    months = np.array(month_names(run.data.test_times))
+    assert run.result.batches == tuple(np.unique(months).tolist())
+    assert run.result.ordered
+    for row, month in enumerate(run.result.batches):
+        np.testing.assert_allclose(run.true[row], run.data.test.Y[months == month].mean(axis=0))
+    # Counts are whole numbers of tickets.
+    np.testing.assert_allclose(run.counted * 50, np.round(run.counted * 50), atol=1e-9)
+    errors = run.errors()["training prevalence"]
+    naive = np.abs(run.model.prevalence - run.true).mean(axis=1)
+    np.testing.assert_allclose(errors, naive)
+    assert [step.stage for step in steps] == ["writing tickets", "training", "estimating"]
+
+
+def test_the_page_shows_the_truth() -> None:
+    run = run_demo(n_train=200, n_per_month=40)
+    assert "dotted: the truth" in run.html()

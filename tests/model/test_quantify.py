@@ -59,7 +59,7 @@ def result(model: Model, batches: list[Path]) -> BatchResult:
 
 
 def test_every_file_is_a_batch(model: Model, result: BatchResult, batches: list[Path]) -> None:
-    assert result.groups == ("2024-01", "2024-02", "2024-03")
+    assert result.batches == ("2024-01", "2024-02", "2024-03")
     assert result.sizes.tolist() == [100, 100, 100]
     alone = quantify_files(model, batches[1])
     np.testing.assert_allclose(alone.estimate.point[0], result.estimate.point[1], atol=1e-7)
@@ -76,7 +76,7 @@ def test_groups_across_files(model: Model, batches: list[Path]) -> None:
     assert by_month.ordered
     np.testing.assert_array_equal(by_month.estimate.point, by_file.estimate.point)
     by_region = quantify_files(model, str(batches[0].parent / "*.csv"), by="region", interval=None)
-    assert by_region.groups == ("a", "b")
+    assert by_region.batches == ("a", "b")
     assert by_region.sizes.tolist() == [150, 150]
 
 

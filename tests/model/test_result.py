@@ -17,11 +17,10 @@ def result():
     estimate = PrevalenceEstimate(
         POINT, ["a", "=b"], index=["May", "June"], lower=POINT - 0.1, upper=POINT + 0.1, level=0.9
     )
-    return BatchResult(
-        ("May", "June"),
-        np.array([30, 40]),
+    return BatchResult.from_estimate(
         estimate,
-        np.array([0.3, 0.3]),
+        sizes=np.array([30, 40]),
+        training=np.array([0.3, 0.3]),
         notices=(Notice("A warning."),),
     )
 
@@ -51,3 +50,50 @@ def test_an_unknown_ending_leaves_no_file(result, tmp_path):
     with pytest.raises(InputError, match="xyz"):
         result.write(tmp_path / "out.xyz")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_estimate_comes_back(result):
+    estimate = result.estimate
+    np.testing.assert_array_equal(estimate.point, POINT)
+    np.testing.assert_array_equal(estimate.upper, POINT + 0.1)
+    assert (estimate.labels, list(estimate.index), estimate.level) == (
+        ("a", "=b"),
+        ["May", "June"],
+        0.9,
+    )
+
+
+GIVEN = {
+    "labels": ["a", "b"],
+    "batches": ["May", "June", "July"],
+    "sizes": [5, 6, 7],
+    "point": [[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]],
+    "training": [0.2, 0.5],
+}
+
+
+def test_changes_and_what_is_beyond_the_interval() -> None:
+    point = np.array(GIVEN["point"])
+    report = BatchResult(**GIVEN, lower=point - 0.05, upper=point + 0.05, level=0.9)
+    np.testing.assert_allclose(report.change, point - [0.2, 0.5])
+    assert report.beyond.tolist() == [[True, True], [True, True], [True, True]]
+    wide = BatchResult(**GIVEN, lower=point - 0.15, upper=point + 0.15, level=0.9)
+    assert wide.beyond.tolist() == [[False, True], [False, False], [True, False]]
+    assert not BatchResult(**GIVEN).beyond.any()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"batches": []}, "at least one batch"),
+        ({"point": [[0.1, 0.2]]}, r"point must have shape \(3, 2\); got \(1, 2\)"),
+        ({"sizes": [1]}, r"sizes must have shape \(3,\)"),
+        ({"labels": ["a"]}, "2 label columns but 1 label names"),
+        ({"lower": GIVEN["point"]}, "both ends of the intervals, or none"),
+        ({"p_value": [0.5]}, r"p_value must have shape \(3,\)"),
+        ({"true": [0.5]}, "true must have shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        BatchResult(**{**GIVEN, **change})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prevalens.model.result import BatchReport
+from prevalens.model.result import BatchResult
 from prevalens.reports.batch_charts import (
     change_map,
     interval_bar,
@@ -24,9 +24,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
-def report() -> BatchReport:
+def report() -> BatchResult:
     point = np.array([[0.1, 0.004], [0.2, 0.003], [0.6, 0.002]])
-    return BatchReport(
+    return BatchResult(
         ["<script>&", "a label with a name that does not fit beside any chart"],
         ["May", "June", "July"],
         [10, 20, 30],
@@ -41,7 +41,7 @@ def report() -> BatchReport:
 
 @pytest.mark.parametrize("draw", ["movers", "trend", "map"])
 def test_charts_are_well_formed_and_say_their_names(
-    draw: str, report: BatchReport, read_xml: Callable[[str], Any]
+    draw: str, report: BatchResult, read_xml: Callable[[str], Any]
 ) -> None:
     svg = {
         "movers": lambda: movers_chart(report, 2, [0, 1], "<Movers>"),
@@ -57,7 +57,7 @@ def test_charts_are_well_formed_and_say_their_names(
 
 
 def test_a_bar_puts_estimate_interval_and_training_on_one_scale(
-    report: BatchReport, read_xml: Callable[[str], Any]
+    report: BatchResult, read_xml: Callable[[str], Any]
 ) -> None:
     root = read_xml(interval_bar(report, 2, 0, 1.0))
     point, mark = root.find("circle"), root.findall("line")[1]
@@ -69,16 +69,16 @@ def test_a_bar_puts_estimate_interval_and_training_on_one_scale(
     assert float(span.get("width")) == pytest.approx(0.24 * width, abs=0.11)
 
 
-def test_the_top_is_round_and_above_everything(report: BatchReport) -> None:
+def test_the_top_is_round_and_above_everything(report: BatchResult) -> None:
     assert top_of(report) == pytest.approx(0.8)
-    small = BatchReport(["a"], ["b"], [1], [[0.0]], [0.0])
+    small = BatchResult(["a"], ["b"], [1], [[0.0]], [0.0])
     assert 0 < top_of(small) <= 0.05
-    full = BatchReport(["a"], ["b"], [1], [[1.0]], [0.99])
+    full = BatchResult(["a"], ["b"], [1], [[1.0]], [0.99])
     assert top_of(full) == 1.0
 
 
 def test_without_intervals_there_is_no_band(read_xml: Callable[[str], Any]) -> None:
-    bare = BatchReport(["a"], ["May", "June"], [1, 2], [[0.1], [0.2]], [0.1])
+    bare = BatchResult(["a"], ["May", "June"], [1, 2], [[0.1], [0.2]], [0.1])
     root = read_xml(small_trend(bare, 0))
     assert root.find(f"{SVG}polygon") is None
     assert len(root.findall(f"{SVG}circle")) == 2
@@ -96,8 +96,8 @@ def test_figures_in_words() -> None:
 
 def test_rare_labels_are_seen_on_a_scale_of_roots(read_xml: Callable[[str], Any]) -> None:
     point = np.array([[0.64, 0.01, 0.01]])
-    report = BatchReport(["often", "rare", "rarer"], ["May"], [99], point, [0.5, 0.01, 0.0])
+    report = BatchResult(["often", "rare", "rarer"], ["May"], [99], point, [0.5, 0.01, 0.0])
     assert is_skewed(report)
-    assert not is_skewed(BatchReport(["a", "b"], ["May"], [9], [[0.3, 0.2]], [0.3, 0.2]))
+    assert not is_skewed(BatchResult(["a", "b"], ["May"], [9], [[0.3, 0.2]], [0.3, 0.2]))
     root = read_xml(interval_bar(report, 0, 1, 1.0, root=True))
     assert float(root.find("circle").get("cx")) == pytest.approx(6 + 0.1 * 138, abs=0.06)

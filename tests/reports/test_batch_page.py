@@ -8,13 +8,13 @@ import re
 import numpy as np
 import pytest
 
-from prevalens.model.result import BatchReport, Driver, Drivers, Notice
+from prevalens.model.result import BatchResult, Driver, Drivers, Notice
 from prevalens.reports.batch_page import batch_page, batch_sections
 
 EVIL = "</script><img src=x onerror=alert(1)>\"'&"
 
 
-def _report(n_batches: int = 6, **more: object) -> BatchReport:
+def _report(n_batches: int = 6, **more: object) -> BatchResult:
     rng = np.random.default_rng(0)
     point = rng.random((n_batches, 3)) * 0.5
     given = {
@@ -28,7 +28,7 @@ def _report(n_batches: int = 6, **more: object) -> BatchReport:
         "title": EVIL,
     }
     names = [f"{EVIL}{i}" for i in range(n_batches)]
-    return BatchReport(
+    return BatchResult(
         [EVIL, "b", "c"], names, [9] * n_batches, point, [0.1] * 3, **{**given, **more}
     )
 
@@ -71,7 +71,7 @@ def test_nothing_is_asked_of_any_server() -> None:
 
 
 def test_a_report_without_extras_says_so() -> None:
-    bare = BatchReport(["a"], ["May"], [5], [[0.1]], [0.2])
+    bare = BatchResult(["a"], ["May"], [5], [[0.1]], [0.2])
     page = batch_page(bare)
     assert "Nothing unusual was found" in page
     assert "offers no weights" in page
@@ -80,7 +80,7 @@ def test_a_report_without_extras_says_so() -> None:
 
 def test_the_lead_names_the_farthest_mover() -> None:
     point = np.array([[0.3, 0.9]])
-    report = BatchReport(
+    report = BatchResult(
         ["still", "gone up"],
         ["May"],
         [99],

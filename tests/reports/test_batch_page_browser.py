@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prevalens.model.result import BatchReport, Driver, Drivers, Notice
+from prevalens.model.result import BatchResult, Driver, Drivers, Notice
 from prevalens.reports.batch_page import batch_page
 
 pytestmark = [
@@ -24,7 +24,7 @@ POINT = np.array(
     [[0.2, 0.1, 0.3, 0.05], [0.25, 0.2, 0.3, 0.04], [0.1, 0.3, 0.31, 0.05],
      [0.2, 0.4, 0.29, 0.06], [0.2, 0.5, 0.3, 0.05]]
 )  # fmt: skip
-REPORT = BatchReport(
+REPORT = BatchResult(
     LABELS,
     ["2026-01", "2026-02", "2026-03", "2026-04", "2026-05"],
     [100, 200, 300, 400, 50],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from prevalens.model.result import BatchReport, Driver, Drivers
+from prevalens.model.result import BatchResult, Driver, Drivers
 from prevalens.reports.batch_charts import interval_text
 from prevalens.reports.batch_page import (
     all_estimates,
@@ -22,7 +22,7 @@ from prevalens.reports.batch_page import (
 from prevalens.reports.batches import LargestChange, Pair
 
 POINT = np.array([[0.1, 0.2], [0.4, 0.2]])
-REPORT = BatchReport(
+REPORT = BatchResult(
     ["<a>", "b"],
     ["May", "<June>"],
     [1000, 20],
@@ -51,7 +51,7 @@ def test_the_table_of_a_batch_has_its_figures(read_xml: Callable[[str], Any]) ->
 
 
 def test_without_intervals_the_column_is_missing(read_xml: Callable[[str], Any]) -> None:
-    bare = BatchReport(["a"], ["May"], [5], [[0.1]], [0.2])
+    bare = BatchResult(["a"], ["May"], [5], [[0.1]], [0.2])
     assert len(read_xml(prevalence_table(bare, 0)).findall("table/thead/tr/th")) == 5
     assert interval_text(bare, 0, 0) == ""
     assert _texts(sizes_grid(bare)) == [["May", "5", "10.0", "–"]]  # noqa: RUF001
@@ -80,5 +80,5 @@ def test_grids_hold_what_they_are_given() -> None:
 
 
 def test_a_label_that_was_not_there_has_no_factor() -> None:
-    report = BatchReport(["a"], ["May"], [5], [[0.1]], [0.0])
+    report = BatchResult(["a"], ["May"], [5], [[0.1]], [0.0])
     assert _texts(movers_grid(report, 0, [0]))[0][4] == "–"  # noqa: RUF001

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prevalens.model.result import BatchReport
+from prevalens.model.result import BatchResult
 from prevalens.reports.batches import (
     FEWEST_BATCHES,
     focus,
@@ -15,13 +15,13 @@ from prevalens.reports.batches import (
 )
 
 
-def _report(point: list[list[float]], *, half: float | None = None, **more: object) -> BatchReport:
+def _report(point: list[list[float]], *, half: float | None = None, **more: object) -> BatchResult:
     values = np.array(point)
     names = [f"l{j}" for j in range(values.shape[1])]
     ends = {}
     if half is not None:
         ends = {"lower": np.clip(values - half, 0, 1), "upper": values + half, "level": 0.9}
-    return BatchReport(
+    return BatchResult(
         names, range(len(values)), [100] * len(values), values, [0.3] * len(names), **ends, **more
     )
 
@@ -38,7 +38,7 @@ def test_movers_stand_by_distance_with_the_clear_ones_before() -> None:
     assert movers(report, 0, most=2) == [3, 1]
     lower = np.array([[0.2, 0.0, 0.4, 0.1]])
     upper = np.array([[0.4, 0.4, 0.5, 1.0]])
-    unsure = BatchReport(
+    unsure = BatchResult(
         report.labels,
         ["x"],
         [9],

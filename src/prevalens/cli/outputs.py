@@ -40,7 +40,7 @@ def is_model(path: Path) -> bool:
     """Whether a file is a model, by its content."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return {"manifest.json", "schema.json"} <= set(archive.namelist())
+            return "manifest.json" in archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
         return False
 

@@ -100,14 +100,14 @@ def _show(result: BatchResult, *, as_json: bool, written: list[Path]) -> None:
         click.echo(json.dumps(result.to_dict(), indent=1, ensure_ascii=False))
     elif written:
         click.echo(
-            f"{len(result.groups)} batches, {len(result.labels)} labels: "
+            f"{len(result.batches)} batches, {len(result.labels)} labels: "
             f"{', '.join(map(str, written))}"
         )
     elif sys.stdout.isatty():
         console = Console(highlight=False)
         rows, title = _moved_most(result.to_rows())
         console.print(Text(title))
-        console.print(_table(rows, result.estimate.level))
+        console.print(_table(rows, result.level))
     else:
         click.echo(result.to_bytes(".csv").decode(), nl=False)
 

@@ -283,10 +283,9 @@ def quantify_tables(
         "interval": interval,
         "model": model.provenance,
     }
-    return BatchResult(
-        groups=tuple(names),
+    return BatchResult.from_estimate(
+        estimate,
         sizes=samples.sizes,
-        estimate=estimate,
         training=model.prevalence,
         counted=counted,
         notices=(

@@ -1,4 +1,4 @@
-"""BatchReport: what the report on batches shows, as plain data, whoever computed it."""
+"""BatchResult: estimated prevalences of batches, and what belongs to them, as plain data."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.charts import frame
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import writing
 from prevalens.types import Floats
-from prevalens.validation import InputError, check_choice, check_label_names
+from prevalens.validation import InputError, check_label_names
 
 __all__ = [
     "COLUMNS",
-    "BatchReport",
     "BatchResult",
     "Driver",
     "Drivers",
@@ -30,7 +30,11 @@ __all__ = [
     "safe_cell",
 ]
 
-Array: TypeAlias = Floats
+#: Columns of the long form.
+COLUMNS = ("group", "label", "n_items", "prevalence", "lower", "upper", "training")
+#: What makes a spreadsheet take a text for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Drivers:
 
 
 @dataclass(frozen=True)
-class BatchReport:
+class BatchResult:
     """Estimated prevalences of batches, and what belongs to them.
 
     Attributes
@@ -95,44 +99,52 @@ class BatchReport:
         Prevalences in the training items.
     lower, upper : array of float, shape (n_batches, n_labels), or None
         Ends of the interval of each estimate.
+    band_lower, band_upper : array of float, shape (n_batches, n_labels), or None
+        Ends of the bands that hold all labels of a batch at once.
     level : float or None
-        Coverage the intervals aim at, such as 0.9.
+        Coverage that intervals and bands aim at, such as 0.9.
     p_value : array of float, shape (n_batches,), or None
-        How well each batch fits a mixture of what training has shown; small is bad.
+        How well each batch fits a mixture of the training data; a small value is a bad fit.
     counted : array of float, shape (n_batches, n_labels), or None
         Mean scores before the correction: classify and count, or mean posteriors.
     true : array of float, shape (n_batches, n_labels), or None
-        The truth, where somebody knows it.
+        The truth, where it is known.
     ordered : bool
-        Whether the order of the batches means something, so that a trend can be drawn.
+        Whether the batches follow each other in time, so that a trend can be drawn.
+    feature_means : array of float, shape (n_batches, n_features), or None
+        Means of the prepared items of each batch, as the classifier sees them.
     drivers : tuple of Drivers
     notices : tuple of Notice
-    provenance : mapping of str to str
-        How the numbers were made, line by line.
+        What the reader should know before trusting a number.
+    provenance : mapping
+        How the numbers were made.
     title : str
 
     Examples
     --------
-    >>> report = BatchReport(["spam"], ["May", "June"], [90, 80], [[0.2], [0.3]], [0.25])
-    >>> report.change.round(2).tolist()
+    >>> result = BatchResult(["spam"], ["May", "June"], [90, 80], [[0.2], [0.3]], [0.25])
+    >>> result.change.round(2).tolist()
     [[-0.05], [0.05]]
     """
 
     labels: Sequence[str]
     batches: Sequence[str]
     sizes: npt.NDArray[np.int64]
-    point: Array
-    training: Array
-    lower: Array | None = None
-    upper: Array | None = None
+    point: Floats
+    training: Floats
+    lower: Floats | None = None
+    upper: Floats | None = None
+    band_lower: Floats | None = None
+    band_upper: Floats | None = None
     level: float | None = None
-    p_value: Array | None = None
-    counted: Array | None = None
-    true: Array | None = None
+    p_value: Floats | None = None
+    counted: Floats | None = None
+    true: Floats | None = None
     ordered: bool = True
+    feature_means: npt.NDArray[np.float32] | None = None
     drivers: tuple[Drivers, ...] = ()
     notices: tuple[Notice, ...] = ()
-    provenance: Mapping[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
     title: str = "Prevalence of labels"
 
     def __post_init__(self) -> None:
@@ -144,19 +156,39 @@ class BatchReport:
         training = np.asarray(self.training, dtype=np.float64)
         set_(self, "training", training)
         set_(self, "labels", check_label_names(self.labels, training.shape[0]))
-        both = (n_batches, len(self.labels))
+        shape = (n_batches, len(self.labels))
         set_(self, "sizes", _shaped(self.sizes, (n_batches,), "sizes", np.int64))
-        set_(self, "point", _shaped(self.point, both, "point"))
-        for name in ("lower", "upper", "counted", "true"):
+        for name in ("point", "lower", "upper", "band_lower", "band_upper", "counted", "true"):
             if getattr(self, name) is not None:
-                set_(self, name, _shaped(getattr(self, name), both, name))
+                set_(self, name, _shaped(getattr(self, name), shape, name))
         if self.p_value is not None:
             set_(self, "p_value", _shaped(np.atleast_1d(self.p_value), (n_batches,), "p_value"))
         if (self.lower is None) != (self.upper is None):
             raise InputError("A report needs both ends of the intervals, or none.")
 
+    @classmethod
+    def from_estimate(cls, estimate: PrevalenceEstimate, **more: Any) -> BatchResult:
+        """The result that holds an estimate of several named batches, and more."""
+        known = {name: value for name, value in vars(estimate).items() if name != "index"}
+        return cls(batches=estimate.index, **known, **more)  # type: ignore[arg-type]
+
     @property
-    def change(self) -> Array:
+    def estimate(self) -> PrevalenceEstimate:
+        """The estimates with their intervals, shape (n_batches, n_labels)."""
+        return PrevalenceEstimate(
+            self.point,
+            self.labels,
+            index=self.batches,
+            level=self.level,
+            lower=self.lower,
+            upper=self.upper,
+            band_lower=self.band_lower,
+            band_upper=self.band_upper,
+            p_value=self.p_value,
+        )
+
+    @property
+    def change(self) -> Floats:
         """Estimate minus training prevalence, shape (n_batches, n_labels)."""
         return self.point - self.training
 
@@ -167,77 +199,24 @@ class BatchReport:
             return np.zeros(self.point.shape, dtype=bool)
         return (self.training < self.lower) | (self.training > self.upper)
 
-
-def _shaped(values: Any, shape: tuple[int, ...], name: str, dtype: Any = np.float64) -> Any:
-    array = np.asarray(values, dtype=dtype)
-    if array.shape != shape:
-        raise InputError(f"The report's {name} must have shape {shape}; got {array.shape}.")
-    return array
-
-
-#: Columns of the long form.
-COLUMNS = ("group", "label", "n_items", "prevalence", "lower", "upper", "training")
-#: What makes a spreadsheet take a text for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
-
-
-@dataclass(frozen=True)
-class BatchResult:
-    """Estimated prevalences of batches.
-
-    Attributes
-    ----------
-    groups : tuple of str
-        The batches' names, in the order they are shown in.
-    sizes : array of int, shape (n_groups,)
-    estimate : PrevalenceEstimate, shape (n_groups, n_labels)
-    training : array of float, shape (n_labels,)
-        Prevalences in the training items.
-    counted : array of float, shape (n_groups, n_labels), or None
-        Mean scores before any correction.
-    notices : tuple of Notice
-        What the reader should know before trusting a number.
-    provenance : dict
-    ordered : bool
-        Whether the order of the groups is that of time.
-    feature_means : array of float, shape (n_groups, n_features), or None
-        Means of the prepared items of each group, as the classifier sees them.
-    """
-
-    groups: tuple[str, ...]
-    sizes: npt.NDArray[np.int64]
-    estimate: PrevalenceEstimate
-    training: Floats
-    counted: Floats | None = None
-    notices: tuple[Notice, ...] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    ordered: bool = False
-    feature_means: npt.NDArray[np.float32] | None = None
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels' names."""
-        return self.estimate.labels
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """The sentences of the notices."""
-        return tuple(one.text for one in self.notices)
+        return tuple(notice.text for notice in self.notices)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """The long form: one row per group and label, with the columns `COLUMNS`."""
+        """The long form: one row per batch and label, with the columns `COLUMNS`."""
         return list(self._rows())
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        point, low, high = self.estimate.point, self.estimate.lower, self.estimate.upper
-        for i, group in enumerate(self.groups):
+        low, high = self.lower, self.upper
+        for i, batch in enumerate(self.batches):
             for j, label in enumerate(self.labels):
                 yield {
-                    "group": group,
+                    "group": batch,
                     "label": label,
                     "n_items": int(self.sizes[i]),
-                    "prevalence": float(point[i, j]),
+                    "prevalence": float(self.point[i, j]),
                     "lower": None if low is None else float(low[i, j]),
                     "upper": None if high is None else float(high[i, j]),
                     "training": float(self.training[j]),
@@ -245,22 +224,15 @@ class BatchResult:
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The long form as a pandas or polars frame."""
-        check_choice(backend, "backend", ("pandas", "polars"))
-        try:
-            library = importlib.import_module(backend)
-        except ImportError:
-            raise InputError(
-                f'to_frame needs {backend}: pip install "prevalens[frames]".'
-            ) from None
         rows = self.to_rows()
-        return library.DataFrame({name: [row[name] for row in rows] for name in COLUMNS})
+        return frame({name: [row[name] for row in rows] for name in COLUMNS}, backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the features, as JSON takes it."""
         return {
             "rows": self.to_rows(),
-            "interval": self.estimate.level,
-            "notices": [vars(one) for one in self.notices],
+            "interval": self.level,
+            "notices": [vars(notice) for notice in self.notices],
             "provenance": dict(self.provenance),
         }
 
@@ -294,6 +266,13 @@ class BatchResult:
         for row in self._rows():
             writer.writerow({name: safe_cell(value) for name, value in row.items()})
         return text.getvalue().encode()
+
+
+def _shaped(values: Any, shape: tuple[int, ...], name: str, dtype: Any = np.float64) -> Any:
+    array = np.asarray(values, dtype=dtype)
+    if array.shape != shape:
+        raise InputError(f"The report's {name} must have shape {shape}; got {array.shape}.")
+    return array
 
 
 def check_ending(name: str | Path) -> None:

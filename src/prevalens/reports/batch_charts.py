@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from markupsafe import Markup
 
-from prevalens.model.result import BatchReport
+from prevalens.model.result import BatchResult
 from prevalens.reports.svg import (
     Scale,
     band,
@@ -73,7 +73,7 @@ def points_text(change: float) -> str:
     return f"{100 * change:+.{1 if abs(change) >= 0.00095 else 2}f}"
 
 
-def interval_text(report: BatchReport, batch: int, number: int) -> str:
+def interval_text(report: BatchResult, batch: int, number: int) -> str:
     """The interval of a label's estimate as text; empty without intervals."""
     if report.lower is None or report.upper is None:
         return ""
@@ -81,7 +81,7 @@ def interval_text(report: BatchReport, batch: int, number: int) -> str:
     return " to ".join(map(share_text, ends))
 
 
-def _estimate_text(report: BatchReport, batch: int, number: int) -> str:
+def _estimate_text(report: BatchResult, batch: int, number: int) -> str:
     interval = interval_text(report, batch, number)
     return (
         f"{share_text(report.point[batch, number])}{interval and f' ({interval})'}, "
@@ -89,7 +89,7 @@ def _estimate_text(report: BatchReport, batch: int, number: int) -> str:
     )
 
 
-def top_of(report: BatchReport) -> float:
+def top_of(report: BatchResult) -> float:
     """A round value above all prevalences and intervals of a report."""
     parts = [report.point, report.training, report.upper, report.true, report.counted]
     high = max(float(np.max(part)) for part in parts if part is not None)
@@ -98,14 +98,14 @@ def top_of(report: BatchReport) -> float:
     return min(1.0, math.ceil(high / step - 1e-9) * step) or step
 
 
-def is_skewed(report: BatchReport) -> bool:
+def is_skewed(report: BatchResult) -> bool:
     """Whether half of the labels are so rare that a straight scale would hide them."""
     highest = np.maximum(report.point.max(axis=0), report.training)
     return float(np.median(highest)) < 0.1 * top_of(report)
 
 
 def interval_bar(
-    report: BatchReport, batch: int, number: int, top: float, *, root: bool = False
+    report: BatchResult, batch: int, number: int, top: float, *, root: bool = False
 ) -> Markup:
     """An estimate with its interval, and a mark at the training prevalence; for a table's cell."""
     x = Scale(0.0, top, _MARGIN, BAR_WIDTH - _MARGIN, root)
@@ -127,7 +127,7 @@ def interval_bar(
     )
 
 
-def _interval(report: BatchReport, batch: int, number: int, x: Scale, y: float) -> Iterator[str]:
+def _interval(report: BatchResult, batch: int, number: int, x: Scale, y: float) -> Iterator[str]:
     if report.lower is not None and report.upper is not None:
         low, high = x(report.lower[batch, number]), x(report.upper[batch, number])
         size = {"width": max(high - low, 1.0), "height": 6, "rx": 3}
@@ -139,7 +139,7 @@ def _percent(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
-def movers_chart(report: BatchReport, batch: int, labels: Sequence[int], title: str) -> str:
+def movers_chart(report: BatchResult, batch: int, labels: Sequence[int], title: str) -> str:
     """Arrows from training to the estimate, with intervals; a row per label."""
     parts = [report.point[batch], report.training]
     parts += [] if report.upper is None else [report.upper[batch]]
@@ -151,7 +151,7 @@ def movers_chart(report: BatchReport, batch: int, labels: Sequence[int], title: 
     return row_chart(title, x, rows, _percent, _WIDTH)
 
 
-def _mover(report: BatchReport, batch: int, number: int, x: Scale, y: float) -> str:
+def _mover(report: BatchResult, batch: int, number: int, x: Scale, y: float) -> str:
     start, end = x(report.training[number]), x(report.point[batch, number])
     hue = colour("plus" if end >= start else "minus")
     name = report.labels[number]
@@ -167,7 +167,7 @@ def _mover(report: BatchReport, batch: int, number: int, x: Scale, y: float) -> 
     )
 
 
-def small_trend(report: BatchReport, number: int) -> str:
+def small_trend(report: BatchResult, number: int) -> str:
     """The estimates of one label over the batches, with intervals and the training prevalence."""
     width, height = 300.0, 150.0
     parts = [report.point, report.upper, report.true]
@@ -191,7 +191,7 @@ def small_trend(report: BatchReport, number: int) -> str:
     )
 
 
-def _ends(report: BatchReport, left: float, right: float, y: float) -> Markup:
+def _ends(report: BatchResult, left: float, right: float, y: float) -> Markup:
     """The names of the first and, where there is room, the last batch below a chart."""
     first, last = (shortened(report.batches[end], 18) for end in (0, -1))
     names = [label(first, left, y)]
@@ -200,7 +200,7 @@ def _ends(report: BatchReport, left: float, right: float, y: float) -> Markup:
     return element("g", *names, font_size=11)
 
 
-def _trend_lines(report: BatchReport, number: int, x: Scale, y: Scale) -> Iterator[str]:
+def _trend_lines(report: BatchResult, number: int, x: Scale, y: Scale) -> Iterator[str]:
     places = x.all(range(len(report.batches)))
     if report.lower is not None and report.upper is not None:
         low, high = (y.all(side[:, number]) for side in (report.lower, report.upper))
@@ -212,13 +212,13 @@ def _trend_lines(report: BatchReport, number: int, x: Scale, y: Scale) -> Iterat
         yield path(true, stroke=series(2), stroke_width=2, stroke_dasharray="2 3")
 
 
-def _dot(report: BatchReport, batch: int, number: int, x: Scale, y: Scale) -> str:
+def _dot(report: BatchResult, batch: int, number: int, x: Scale, y: Scale) -> str:
     caption = f"{report.batches[batch]}: {_estimate_text(report, batch, number)}"
     place = {"cx": x(batch), "cy": y(report.point[batch, number]), "r": 3}
     return element("circle", element("title", caption), **place, fill=series(0))
 
 
-def change_map(report: BatchReport, labels: Sequence[int]) -> str:
+def change_map(report: BatchResult, labels: Sequence[int]) -> str:
     """All changes since training as one map: a row per label, a column per batch."""
     n_batches = len(report.batches)
     width = min(44.0, (_WIDTH * 1.6 - _NAMES) / n_batches)
@@ -247,7 +247,7 @@ def change_map(report: BatchReport, labels: Sequence[int]) -> str:
 
 
 def _change_cell(
-    report: BatchReport,
+    report: BatchResult,
     batch: int,
     number: int,
     place: tuple[float, float, float],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from prevalens.model.model import Model
-from prevalens.model.result import BatchReport, BatchResult, Drivers
+from prevalens.model.result import BatchResult, Drivers
 from prevalens.reports.batch_charts import (
     BAR_WIDTH,
     change_map,
@@ -58,7 +59,7 @@ __all__ = [
 MOST_CELLS = 20_000
 
 
-def prevalence_table(report: BatchReport, batch: int) -> Markup:
+def prevalence_table(report: BatchResult, batch: int) -> Markup:
     """The estimates of one batch as HTML: a row per label, with a bar; the script can change it."""
     top, root = top_of(report), is_skewed(report)
     headings = [f"0 to {100 * top:.3g} %", "estimate", "training", "change"]
@@ -79,7 +80,7 @@ def prevalence_table(report: BatchReport, batch: int) -> Markup:
     )
 
 
-def movers_grid(report: BatchReport, batch: int, labels: Sequence[int]) -> Grid:
+def movers_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
     """The labels that have moved farthest since training."""
     name, point, training = report.batches[batch], report.point[batch], report.training
     rows = [
@@ -98,7 +99,7 @@ def movers_grid(report: BatchReport, batch: int, labels: Sequence[int]) -> Grid:
     return Grid.from_rows(f"Biggest movers since training, {name}", "label", headings, rows, [note])
 
 
-def steps_grid(report: BatchReport, changes: Sequence[LargestChange]) -> Grid:
+def steps_grid(report: BatchResult, changes: Sequence[LargestChange]) -> Grid:
     """The largest changes from one batch to the next."""
     rows = [
         (
@@ -115,7 +116,7 @@ def steps_grid(report: BatchReport, changes: Sequence[LargestChange]) -> Grid:
     return Grid.from_rows("Biggest steps from one batch to the next", "label", headings, rows)
 
 
-def pairs_grid(report: BatchReport, pairs: Sequence[Pair]) -> Grid:
+def pairs_grid(report: BatchResult, pairs: Sequence[Pair]) -> Grid:
     """Labels that move together."""
     rows = [
         (
@@ -147,7 +148,7 @@ def drivers_grid(drivers: Drivers) -> Grid:
     return Grid.from_rows(f"{drivers.label}, {drivers.batch}", "feature", headings, rows)
 
 
-def scores_grid(report: BatchReport, batch: int, labels: Sequence[int]) -> Grid:
+def scores_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
     """How much of each estimate is the movement of the scores, and how much the correction."""
     point, training = report.point[batch], report.training
     counted = point if report.counted is None else report.counted[batch]
@@ -165,7 +166,7 @@ def scores_grid(report: BatchReport, batch: int, labels: Sequence[int]) -> Grid:
     return Grid.from_rows(caption, "label", headings, rows)
 
 
-def sizes_grid(report: BatchReport) -> Grid:
+def sizes_grid(report: BatchResult) -> Grid:
     """Batches, their sizes, how far they have moved, and how well they fit the training data."""
     shift = 100 * np.abs(report.change).mean(axis=1)
     moved = report.beyond.sum(axis=1)
@@ -190,7 +191,7 @@ def sizes_grid(report: BatchReport) -> Grid:
     return Grid.from_rows("Batches", "batch", headings, rows, notes)
 
 
-def all_estimates(report: BatchReport) -> Grid:
+def all_estimates(report: BatchResult) -> Grid:
     """Every estimate, in percent: a row per label, a column per batch."""
     columns = np.vstack([report.training, report.point]).T
     rows = [
@@ -206,12 +207,12 @@ _MOST_IN_MAP = 40
 _MOST_MOVERS = 12
 
 
-def batch_page(report: BatchReport) -> str:
+def batch_page(report: BatchResult) -> str:
     """The report on batches as one HTML file.
 
     Parameters
     ----------
-    report : BatchReport
+    report : BatchResult
 
     Returns
     -------
@@ -221,7 +222,7 @@ def batch_page(report: BatchReport) -> str:
 
     Examples
     --------
-    >>> report = BatchReport(["spam"], ["May", "June"], [90, 80], [[0.2], [0.3]], [0.25])
+    >>> report = BatchResult(["spam"], ["May", "June"], [90, 80], [[0.2], [0.3]], [0.25])
     >>> batch_page(report)[:15]
     '<!DOCTYPE html>'
     """
@@ -236,7 +237,7 @@ def batch_page(report: BatchReport) -> str:
     return page(report.title, batch_sections(report), lead=lead, assets=["batch_report"])
 
 
-def batch_sections(report: BatchReport) -> list[Section]:
+def batch_sections(report: BatchResult) -> list[Section]:
     """The sections of the report, in their order."""
     batch = focus(report)
     several = len(report.batches) > 1
@@ -253,7 +254,7 @@ def batch_sections(report: BatchReport) -> list[Section]:
     return [Section(title, tuple(parts)) for title, parts in sections.items() if parts]
 
 
-def _facts(report: BatchReport, batch: int) -> Iterator[tuple[str, str]]:
+def _facts(report: BatchResult, batch: int) -> Iterator[tuple[str, str]]:
     """The most important numbers, each with its unit."""
     change = report.change[batch]
     yield count(len(report.batches)), "batches" if len(report.batches) > 1 else "batch"
@@ -266,7 +267,7 @@ def _facts(report: BatchReport, batch: int) -> Iterator[tuple[str, str]]:
             yield points_text(change[label]), f"points: {report.labels[label]}"
 
 
-def _sentence(report: BatchReport, batch: int) -> str:
+def _sentence(report: BatchResult, batch: int) -> str:
     name = report.batches[batch]
     if report.lower is None:
         return f"Estimated share of items that have each label; figures at the top are for {name}."
@@ -287,7 +288,7 @@ def _sentence(report: BatchReport, batch: int) -> str:
     )
 
 
-def _script_data(report: BatchReport) -> dict[str, object]:
+def _script_data(report: BatchResult) -> dict[str, object]:
     """What the script of the page needs, as JSON takes it."""
     arrays = {
         "training": report.training,
@@ -307,13 +308,13 @@ def _script_data(report: BatchReport) -> dict[str, object]:
     }
 
 
-def _prevalence(report: BatchReport, batch: int) -> list[SectionPart]:
+def _prevalence(report: BatchResult, batch: int) -> list[SectionPart]:
     table = prevalence_table(report, batch)
     shown = {"report": report, "batch": batch, "skewed": is_skewed(report), "table": table}
     return [render("batch_prevalence.html", **shown), sizes_grid(report)]
 
 
-def _trend(report: BatchReport) -> list[SectionPart]:
+def _trend(report: BatchResult) -> list[SectionPart]:
     labels = movers_over_all(report, _MOST_TRENDS)
     figures = tuple(Figure(small_trend(report, label), name=f"trend-{label}") for label in labels)
     caption = "Estimates with their intervals; dashed: training prevalence"
@@ -333,7 +334,7 @@ def _trend(report: BatchReport) -> list[SectionPart]:
     return [controls, Gallery(figures, caption), chart]
 
 
-def _movers(report: BatchReport, batch: int) -> list[SectionPart]:
+def _movers(report: BatchResult, batch: int) -> list[SectionPart]:
     labels = movers(report, batch, _MOST_MOVERS)
     figure = Figure(
         movers_chart(report, batch, labels, f"From training to {report.batches[batch]}"),
@@ -347,7 +348,7 @@ def _movers(report: BatchReport, batch: int) -> list[SectionPart]:
     return parts
 
 
-def _together(report: BatchReport) -> list[SectionPart]:
+def _together(report: BatchResult) -> list[SectionPart]:
     n_batches = len(report.batches)
     if n_batches < FEWEST_BATCHES:
         return [
@@ -360,7 +361,7 @@ def _together(report: BatchReport) -> list[SectionPart]:
     return [pairs_grid(report, pairs)]
 
 
-def _drivers(report: BatchReport, batch: int) -> list[SectionPart]:
+def _drivers(report: BatchResult, batch: int) -> list[SectionPart]:
     parts: list[SectionPart] = []
     if report.drivers:
         parts.append(
@@ -382,14 +383,14 @@ def _drivers(report: BatchReport, batch: int) -> list[SectionPart]:
     return parts or ["The method offers no weights and no uncorrected scores to look into."]
 
 
-def _warnings(report: BatchReport) -> list[SectionPart]:
+def _warnings(report: BatchResult) -> list[SectionPart]:
     if not report.notices:
         return ["Nothing unusual was found in the batches."]
     notices = sorted(report.notices, key=lambda notice: notice.level != "warning")
     return [render("notices.html", notices=notices, headline="")]
 
 
-def _estimates(report: BatchReport) -> list[SectionPart]:
+def _estimates(report: BatchResult) -> list[SectionPart]:
     if report.point.size > MOST_CELLS:
         return [
             f"{count(report.point.size)} estimates are too many for a table; "
@@ -398,7 +399,7 @@ def _estimates(report: BatchReport) -> list[SectionPart]:
     return [all_estimates(report)]
 
 
-def _provenance(report: BatchReport) -> list[SectionPart]:
+def _provenance(report: BatchResult) -> list[SectionPart]:
     assumption = (
         "The method assumes that the batches differ from the training data in their label mix, "
         "and that items with the same labels look alike in both. If items of a label have come to "
@@ -417,7 +418,7 @@ def report_of(
     *,
     true: npt.ArrayLike | None = None,
     title: str = "Prevalence of labels",
-) -> BatchReport:
+) -> BatchResult:
     """What the report shows of a batch result.
 
     Parameters
@@ -425,25 +426,14 @@ def report_of(
     result : BatchResult
     model : Model, optional
         The model that made it, for what drives the estimates.
-    true : array of float, shape (n_groups, n_labels), optional
+    true : array of float, shape (n_batches, n_labels), optional
         The truth, where it is known.
     title : str
     """
-    return BatchReport(
-        labels=result.labels,
-        batches=result.groups,
-        sizes=result.sizes,
-        point=result.estimate.point,
-        training=result.training,
-        lower=result.estimate.lower,
-        upper=result.estimate.upper,
-        level=result.estimate.level,
-        p_value=result.estimate.p_value,  # type: ignore[arg-type]
-        counted=result.counted,
+    return replace(
+        result,
         true=true,  # type: ignore[arg-type]
-        ordered=result.ordered,
         drivers=_drivers_of_report(result, model),
-        notices=result.notices,
         provenance=_provenance_lines(result.provenance, model),
         title=title,
     )
@@ -457,22 +447,12 @@ def report_html(result: BatchResult, model: Model | None = None, **more: Any) ->
 def _drivers_of_report(result: BatchResult, model: Model | None) -> tuple[Drivers, ...]:
     if model is None or result.feature_means is None:
         return ()
-    plain = BatchReport(
-        result.labels,
-        result.groups,
-        result.sizes,
-        result.estimate.point,
-        result.training,
-        lower=result.estimate.lower,
-        upper=result.estimate.upper,
-        ordered=result.ordered,
-    )
-    batch = focus(plain)
+    batch = focus(result)
     return drivers_of(
         model,
         result.feature_means[batch],
-        labels=movers(plain, batch, _MOST_DRIVEN),
-        batch=result.groups[batch],
+        labels=movers(result, batch, _MOST_DRIVEN),
+        batch=result.batches[batch],
     )
 
 

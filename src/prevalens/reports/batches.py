@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from scipy.stats import false_discovery_control, t
 
 from prevalens.model.model import Model
-from prevalens.model.result import BatchReport, Driver, Drivers
+from prevalens.model.result import BatchResult, Driver, Drivers
 from prevalens.tables.column_guard import guard_of
 from prevalens.types import Floats
 
@@ -38,12 +38,12 @@ FEWEST_BATCHES = 5
 _STILL = 0.005
 
 
-def focus(report: BatchReport) -> int:
+def focus(report: BatchResult) -> int:
     """The batch to show first: the latest, or the first where there is no order."""
     return len(report.batches) - 1 if report.ordered else 0
 
 
-def movers(report: BatchReport, batch: int, most: int = 10) -> list[int]:
+def movers(report: BatchResult, batch: int, most: int = 10) -> list[int]:
     """Labels by how far they are from training in a batch, the farthest first.
 
     Labels whose training prevalence lies outside the interval stand before the others.
@@ -52,7 +52,7 @@ def movers(report: BatchReport, batch: int, most: int = 10) -> list[int]:
     return [int(j) for j in np.lexsort((-change, ~beyond))[:most]]
 
 
-def movers_over_all(report: BatchReport, most: int) -> list[int]:
+def movers_over_all(report: BatchResult, most: int) -> list[int]:
     """Labels by their farthest distance from training in any batch."""
     reach = np.abs(report.change).max(axis=0)
     return [int(j) for j in np.argsort(-reach, kind="stable")[:most]]
@@ -77,7 +77,7 @@ class LargestChange:
     clear: bool
 
 
-def steps(report: BatchReport, most: int = 10) -> list[LargestChange]:
+def steps(report: BatchResult, most: int = 10) -> list[LargestChange]:
     """The largest changes between batches that follow each other."""
     changes = [
         LargestChange(label, start, float(change), not overlap(report, label, start, stop))
@@ -88,7 +88,7 @@ def steps(report: BatchReport, most: int = 10) -> list[LargestChange]:
     return changes[:most]
 
 
-def overlap(report: BatchReport, label: int, first: int, second: int) -> bool:
+def overlap(report: BatchResult, label: int, first: int, second: int) -> bool:
     """Whether the intervals of a label in two batches overlap; True without intervals."""
     if report.lower is None or report.upper is None:
         return True
@@ -119,7 +119,7 @@ class Pair:
     chance: float
 
 
-def moving_together(report: BatchReport, most: int = 12) -> list[Pair]:
+def moving_together(report: BatchResult, most: int = 12) -> list[Pair]:
     """The pairs of labels with the strongest correlation over the batches.
 
     Only labels that vary more than their intervals are wide take part; none with fewer than
@@ -152,7 +152,7 @@ def moving_together(report: BatchReport, most: int = 12) -> list[Pair]:
     ]
 
 
-def _varying(report: BatchReport) -> npt.NDArray[np.int64]:
+def _varying(report: BatchResult) -> npt.NDArray[np.int64]:
     spread = report.point.std(axis=0)
     if report.lower is None or report.upper is None or report.level is None:
         return np.flatnonzero(spread > _STILL)

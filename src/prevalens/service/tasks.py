@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from prevalens.cli.demo import METHOD
 from prevalens.datasets.tickets import SEPARATOR, tickets, write_tickets
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.model.fit import fit_files
@@ -22,7 +23,6 @@ from prevalens.model.progress import Progress, Step, Watch
 from prevalens.model.quantify import quantify_tables
 from prevalens.model.result import BatchResult
 from prevalens.reports.batch_page import report_html
-from prevalens.reports.demo import METHOD
 from prevalens.reports.page import write_page
 from prevalens.service.problems import Problem
 from prevalens.service.schemas import QuantifyBody, first_error
@@ -286,13 +286,13 @@ def answer_of(result: BatchResult, name: str) -> dict[str, Any]:
     return {
         "model": name,
         "n_items": sum(sizes),
-        "level": result.estimate.level,
+        "level": result.level,
         "labels": list(result.labels),
         "training": dict(zip(result.labels, result.training.tolist(), strict=True)),
         "ordered": result.ordered,
         "groups": [
             {"name": group, "n_items": size}
-            for group, size in zip(result.groups, sizes, strict=True)
+            for group, size in zip(result.batches, sizes, strict=True)
         ],
         "rows": result.to_rows(),
         "warnings": [vars(notice) for notice in result.notices],
