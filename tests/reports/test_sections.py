@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -107,3 +108,18 @@ def test_a_variant_that_is_not_finished_is_not_filled(make_result: Callable[...,
         make_result("BC+BA", variant="as printed"),
     ]
     assert [one.dataset for one in by_variant(given)["as printed"]] == ["scene"]
+
+
+def test_hostile_names_are_shown_and_not_obeyed(
+    make_result: Callable[..., Result], read_xml: Callable[[str], Any]
+) -> None:
+    evil = "</title><img src=x onerror=alert(1)>\"'&"
+    results = [
+        make_result(evil, dataset=evil, protocol=evil, expression=evil, variant=variant)
+        for variant in ("", evil)
+    ]
+    html = page(evil, report_sections(results), lead=evil)
+    assert "<img" not in html
+    texts = list(read_xml(html.removeprefix("<!DOCTYPE html>")).itertext())
+    # The title of the page, its heading, the lead, the rows of tables and the titles of charts.
+    assert texts.count(evil) >= 8

@@ -78,7 +78,7 @@ def element(name: str, /, *content: str, **attributes: object) -> Markup:
     """
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="'
-        f'{escape(short(value) if isinstance(value, float) else value)}"'
+        f'{short(value) if isinstance(value, float) else escape(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
