@@ -31,7 +31,12 @@ from prevalens.studies.moreo2023.plan import AT_HAND, TABLES, paper_plan, table_
 from prevalens.studies.moreo2023.printed import method_place, printed
 from prevalens.studies.moreo2023.reproduction import TITLE as REPRODUCTION_TITLE
 from prevalens.studies.moreo2023.reproduction import paper_sections, reproduction_sections
-from prevalens.studies.moreo2023.table_summary import TableDigest, digest, read_digests, save_digest
+from prevalens.studies.moreo2023.table_summary import (
+    TableSummary,
+    read_summaries,
+    save_summary,
+    summarise_table,
+)
 
 __all__ = ["command"]
 
@@ -94,7 +99,7 @@ def command(
     A run that was stopped goes on where it was; finished cells are never computed again.
     """
     if saved is not None:
-        _write_reproduction(read_digests(saved), reproduction)
+        _write_reproduction(read_summaries(saved), reproduction)
         return
     names = TABLES if tables == "all" else _words(tables)
     plan = paper_plan(
@@ -113,7 +118,7 @@ def command(
         check_writable(reproduction)
     if records is not None and any(records.glob("*.json")):
         # Records that cannot be joined are better known before hours of work.
-        read_digests(records)
+        read_summaries(records)
     failed = False
     if not no_run:
         summary = run_told(plan, store, cells=cells, n_jobs=jobs, progress=sys.stderr.isatty())
@@ -125,13 +130,13 @@ def command(
     if pages:
         sections = [section for table in names for section in _sections(table, results)]
         pages.write("Multi-label quantification: the paper's tables, run again", sections)
-    digests = _digests(names, results) if records or reproduction else {}
+    summaries = _table_summaries(names, results) if records or reproduction else {}
     if records is not None:
-        digests = {name: save_digest(one, records) for name, one in digests.items()}
-        for table in digests:
+        summaries = {name: save_summary(one, records) for name, one in summaries.items()}
+        for table in summaries:
             click.echo(f"Wrote the records of {table} to {records}.", err=True)
     if reproduction is not None:
-        _write_reproduction(digests, reproduction)
+        _write_reproduction(summaries, reproduction)
     if failed:
         sys.exit(FAILED)
 
@@ -170,12 +175,12 @@ def _sections(table: str, results: Sequence[Result]) -> list[Section]:
     return [Section(f"{table}: {section.title}", section.parts) for section in sections]
 
 
-def _digests(names: Sequence[str], results: Sequence[Result]) -> dict[str, TableDigest]:
+def _table_summaries(names: Sequence[str], results: Sequence[Result]) -> dict[str, TableSummary]:
     chosen = {table: table_results(results, table) for table in names}
-    return {table: digest(table, found) for table, found in chosen.items() if found}
+    return {table: summarise_table(table, found) for table, found in chosen.items() if found}
 
 
-def _write_reproduction(digests: Mapping[str, TableDigest], path: Path | None) -> None:
+def _write_reproduction(summaries: Mapping[str, TableSummary], path: Path | None) -> None:
     if path is None:
         raise click.UsageError("--from-records needs --reproduction, the file to write.")
-    write_text(path, markdown_page(REPRODUCTION_TITLE, reproduction_sections(digests)))
+    write_text(path, markdown_page(REPRODUCTION_TITLE, reproduction_sections(summaries)))

@@ -20,7 +20,7 @@ from prevalens.studies.moreo2023.reproduction import (
     TITLE,
     reproduction_sections,
 )
-from prevalens.studies.moreo2023.table_summary import digest, read_digests
+from prevalens.studies.moreo2023.table_summary import read_summaries, summarise_table
 
 Make = Callable[..., list[Result]]
 
@@ -32,7 +32,7 @@ def sections_of(paper_like: Make, **more: object) -> dict[str, Section]:
         datasets=CHECKED, variant="as described", factor=2.0
     )
     both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in found]
-    made = reproduction_sections({"pcc_general": digest("pcc_general", both)}, **more)
+    made = reproduction_sections({"pcc_general": summarise_table("pcc_general", both)}, **more)
     return {section.title: section for section in made}
 
 
@@ -60,8 +60,8 @@ def test_figures_in_sentences_are_those_of_the_records(paper_like: Make) -> None
 
 
 def test_sentences_may_have_figures_of_several_tables() -> None:
-    digests = read_digests(DOCS / "records")
-    (why,) = [one.parts for one in reproduction_sections(digests) if one.title == "Why"]
+    summaries = read_summaries(DOCS / "records")
+    (why,) = [one.parts for one in reproduction_sections(summaries) if one.title == "Why"]
     assert len(why) == len(OBSERVATIONS)
     (adjusted,) = [text for text in why if isinstance(text, str) and text.startswith("ACC and")]
     assert "paper: .1810" in adjusted
@@ -79,7 +79,7 @@ def test_what_was_not_run_is_said(paper_like: Make) -> None:
 def test_sentences_without_figures_are_left_out(paper_like: Make) -> None:
     few = paper_like(datasets=("emotions",), variant="as printed")
     both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in few]
-    sections = reproduction_sections({"pcc_general": digest("pcc_general", both)})
+    sections = reproduction_sections({"pcc_general": summarise_table("pcc_general", both)})
     (why,) = [section.parts for section in sections if section.title == "Why"]
     assert 0 < len(why) < len(OBSERVATIONS)
     assert not any("{" in text for text in why if isinstance(text, str))
@@ -94,7 +94,7 @@ def test_a_page_of_some_groups_says_nothing_of_all_four(
     ways = ("as printed", "as described")
     few = [one for way in ways for one in paper_like(variant=way, methods=methods)]
     both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in few]
-    sections = reproduction_sections({"pcc_general": digest("pcc_general", both)})
+    sections = reproduction_sections({"pcc_general": summarise_table("pcc_general", both)})
     page = markdown_page(TITLE, sections)
     assert "four groups in the order" not in page
     assert ".0842" in page
@@ -102,11 +102,11 @@ def test_a_page_of_some_groups_says_nothing_of_all_four(
 
 def test_the_paper_is_counted_once_beside_a_table_of_some_groups(paper_like: Make) -> None:
     ways = ("as printed", "as described")
-    digests = {}
+    summaries = {}
     for table, methods in (("pcc_general", None), ("cc_general", ("BC+BA", "MLC+BA"))):
         few = [one for way in ways for one in paper_like(table, variant=way, methods=methods)]
-        digests[table] = digest(table, few, metrics=("ae",))
-    sections = {section.title: section for section in reproduction_sections(digests)}
+        summaries[table] = summarise_table(table, few, metrics=("ae",))
+    sections = {section.title: section for section in reproduction_sections(summaries)}
     paper = sections["The order of the four groups"].parts[0]
     assert isinstance(paper, str)
     assert "As the paper prints them" in paper
@@ -114,13 +114,13 @@ def test_the_paper_is_counted_once_beside_a_table_of_some_groups(paper_like: Mak
 
 
 def test_the_page_that_is_checked_in_is_made_of_the_records() -> None:
-    digests = read_digests(DOCS / "records")
-    made = markdown_page(TITLE, reproduction_sections(digests))
+    summaries = read_summaries(DOCS / "records")
+    made = markdown_page(TITLE, reproduction_sections(summaries))
     assert (DOCS / "reproduction.md").read_text("utf-8") == made
 
 
 def test_every_cell_that_is_off_has_a_reason() -> None:
-    tables = read_digests(DOCS / "records")["pcc_general"]
+    tables = read_summaries(DOCS / "records")["pcc_general"]
     (section,) = [
         one
         for one in reproduction_sections({"pcc_general": tables})
@@ -137,7 +137,7 @@ def test_every_cell_that_is_off_has_a_reason() -> None:
 
 @pytest.mark.parametrize("name", ["cc_general", "pcc_general", "sld_general"])
 def test_records_have_both_ways_and_both_measures(name: str) -> None:
-    found = read_digests(DOCS / "records")[name]
+    found = read_summaries(DOCS / "records")[name]
     assert set(found.tables) == {"ae", "rae"}
     for tables in found.tables.values():
         assert list(tables) == ["as described", "as printed"]
@@ -157,7 +157,7 @@ def test_what_was_run_in_one_way_is_said_to_be() -> None:
 
 
 def test_the_lead_of_mlc_mla_is_told_for_the_print_and_both_ways() -> None:
-    sections = {one.title: one for one in reproduction_sections(read_digests(DOCS / "records"))}
+    sections = {one.title: one for one in reproduction_sections(read_summaries(DOCS / "records"))}
     sentences = sections["The order of the four groups"].parts[:3]
     leads = [re.search(r"better by (\.\d\d) on average", str(one))[1] for one in sentences]
     assert leads == [".33", ".24", ".12"]

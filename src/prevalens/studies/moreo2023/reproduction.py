@@ -40,7 +40,7 @@ from prevalens.studies.moreo2023.comparison_layout import (
     wins_grid,
 )
 from prevalens.studies.moreo2023.printed import PAPER, PRINTED_TABLES, method_place, printed
-from prevalens.studies.moreo2023.table_summary import TableDigest
+from prevalens.studies.moreo2023.table_summary import TableSummary
 
 __all__ = [
     "ABOUT",
@@ -80,15 +80,15 @@ _FIGURE = re.compile(
 )
 
 
-def reproduction_sections(digests: Mapping[str, TableDigest]) -> list[Section]:
+def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section]:
     """The sections of the page.
 
     Parameters
     ----------
-    digests : mapping of str to TableDigest
+    summaries : mapping of str to TableSummary
         By the name of the printed table; tables that are missing are left out.
     """
-    known = {name: digests[name] for name in PRINTED_TABLES if name in digests}
+    known = {name: summaries[name] for name in PRINTED_TABLES if name in summaries}
     comparisons = {_title(name): _compared(found) for name, found in known.items()}
     groups = {
         _title(name): comparisons[_title(name)] for name in known if name.endswith("_general")
@@ -124,7 +124,7 @@ def _title(name: str) -> str:
     return others.get(name, name.removesuffix("_general").upper())
 
 
-def _compared(found: TableDigest) -> Comparison:
+def _compared(found: TableSummary) -> Comparison:
     return compare(found.tables["ae"], printed(found.name))
 
 
@@ -133,7 +133,7 @@ def _only(comparison: Comparison, datasets: Sequence[str]) -> Comparison:
     return replace(comparison, cells=cells)
 
 
-def _nearness(known: Mapping[str, TableDigest]) -> list[str]:
+def _nearness(known: Mapping[str, TableSummary]) -> list[str]:
     if _CHECKED_TABLE not in known:
         return []
     checked = _only(_compared(known[_CHECKED_TABLE]), CHECKED)
@@ -192,7 +192,7 @@ def _standing(found: Sequence[Order]) -> str:
     )
 
 
-def _checked_section(found: TableDigest) -> Section:
+def _checked_section(found: TableSummary) -> Section:
     """The cells of the PCC table that are off, each with its reason."""
     checked = _only(_compared(found), CHECKED)
     grids = [
@@ -202,7 +202,7 @@ def _checked_section(found: TableDigest) -> Section:
     return Section("PCC: cells that are off by more than 15 %", tuple(grids))
 
 
-def _observations(known: Mapping[str, TableDigest]) -> list[str]:
+def _observations(known: Mapping[str, TableSummary]) -> list[str]:
     """The paragraphs whose figures are known, filled in."""
 
     def fill(found: re.Match[str]) -> str:
@@ -218,7 +218,7 @@ def _observations(known: Mapping[str, TableDigest]) -> list[str]:
     return [text for text in filled if MISSING not in text]
 
 
-def _relative_section(known: Mapping[str, TableDigest]) -> Section:
+def _relative_section(known: Mapping[str, TableSummary]) -> Section:
     grids = [
         grid
         for name, found in known.items()
@@ -228,7 +228,7 @@ def _relative_section(known: Mapping[str, TableDigest]) -> Section:
     return Section("Relative absolute error", tuple(grids))
 
 
-def _provenance(known: Mapping[str, TableDigest]) -> Section:
+def _provenance(known: Mapping[str, TableSummary]) -> Section:
     runs = {_title(name): found.runs for name, found in known.items()}
     return Section(
         "Where the figures come from, and what is missing",
@@ -236,7 +236,7 @@ def _provenance(known: Mapping[str, TableDigest]) -> Section:
     )
 
 
-def _missing(known: Mapping[str, TableDigest]) -> list[str]:
+def _missing(known: Mapping[str, TableSummary]) -> list[str]:
     """For each printed table, its datasets that were not run."""
     sentences = []
     for name in PRINTED_TABLES:

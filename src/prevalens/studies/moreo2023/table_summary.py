@@ -1,4 +1,4 @@
-"""TableDigest: what remains of the results of a table when their samples are dropped.
+"""Summaries of result tables: what remains of their results when the samples are dropped.
 
 Means by dataset and shift regime, the p-values behind the daggers, and where the figures come
 from: everything that a page of tables needs, in a file of kilobytes.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,15 +29,14 @@ from prevalens.validation import FormatError, InputError
 
 __all__ = [
     "Run",
-    "TableDigest",
+    "TableSummary",
     "all_expressions",
-    "digest",
-    "digest_path",
-    "join_digests",
-    "read_digest",
-    "read_digests",
-    "save_digest",
-    "write_digest",
+    "merge_summaries",
+    "read_summaries",
+    "read_summary",
+    "save_summary",
+    "summarise_table",
+    "write_summary",
 ]
 
 #: Number of the format of the files.
@@ -71,7 +70,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class TableDigest:
+class TableSummary:
     """One of the paper's tables as we have it.
 
     Attributes
@@ -92,9 +91,9 @@ class TableDigest:
     runs: tuple[Run, ...]
 
 
-def digest(
+def summarise_table(
     name: str, results: Iterable[Result], *, metrics: Sequence[str] = ("ae", "rae")
-) -> TableDigest:
+) -> TableSummary:
     """Keep of the results of a table what its page needs.
 
     Parameters
@@ -111,7 +110,7 @@ def digest(
     for result in found:
         known = methods.setdefault(result.variant, {})
         known[result.method] = all_expressions(known.get(result.method, ""), result.expression)
-    return TableDigest(
+    return TableSummary(
         name=name,
         tables={metric: tables_of(found, metric=metric, order=method_place) for metric in metrics},
         methods={variant: dict(sorted(methods[variant].items())) for variant in sorted(methods)},
@@ -145,38 +144,32 @@ def _run(results: Sequence[Result]) -> Run:
     )
 
 
-def write_digest(found: TableDigest, folder: Path) -> Path:
-    """Write ``NAME.json`` into a folder, whole; the same digest gives the same bytes.
+def write_summary(found: TableSummary, folder: Path) -> Path:
+    """Write ``NAME.json`` into a folder, whole; the same summary gives the same bytes.
 
     Parameters
     ----------
-    found : TableDigest
+    found : TableSummary
     folder : Path
         Made if it is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = digest_path(found.name, folder)
+    path = folder / f"{found.name}.json"
     head = {"format": FORMAT, "table": found.name, "methods": found.methods}
-    lines = [f"{json.dumps(head, sort_keys=True)[:-1]},", '"runs": [']
-    lines += [_listed([json.dumps(asdict(run), sort_keys=True) for run in found.runs]), "],"]
-    blocks = [
+    runs = ",\n".join(_json(asdict(run)) for run in found.runs)
+    tables = ",\n".join(
         _table_text(metric, variant, table)
-        for metric, tables in found.tables.items()
-        for variant, table in tables.items()
-    ]
-    lines += ['"tables": [', _listed(blocks), "]}"]
+        for metric, by_variant in found.tables.items()
+        for variant, table in by_variant.items()
+    )
+    text = f'{_json(head)[:-1]},\n"runs": [\n{runs}\n],\n"tables": [\n{tables}\n]}}\n'
     with writing(path) as file:
-        file.write(("\n".join(lines) + "\n").encode("utf-8"))
+        file.write(text.encode("utf-8"))
     return path
 
 
-def digest_path(name: str, folder: Path) -> Path:
-    """Where a folder keeps the digest of a table."""
-    return folder / f"{name}.json"
-
-
-def _listed(items: Sequence[str]) -> str:
-    return ",\n".join(items)
+def _json(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, sort_keys=True)
 
 
 def _table_text(metric: str, variant: str, table: ResultTable) -> str:
@@ -188,55 +181,50 @@ def _table_text(metric: str, variant: str, table: ResultTable) -> str:
         "columns": table.columns,
         "notes": table.notes,
     }
-    rows = [json.dumps(_row(row), sort_keys=True) for row in (*table.rows, *table.summaries)]
-    return f'{json.dumps(head, sort_keys=True)[:-1]}, "rows": [\n{_listed(rows)}\n]}}'
-
-
-def _row(row: TableRow) -> dict[str, Any]:
-    cells = [None if cell is None else _cell(cell) for cell in row.cells]
-    return _told(row) | {"cells": cells}
+    rows = ",\n".join(
+        _json(_attributes(row) | {"cells": [cell and _cell(cell) for cell in row.cells]})
+        for row in (*table.rows, *table.summaries)
+    )
+    return f'{_json(head)[:-1]}, "rows": [\n{rows}\n]}}'
 
 
 def _cell(cell: TableCell) -> dict[str, Any]:
-    told = _told(cell) | {"value": _rounded(cell.value, _DIGITS)}
+    content = _attributes(cell) | {"value": _rounded(cell.value, _DIGITS)}
     if cell.p_value is not None:
-        told["p_value"] = _rounded(cell.p_value, _P_DIGITS)
-    if len(cell.by_seed) > 1:
-        told["by_seed"] = [_rounded(value, _DIGITS) for value in cell.by_seed]
-    elif cell.by_seed:
-        told["by_seed"] = [told["value"]]
-    return told
+        content["p_value"] = _rounded(cell.p_value, _P_DIGITS)
+    if cell.by_seed:
+        values = cell.by_seed if len(cell.by_seed) > 1 else (cell.value,)
+        content["by_seed"] = [_rounded(value, _DIGITS) for value in values]
+    return content
 
 
-def _told(item: TableRow | TableCell) -> dict[str, Any]:
-    """The attributes that are not what they are by default."""
-    return {
-        one.name: getattr(item, one.name)
-        for one in fields(item)
-        if one.default is MISSING or getattr(item, one.name) != one.default
-    }
+def _attributes(item: TableRow | TableCell) -> dict[str, Any]:
+    """The attributes that differ from their defaults."""
+    values = vars(item)
+    defaults = {field.name: field.default for field in fields(item)}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _rounded(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def read_digests(folder: Path) -> dict[str, TableDigest]:
-    """All digests of a folder, by the name of their table.
+def read_summaries(folder: Path) -> dict[str, TableSummary]:
+    """All summaries of a folder, by the name of their table.
 
     Parameters
     ----------
     folder : Path
-        As `write_digest` has filled it.
+        As `write_summary` has filled it.
     """
-    found = [read_digest(path) for path in sorted(folder.glob("*.json"))]
+    found = [read_summary(path) for path in sorted(folder.glob("*.json"))]
     if not found:
         raise InputError(f"There are no records in {folder}; write some with --save-records.")
     return {one.name: one for one in found}
 
 
-def read_digest(path: Path) -> TableDigest:
-    """The digest in a file."""
+def read_summary(path: Path) -> TableSummary:
+    """The summary in a file."""
     try:
         content = json.loads(path.read_text("utf-8"))
         if content["format"] != FORMAT:
@@ -245,7 +233,7 @@ def read_digest(path: Path) -> TableDigest:
         for one in content["tables"]:
             tables.setdefault(one["metric"], {})[one["variant"]] = _read_table(one)
         runs = tuple(Run(**run | {"seeds": tuple(run["seeds"])}) for run in content["runs"])
-        return TableDigest(content["table"], tables, content["methods"], runs)
+        return TableSummary(content["table"], tables, content["methods"], runs)
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise FormatError(
             f"{path} is no record of a table ({error!r}); remove it or name another folder."
@@ -265,12 +253,11 @@ def _read_table(content: Mapping[str, Any]) -> ResultTable:
 
 
 def _read_row(content: Mapping[str, Any]) -> TableRow:
-    cells = tuple(None if cell is None else _read_cell(cell) for cell in content["cells"])
-    return TableRow(**{**content, "cells": cells})
-
-
-def _read_cell(content: Mapping[str, Any]) -> TableCell:
-    return TableCell(**{**content, "by_seed": tuple(content.get("by_seed", ()))})
+    cells = [
+        cell and TableCell(**{**cell, "by_seed": tuple(cell.get("by_seed", ()))})
+        for cell in content["cells"]
+    ]
+    return TableRow(**{**content, "cells": tuple(cells)})
 
 
 #: Expressions by the way they were run, then by method.
@@ -278,19 +265,19 @@ _Methods: TypeAlias = Mapping[str, Mapping[str, str]]
 _Cells: TypeAlias = tuple[TableCell | None, ...]
 
 
-def join_digests(old: TableDigest, new: TableDigest) -> TableDigest:
-    """One digest of two; where both have a result of a method on a dataset, the new one stands.
+def merge_summaries(old: TableSummary, new: TableSummary) -> TableSummary:
+    """One summary of two; where both have a result of a method on a dataset, the new one stands.
 
     Parameters
     ----------
-    old, new : TableDigest
+    old, new : TableSummary
         Of the same printed table, and on the same data where they have a dataset in common.
 
     Returns
     -------
-    TableDigest
+    TableSummary
         Averages and ranks are over all datasets. Where the best of a row and another cell come
-        from different digests, the other is marked as untested. A result that is replaced is
+        from different summaries, the other is marked as untested. A result that is replaced is
         replaced with all its seeds.
     """
     if old.name != new.name:
@@ -303,32 +290,32 @@ def join_digests(old: TableDigest, new: TableDigest) -> TableDigest:
         sides = [_Side(one.tables.get(metric, {}), one.methods) for one in (new, old)]
         ways = sorted({way for side in sides for way in side.tables}, key=_plain_first)
         tables[metric] = {way: _join(way, sides, methods) for way in ways}
-    return TableDigest(old.name, tables, methods, _runs(old, new, tables, methods))
+    return TableSummary(old.name, tables, methods, _runs(old, new, tables, methods))
 
 
-def save_digest(found: TableDigest, folder: Path) -> TableDigest:
-    """Write a digest into a folder, joined with what is there of its table.
+def save_summary(found: TableSummary, folder: Path) -> TableSummary:
+    """Write a summary into a folder, joined with what is there of its table.
 
     Parameters
     ----------
-    found : TableDigest
+    found : TableSummary
     folder : Path
         Made if it is not there.
 
     Returns
     -------
-    TableDigest
+    TableSummary
         What was written.
     """
-    path = digest_path(found.name, folder)
-    joined = join_digests(read_digest(path), found) if path.is_file() else found
-    write_digest(joined, folder)
+    path = folder / f"{found.name}.json"
+    joined = merge_summaries(read_summary(path), found) if path.is_file() else found
+    write_summary(joined, folder)
     return joined
 
 
 @dataclass(frozen=True)
 class _Side:
-    """The tables of one measure in a digest, and what was run for them in which way."""
+    """The tables of one measure in a summary, and what was run for them in which way."""
 
     tables: Mapping[str, ResultTable]
     methods: _Methods
@@ -421,8 +408,8 @@ def _judged(found: Sequence[_Found | None], metric: str) -> _Cells:
 
 
 def _runs(
-    old: TableDigest,
-    new: TableDigest,
+    old: TableSummary,
+    new: TableSummary,
     tables: Mapping[str, Mapping[str, ResultTable]],
     methods: _Methods,
 ) -> tuple[Run, ...]:
@@ -471,7 +458,7 @@ def _n_results(table: ResultTable, dataset: str, own: Mapping[str, str]) -> int:
     )
 
 
-def _check_data(old: TableDigest, new: TableDigest) -> None:
+def _check_data(old: TableSummary, new: TableSummary) -> None:
     known = {run.dataset: run.data_sha for run in old.runs}
     for run in new.runs:
         before = known.get(run.dataset, run.data_sha)
