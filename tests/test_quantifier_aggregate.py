@@ -21,7 +21,7 @@ from prevalens.datasets import synthetic
 from prevalens.scores import Scores
 from prevalens.uncertainty import Bootstrap
 
-DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, seed=3)
+DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, random_state=3)
 TRAIN, TEST = DATA.train, DATA.test
 
 

@@ -32,13 +32,13 @@ def test_bad_scores(values: object, kind: str, sentence: str) -> None:
         Scores(values, kind=kind)  # type: ignore[arg-type]
 
 
-def test_states_need_a_row_per_column() -> None:
-    states = Scores([[0.5, 0.5]], states=np.array([[0, 0], [1, 0]]))
-    assert states.states is not None
-    with pytest.raises(InputError, match="2 state columns"):
-        Scores([[0.5, 0.5]], states=np.array([[0, 0]]))
-    with pytest.raises(InputError, match="label by label"):
-        states.labels([0])
+def test_rounding_is_put_back_into_range() -> None:
+    scores = Scores([[1 + 1e-9, -1e-9]], members=np.array([[1 + 1e-9, 0.5]]))
+    assert scores.values.tolist() == [[1.0, 0.0]]
+    assert scores.members is not None
+    assert scores.members.tolist() == [[1.0, 0.5]]
+    with pytest.raises(InputError, match="between 0 and 1"):
+        Scores([[1.001]])
 
 
 def test_take_and_labels() -> None:

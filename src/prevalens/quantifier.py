@@ -400,8 +400,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         estimate = self.aggregate(scores, Samples.whole(scores.n_items), interval).sample(0)
         if labelled is None:
             return estimate
-        per_label = scores.kind != "features" and scores.states is None
-        values = scores.values if per_label else np.zeros((scores.n_items, self.n_labels_))
+        blank = scores.kind == "features"
+        values = np.zeros((scores.n_items, self.n_labels_)) if blank else scores.values
         return with_labels(estimate, values, labelled)
 
     def quantify_many(

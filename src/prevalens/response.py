@@ -45,8 +45,6 @@ __all__ = [
     "train",
 ]
 
-#: Posteriors may leave [0, 1] by this much, from rounding, and are put back.
-_ROUNDING = 1e-6
 #: What stands for the one classifier it holds.
 _HOLDERS = (FrozenEstimator, GridSearchCV, RandomizedSearchCV)
 
@@ -181,9 +179,9 @@ def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
         X = classifier[:-1].transform(X) if len(classifier) > 1 else X
         return response(classifier[-1], X, kind, n_labels)
     if isinstance(classifier, HasMembers):
-        members = _within_range(classifier.member_posteriors(X))
-        return Scores(np.clip(classifier.mean_of(members), 0, 1), "posteriors", members=members)
-    return Scores(_within_range(_posteriors(classifier, X, n_labels)), kind)
+        members = classifier.member_posteriors(X)
+        return Scores(classifier.mean_of(members), kind, members)
+    return Scores(_posteriors(classifier, X, n_labels), kind)
 
 
 def _not_offered(classifier: Any, kind: Kind) -> str:
@@ -256,12 +254,6 @@ def _classes(classifier: Any, label: int, n_labels: int) -> Any:
 
 def _dense(answer: Any) -> npt.NDArray[Any]:
     return np.asarray(answer.toarray() if sp.issparse(answer) else answer)
-
-
-def _within_range(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    clipped = np.clip(values, 0.0, 1.0)
-    # What lies further out is left for Scores to refuse, with its place.
-    return clipped if np.all(np.abs(clipped - values) <= _ROUNDING) else values
 
 
 def _check_shape(classifier: Any, values: npt.NDArray[Any], n_labels: int, what: str) -> None:

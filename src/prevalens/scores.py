@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from prevalens.types import Array, Items
 from prevalens.validation import InputError, check_choice, count_items, take_items
 
 __all__ = ["Kind", "Scores"]
 
 Kind: TypeAlias = Literal["votes", "posteriors", "features"]
 KINDS: tuple[Kind, ...] = ("votes", "posteriors", "features")
+#: Posteriors may leave [0, 1] by this much, from rounding, and are put back.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -24,14 +26,11 @@ class Scores:
     Parameters
     ----------
     values : array, shape (n_items, n_labels)
-        Votes in {0, 1} or posteriors in [0, 1], one column per label. With `states`, one
-        column per label state. With kind ``"features"``, the items themselves, for
-        quantifiers that need no classifier.
+        Votes in {0, 1} or posteriors in [0, 1], one column per label. With kind ``"features"``,
+        the items themselves, for quantifiers that need no classifier.
     kind : {"votes", "posteriors", "features"}
-    states : array of 0/1, shape (n_states, n_labels), optional
-        For label powersets: which labels each column stands for.
     members : array, shape (n_items, n_members * n_labels), optional
-        For panels: the posteriors of several classifiers side by side, of which `values` is the
+        For ensembles: the posteriors of several classifiers side by side, of which `values` is the
         mean. Aggregators that can weigh them read `evidence`.
 
     Examples
@@ -40,10 +39,9 @@ class Scores:
     1
     """
 
-    values: Any
+    values: Items
     kind: Kind = "posteriors"
-    states: npt.NDArray[Any] | None = None
-    members: npt.NDArray[Any] | None = None
+    members: Array | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.kind, "kind", KINDS)
@@ -54,36 +52,20 @@ class Scores:
             raise InputError(f"Scores must have shape (n_items, n_labels); got {values.shape}.")
         if values.dtype not in (np.float32, np.float64):
             values = values.astype(np.float64)
-        object.__setattr__(self, "values", values)
-        _check_range(values, self.kind)
-        if self.states is not None:
-            self._check_states()
+        object.__setattr__(self, "values", _in_range(values, self.kind))
         if self.members is not None:
-            self._check_members()
-
-    def _check_states(self) -> None:
-        states = np.asarray(self.states)
-        if states.ndim != 2 or states.shape[0] != self.values.shape[1]:
-            raise InputError(
-                f"There are {self.values.shape[1]} state columns, but the states have shape "
-                f"{states.shape}; give one row of 0/1 per column."
-            )
-        object.__setattr__(self, "states", states)
-
-    def _check_members(self) -> None:
-        members = np.asarray(self.members)
-        if members.ndim != 2 or len(members) != len(self.values) or members.shape[1] == 0:
-            raise InputError(
-                f"Views must have a row per item ({len(self.values)}) and columns; got shape "
-                f"{members.shape}."
-            )
-        _check_range(members, self.kind)
-        object.__setattr__(self, "members", members)
+            members = np.asarray(self.members)
+            if members.ndim != 2 or len(members) != len(values) or members.shape[1] == 0:
+                raise InputError(
+                    f"members must have a row per item ({len(values)}) and columns; got shape "
+                    f"{members.shape}."
+                )
+            object.__setattr__(self, "members", _in_range(members, self.kind))
 
     @property
-    def evidence(self) -> npt.NDArray[Any]:
+    def evidence(self) -> Array:
         """All there is to know of each item: the posteriors of all members, or else the values."""
-        evidence: npt.NDArray[Any] = self.values if self.members is None else self.members
+        evidence: Array = self.values if self.members is None else self.members
         return evidence
 
     @property
@@ -94,38 +76,35 @@ class Scores:
     @classmethod
     def concat(cls, parts: Sequence[Scores]) -> Scores:
         """The scores of several sets of items, one below the other."""
-        first = parts[0]
-        members = None
-        if first.members is not None:
-            members = np.concatenate([part.members for part in parts if part.members is not None])
+        members = [part.members for part in parts if part.members is not None]
         values = np.concatenate([part.values for part in parts])
-        return cls(values, first.kind, first.states, members)
+        return cls(values, parts[0].kind, np.concatenate(members) if members else None)
 
-    def take(self, rows: Any) -> Scores:
+    def take(self, rows: Array | slice) -> Scores:
         """The scores of some items."""
         members = None if self.members is None else self.members[rows]
-        return Scores(take_items(self.values, rows), self.kind, self.states, members)
+        return Scores(take_items(self.values, rows), self.kind, members)
 
-    def labels(self, columns: Any) -> Scores:
+    def labels(self, columns: Array | Sequence[int]) -> Scores:
         """The scores of some labels."""
-        if self.states is not None or self.kind == "features":
+        if self.kind == "features":
             raise InputError("Only scores with one column per label can be taken label by label.")
-        return Scores(self.values[:, columns], self.kind, members=self._members_of(columns))
-
-    def _members_of(self, columns: Any) -> npt.NDArray[Any] | None:
-        if self.members is None:
-            return None
-        n_items, n_labels = self.values.shape
-        stacked = self.members.reshape(n_items, -1, n_labels)[:, :, columns]
-        return stacked.reshape(n_items, -1)
+        members = self.members
+        if members is not None:
+            n_items, n_labels = self.values.shape
+            members = members.reshape(n_items, -1, n_labels)[:, :, columns].reshape(n_items, -1)
+        return Scores(self.values[:, columns], self.kind, members)
 
 
-def _check_range(values: npt.NDArray[Any], kind: str) -> None:
+def _in_range(values: Array, kind: str) -> Array:
+    """Values between 0 and 1; what lies outside by rounding alone is put back."""
     if values.size == 0:
-        return
+        return values
     low, high = values.min(), values.max()
     # Written so that NaN fails too.
     if not (low >= 0 and high <= 1):
+        if low >= -_ROUNDING and high <= 1 + _ROUNDING:
+            return np.clip(values, 0.0, 1.0)
         bad = np.argwhere(~((values >= 0) & (values <= 1)))[0]
         raise InputError(
             f"{kind.capitalize()} must lie between 0 and 1; got {values[tuple(bad)]} for item "
@@ -137,3 +116,4 @@ def _check_range(values: npt.NDArray[Any], kind: str) -> None:
             f"Votes must be 0 or 1; got {values[tuple(bad)]} for item {bad[0]}, column {bad[1]}. "
             'Scores between 0 and 1 are kind="posteriors".'
         )
+    return values

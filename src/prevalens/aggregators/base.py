@@ -166,7 +166,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     def _check_columns(self, scores: Scores, n_labels: int) -> None:
         if scores.n_items == 0:
             raise InputError(f"{type(self).__name__} was given scores of no items.")
-        if scores.kind == "features" or scores.states is not None:
+        if scores.kind == "features":
             return
         if scores.values.shape[1] != n_labels:
             raise InputError(

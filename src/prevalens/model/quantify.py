@@ -274,7 +274,7 @@ def quantify_tables(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimate = model.aggregate(scores, samples, interval=interval, index=names)
-    counted = samples.mean(scores.values) if _is_plain(scores) else None
+    counted = None if scores.kind == "features" else samples.mean(scores.values)
     order = [grouping.code(name) for name in names]
     warned = [str(one.message) for one in caught]
     source = {
@@ -336,7 +336,3 @@ def _prepared(model: Model, items: Any, chunk: Chunk) -> Any:
         return model.preparation.transform(items)
     except CellError as error:
         raise damaged(chunk.place(error.row), error.what) from None
-
-
-def _is_plain(scores: Scores) -> bool:
-    return scores.kind != "features" and scores.states is None

@@ -21,10 +21,10 @@ __all__ = ["estimate_fields", "joined"]
 
 def joined(parts: Iterable[Scores]) -> Scores:
     """One set of scores from those of consecutive items, in single precision."""
-    kind, states = None, None
+    kind = None
     rows, members, features = _Rows(), _Rows(), []
     for part in parts:
-        kind, states = part.kind, part.states
+        kind = part.kind
         if kind == "features":
             features.append(part.values)
         else:
@@ -34,7 +34,7 @@ def joined(parts: Iterable[Scores]) -> Scores:
     if kind is None or not (len(rows) or sum(map(count_items, features))):
         raise InputError("There are no items to quantify.")
     values = _stacked(features) if features else rows.values()
-    return Scores(values, kind, states, members.values() if len(members) else None)
+    return Scores(values, kind, members.values() if len(members) else None)
 
 
 class _Rows:

@@ -172,7 +172,7 @@ def _misfit(
     rng: np.random.Generator,
 ) -> Misfit | None:
     """Goodness of fit; None for scores that are no posteriors, or too few."""
-    if scores.kind != "posteriors" or scores.states is not None:
+    if scores.kind != "posteriors":
         return None
     if folds is None:
         folds = rng.permutation(len(Y)) % _FOLDS
