@@ -18,7 +18,7 @@ import numpy as np
 from prevalens.classifiers import PerLabel
 from prevalens.datasets import load
 from prevalens.protocols import MLAPP
-from prevalens.solvers import svr_steps
+from prevalens.solvers import svr
 from prevalens.solvers.svr import LinearSVRSolution, linear_svr_path
 
 N_TARGETS, TOL = 48, 1e-3
@@ -36,7 +36,7 @@ def seen_by_rq(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def timed(X: np.ndarray, Y: np.ndarray, large: int) -> tuple[float, list[LinearSVRSolution]]:
     """Seconds and solutions, with another size from which single precision is taken."""
-    with mock.patch.object(svr_steps, "_LARGE", large):
+    with mock.patch.object(svr, "_LARGE", large):
         start = time.perf_counter()
         path = linear_svr_path(X, Y, Cs=CS, tol=TOL)
         return time.perf_counter() - start, path

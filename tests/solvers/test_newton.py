@@ -114,7 +114,7 @@ def test_a_source_without_columns_is_nothing_to_do() -> None:
     assert run(X, Y[:, :0], [1.0], tol=1e-4).found == {}
 
 
-def products(monkeypatch: pytest.MonkeyPatch, weights: list[float], *, leaps: bool) -> int:
+def products(monkeypatch: pytest.MonkeyPatch, weights: list[float], *, extrapolate: bool) -> int:
     """Products with the Hessian on the way to the solutions of labels that a plane separates."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(N_ITEMS, N_FEATURES))
@@ -129,8 +129,8 @@ def products(monkeypatch: pytest.MonkeyPatch, weights: list[float], *, leaps: bo
 
     with monkeypatch.context() as patch:
         patch.setattr(NewtonSystems, "iterate", count)
-        if not leaps:
-            patch.setattr(_Columns, "_leap", lambda self, columns: None)
+        if not extrapolate:
+            patch.setattr(_Columns, "_extrapolate", lambda self, columns: None)
         source = run(sp.csr_matrix(X), Y, weights, tol=1e-4)
     for (label, step), (T, *_, converged) in source.found.items():
         C = weights[step]
@@ -140,8 +140,8 @@ def products(monkeypatch: pytest.MonkeyPatch, weights: list[float], *, leaps: bo
 
 
 @pytest.mark.parametrize("weights", [[10.0**k for k in range(7)], [1.0, 10.0, 1e3, 1e4, 1e6]])
-def test_leaps_save_products_where_classes_are_separated(
+def test_extrapolation_saves_products_if_classes_are_separated(
     monkeypatch: pytest.MonkeyPatch, weights: list[float]
 ) -> None:
-    with_leaps = products(monkeypatch, weights, leaps=True)
-    assert with_leaps < 0.85 * products(monkeypatch, weights, leaps=False)
+    with_it = products(monkeypatch, weights, extrapolate=True)
+    assert with_it < 0.85 * products(monkeypatch, weights, extrapolate=False)

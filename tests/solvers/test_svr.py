@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import LinearSVR
 
-from prevalens.solvers import svr, svr_steps
+from prevalens.solvers import svr
 from prevalens.solvers.svr import LOSSES, fit_linear_svr, linear_svr_path
 from prevalens.validation import InputError
 
@@ -59,7 +59,7 @@ def test_single_precision_on_the_way_leaves_the_certificate_true(monkeypatch, ep
     X, Y = prevalences(n_rows=600, n_labels=8, seed=1)
     settings = {"Cs": [0.1, 10.0, 1000.0], "epsilon": epsilon, "tol": 1e-5}
     expected = linear_svr_path(X, Y, **settings)
-    monkeypatch.setattr(svr_steps, "_LARGE", 0)
+    monkeypatch.setattr(svr, "_LARGE", 0)
     found = linear_svr_path(X, Y, **settings)
     for C, one, other in zip(settings["Cs"], found, expected, strict=True):
         assert one.gap.max() <= 1e-5

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.aggregators.sld_blocked import EM_ROUNDS, HIGHEST, LOWEST, Rule
-from prevalens.solvers.columns import just_in_time
+from prevalens.solvers.compiled import just_in_time
 from prevalens.types import Floats
 
 __all__ = ["available", "maximise"]

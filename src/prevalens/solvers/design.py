@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from prevalens.solvers import sparse_compiled as compiled
+from prevalens.solvers import compiled
 from prevalens.types import Floats
 from prevalens.validation import Matrix
 
@@ -26,8 +26,10 @@ __all__ = [
     "Design",
     "MixedDesign",
     "SparseDesign",
+    "column_dots",
     "linear_predictor",
     "make_design",
+    "visible_only",
 ]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -47,6 +49,16 @@ _PAIR_COST = 14.0
 _FACTOR_COST = 0.07
 #: Columns whose Gram matrices are made together from a sparse design.
 _GRAM_COLUMNS = 16
+
+
+def visible_only(T: Array, visible: npt.NDArray[np.bool_] | None) -> Array:
+    """Parameters with zeros where a column may not use them; None if it may use all."""
+    return T if visible is None else np.where(visible, T, T.dtype.type(0))
+
+
+def column_dots(A: Array, B: Array) -> Array:
+    """Inner products of the columns of two matrices."""
+    return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
 class Design(Protocol):

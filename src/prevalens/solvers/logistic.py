@@ -3,7 +3,7 @@
 For each label the solution minimises scikit-learn's objective
 ``0.5 |w|^2 + C sum_i s_i log(1 + exp(-y_i (x_i w + b)))`` with y in {-1, 1}, the intercept ``b``
 free. All labels and class weights share their products with the items; along rising C the solution
-for one value is the start for the next. The solver is in `linear_newton` and `linear_path`.
+for one value is the start for the next. The solver is in `newton` and `path`.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def fit_logistic(
     """
     X, Y, sample_weight = _check_data(X, Y, sample_weight)
     n_labels = Y.shape[1]
-    problem = _Columns(
+    problem = _LabelColumns(
         Y,
         labels=np.arange(n_labels),
         class_weights=_one_per_label(class_weight, n_labels),
@@ -197,7 +197,7 @@ def fit_logistic_path(
         raise InputError("A path needs at least one value in Cs and one in class_weights.")
     C = check_strengths(Cs, len(Cs))
     order = np.argsort(C, kind="stable")
-    problem = _Columns(
+    problem = _LabelColumns(
         Y,
         labels=np.tile(np.arange(n_labels), n_weights),
         class_weights=[weight for weight in class_weights for _ in range(n_labels)],
@@ -219,7 +219,7 @@ def _by_setting(array: Array, order: Array, n_weights: int, n_labels: int) -> Ar
     return by_weight.reshape(len(back) * n_weights, n_labels, *rest)
 
 
-class _Columns:
+class _LabelColumns:
     """All problems on one design: a label, a class weight and rising values of C each.
 
     Parameters
@@ -308,7 +308,7 @@ class _Columns:
 
 def _solve(
     X: Matrix,
-    columns: _Columns,
+    columns: _LabelColumns,
     tol: float,
     max_iter: int,
     *,

@@ -13,8 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.solvers.columns import visible_only
-from prevalens.solvers.design import Array
+from prevalens.solvers.design import Array, visible_only
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_fraction, check_int
 

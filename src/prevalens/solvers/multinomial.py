@@ -3,8 +3,7 @@
 For each target (column of `targets`) with classes k = 0, ..., K - 1 the solution minimises
 scikit-learn's objective ``0.5 sum_k |w_k|^2 + C sum_i s_i (log sum_k exp(z_ik) - z_i,y_i)`` with
 ``z_ik = x_i w_k + b_k``, the intercepts free. Every class is a column; the columns of all targets
-and settings share their products with the items. The solver is in `linear_newton` and
-`linear_path`.
+and settings share their products with the items. The solver is in `newton` and `path`.
 """
 
 from __future__ import annotations

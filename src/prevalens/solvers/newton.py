@@ -1,10 +1,14 @@
 """Newton systems of many columns, solved together by preconditioned conjugate gradients.
 
 An iteration is two matrix products for all columns. The preconditioner of a column eliminates the
-intercept, which pulls against all features at once, and takes a power of the diagonal of what
-remains. When the column has spent more products in one solve than a factorisation costs, it becomes
-a Cholesky factor of the (sampled) Hessian; where a factorisation is cheap, it is that from the
-start.
+intercept, which interacts with all features at once, and takes a power of the diagonal of what
+remains. When the column has spent more products in one solve than a factorisation costs, the
+preconditioner becomes a Cholesky factor of the (sampled) Hessian; if a factorisation is cheap, it
+is that from the start.
+
+`NewtonStream` takes columns from a source, makes truncated Newton steps with backtracking line
+search, first in single and then in double precision, and gives the solutions back. Along a path of
+rising loss weights, a column first tries to extrapolate from its last two solutions.
 
 References: Hsia, Chiang and Lin, "Preconditioned conjugate gradient methods in truncated Newton
 frameworks for large-scale linear classification", ACML 2018; Roosta-Khorasani and Mahoney,
@@ -14,50 +18,113 @@ within a truncated-Newton method", Oper. Res. Letters 1990.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import get_lapack_funcs
 
-from prevalens.solvers.columns import column_dots, join_columns, select_columns, visible_only
-from prevalens.solvers.design import Array, Design
+from prevalens.solvers.design import Array, Design, column_dots, visible_only
 from prevalens.solvers.losses import Loss
 
-__all__ = ["Batch", "NewtonStream", "NewtonSystems", "Source"]
+__all__ = ["Batch", "ColumnState", "NewtonStream", "NewtonSystems", "Source"]
 
 #: A system is solved when its residual is this share of the gradient.
 _FORCING = 0.4
-#: Where the step promises so little that the column is near its end, a system that is hardly solved
-#: promises too little. There the share is smaller, and an iteration must have added little to the
-#: promise: no more than this share, if all iterations had added the same (Nash and Sofer); or the
-#: residual is nothing.
-_LAST_FORCING = 0.1
-_LAST_GAIN = 0.5
-_NOTHING = 0.01
-#: Between no scaling, best for very many features, and full scaling, best for few.
+#: If the predicted decrease is so small that the column is near its minimum, a system that is
+#: hardly solved predicts too little. Then the share is smaller, and the iteration must have added
+#: little to the predicted decrease: no more than this share, if all iterations had added the same
+#: (Nash and Sofer); or the residual is negligible.
+_FINAL_FORCING = 0.1
+_FINAL_GAIN = 0.5
+_NEGLIGIBLE = 0.01
+#: Power of the diagonal: 0 is best for very many features, 1 for few.
 _POWER = 0.75
-#: A factorisation no dearer than this many products is made at once, and again after a solve that
-#: took more than _WORN products.
+#: A factorisation that costs no more than this many products is made at once, and again after a
+#: solve that took more than _OUTDATED products.
 _CHEAP = 8.0
-_WORN = 3
-#: Products a solve may take at least, and where no factorisation can help.
-_LEAST_PRODUCTS = 10
-_MOST_PRODUCTS = 500
+_OUTDATED = 3
+#: Products that a solve may take at least, and if no factorisation can help.
+_MIN_PRODUCTS = 10
+_MAX_PRODUCTS = 500
+
+
+@runtime_checkable
+class HasColumns(Protocol):
+    """Something that is kept per column of parameters, such as a loss."""
+
+    def select(self, columns: Array) -> Self:
+        """The part of some columns."""
+
+    def join(self, other: Self) -> Self:
+        """Own columns, then those of another."""
 
 
 @dataclass
-class NewtonSystems:
+class ColumnState:
+    """A dataclass with values per column of parameters.
+
+    Columns are the last axis of arrays and the entries of lists; what `HasColumns` is asked for its
+    part; everything else is shared by all columns.
+    """
+
+    def select(self, columns: Array) -> Self:
+        """The state of some columns, copied."""
+        return replace(self, **{name: _part(value, columns) for name, value in self._values()})
+
+    def join(self, other: Self) -> Self:
+        """Own columns, then those of another state."""
+        pairs = zip(self._values(), other._values(), strict=True)
+        return replace(self, **{name: _joined(left, right) for (name, left), (_, right) in pairs})
+
+    def _values(self) -> list[tuple[str, Any]]:
+        return [(field.name, vars(self)[field.name]) for field in fields(self)]
+
+
+def _part(value: Any, columns: Array) -> Any:
+    if isinstance(value, np.ndarray):
+        return value[..., columns]
+    if isinstance(value, list):
+        return [value[column] for column in columns]
+    return value.select(columns) if isinstance(value, HasColumns) else value
+
+
+def _joined(left: Any, right: Any) -> Any:
+    if isinstance(left, np.ndarray):
+        return np.concatenate([left, right], axis=-1)
+    if isinstance(left, list):
+        return left + right
+    return left.join(right) if isinstance(left, HasColumns) else left
+
+
+@dataclass
+class NewtonSystems(ColumnState):
     """The systems of some columns; each is open, that is being solved, or closed.
 
     Attributes
     ----------
-    step : array, shape (n_params, n_columns)
-        The solutions so far.
+    model : Design
+    step, residual, direction : array, shape (n_params, n_columns)
+        Of conjugate gradients: the solution so far, what is left of the right-hand side, and the
+        search direction.
+    centre, scale : array, shape (n_params, n_columns)
+        The diagonal preconditioner: centres and scales of the features.
+    factors : list of array or None
+        The Cholesky factors that replace it.
+    energy, initial_energy : array, shape (n_columns,)
+        Residual times preconditioned residual, now and at the start.
+    decrease : array, shape (n_columns,)
+        Predicted decrease of the objective along the solution so far.
+    small_decrease : array, shape (n_columns,)
+        A system with a predicted decrease up to here is solved with a stricter forcing.
+    products : array of int, shape (n_columns,)
+        Products with the Hessian since the start.
     open : array of bool, shape (n_columns,)
     solved : array of bool, shape (n_columns,)
         Which of the closed systems are solved well enough.
+    refactor : array of bool, shape (n_columns,)
+        Which get a new Cholesky factor before their next solve.
     """
 
     model: Design
@@ -67,13 +134,13 @@ class NewtonSystems:
     centre: Array
     scale: Array
     energy: Array
-    start: Array
+    initial_energy: Array
     decrease: Array
-    little: Array
+    small_decrease: Array
     products: npt.NDArray[np.int64]
     open: npt.NDArray[np.bool_]
     solved: npt.NDArray[np.bool_]
-    wanted: npt.NDArray[np.bool_]
+    refactor: npt.NDArray[np.bool_]
     factors: list[Array | None]
 
     @classmethod
@@ -90,25 +157,17 @@ class NewtonSystems:
             centre=nothing.copy(),
             scale=np.ones_like(nothing),
             energy=none,
-            start=none.copy(),
+            initial_energy=none.copy(),
             decrease=none.copy(),
-            little=none.copy(),
+            small_decrease=none.copy(),
             products=np.zeros(n_columns, dtype=np.int64),
             open=never,
             solved=never.copy(),
-            wanted=np.full(n_columns, model.gram_cost <= _CHEAP),
+            refactor=np.full(n_columns, model.gram_cost <= _CHEAP),
             factors=[None] * n_columns,
         )
 
-    def select(self, columns: Array) -> NewtonSystems:
-        """The systems of some columns."""
-        return select_columns(self, columns)
-
-    def join(self, other: NewtonSystems) -> NewtonSystems:
-        """These systems with those of other columns behind."""
-        return join_columns(self, other)
-
-    def begin(self, columns: Array, gradient: Array, loss: Loss, little: Array) -> None:
+    def begin(self, columns: Array, gradient: Array, loss: Loss, small_decrease: Array) -> None:
         """Set up the systems of some columns.
 
         Parameters
@@ -117,8 +176,7 @@ class NewtonSystems:
         gradient : array, shape (n_params, len(columns))
         loss : Loss
             Of these columns.
-        little : array, shape (len(columns),)
-            A step that promises no more than this decrease must be solved for in earnest.
+        small_decrease : array, shape (len(columns),)
         """
         self._precondition(columns, loss)
         residual = -gradient.astype(self.model.dtype)
@@ -127,8 +185,8 @@ class NewtonSystems:
         energy = loss.pool(column_dots(residual, direction))
         self.step[:, columns] = 0.0
         self.residual[:, columns], self.direction[:, columns] = residual, direction
-        self.energy[columns], self.start[columns] = energy, energy
-        self.decrease[columns], self.little[columns] = 0.0, little
+        self.energy[columns], self.initial_energy[columns] = energy, energy
+        self.decrease[columns], self.small_decrease[columns] = 0.0, small_decrease
         self.products[columns] = 0
         # Without a gradient there is nothing to solve.
         self.solved[columns], self.open[columns] = energy == 0, energy != 0
@@ -144,45 +202,45 @@ class NewtonSystems:
         image *= length
         self.residual -= image
         columns = np.arange(len(self.open))
-        ahead = loss.project(self._preconditioned(self.residual, columns, self.open))
-        energy = loss.pool(column_dots(self.residual, ahead))
-        growth = np.where(self.open, energy / np.maximum(self.energy, tiny), 0.0)
-        self.direction *= growth.astype(self.model.dtype)
-        self.direction += ahead
+        preconditioned = loss.project(self._preconditioned(self.residual, columns, self.open))
+        energy = loss.pool(column_dots(self.residual, preconditioned))
+        conjugacy = np.where(self.open, energy / np.maximum(self.energy, tiny), 0.0)
+        self.direction *= conjugacy.astype(self.model.dtype)
+        self.direction += preconditioned
         gain = length * self.energy
         self.decrease += gain
         self.energy = energy
         self.products += self.open
-        self._close(self.products * gain <= _LAST_GAIN * self.decrease)
+        self._close(self.products * gain <= _FINAL_GAIN * self.decrease)
 
     def _close(self, settled: npt.NDArray[np.bool_]) -> None:
-        """Close what is solved or given up; `settled` where the promise hardly grows any more."""
+        """Close what is solved or given up; `settled`: the predicted decrease hardly grows."""
         cost = self.model.gram_cost
-        most = int(min(_MOST_PRODUCTS, max(_LEAST_PRODUCTS, 2 * cost)))
-        last = np.where(settled, _LAST_FORCING, _NOTHING)
-        forcing = np.where(self.decrease <= self.little, last, _FORCING)
+        most = int(min(_MAX_PRODUCTS, max(_MIN_PRODUCTS, 2 * cost)))
+        final = np.where(settled, _FINAL_FORCING, _NEGLIGIBLE)
+        forcing = np.where(self.decrease <= self.small_decrease, final, _FORCING)
         # A NaN is not above its goal and closes the system; the line search will refuse its step.
-        done = self.open & ~(self.energy > forcing**2 * self.start)
+        done = self.open & ~(self.energy > forcing**2 * self.initial_energy)
         given_up = self.open & ~done & (self.products >= most)
         self.solved[done], self.solved[given_up] = True, False
         closed = done | given_up
         self.open &= ~closed
-        self.wanted[closed] = self.products[closed] > (_WORN if cost <= _CHEAP else cost)
+        self.refactor[closed] = self.products[closed] > (_OUTDATED if cost <= _CHEAP else cost)
 
     def _precondition(self, columns: Array, loss: Loss) -> None:
         curvature, visible = loss.diagonal(), loss.visible
-        wanted = np.flatnonzero(self.wanted[columns])
-        if len(wanted):
-            for place, gram in self.model.grams(curvature, wanted):
+        refactor = np.flatnonzero(self.refactor[columns])
+        if len(refactor):
+            for place, gram in self.model.grams(curvature, refactor):
                 if visible is not None:
                     _hide(gram, ~visible[:, place])
                 self.factors[columns[place]] = _cholesky(gram, self.model.penalty)
         if any(self.factors[column] is None for column in columns):
-            centre, self.scale[:, columns] = self._arrow(curvature)
+            centre, self.scale[:, columns] = self._diagonal(curvature)
             self.centre[:, columns] = visible_only(centre, visible)
 
-    def _arrow(self, curvature: Array) -> tuple[Array, Array]:
-        """Centres of the features where the curvature is, and scales of the centred features."""
+    def _diagonal(self, curvature: Array) -> tuple[Array, Array]:
+        """Means of the features weighted by the curvature, and scales of the centred features."""
         sums, squares = self.model.moments(curvature)
         penalty = self.model.penalty
         if penalty[-1] > 0:
@@ -242,18 +300,18 @@ def _hessian_product(model: Design, loss: Loss, directions: Array) -> Array:
     return np.asarray(out)
 
 
-#: Where single precision stops: the promised decrease as a share of the value.
-_COARSE = 1e-3
+#: Single precision ends at this predicted decrease, as a share of the value.
+_SINGLE_TOL = 1e-3
 #: A tolerance from here on is met in single precision alone.
-_SINGLE = 1e-5
+_SINGLE_SUFFICES = 1e-5
 #: Share of the columns that wait before they are evaluated.
 _WAITING = 0.2
-#: Share of the promised decrease that a step must bring (Armijo).
-_SUFFICIENT = 1e-4
-#: The same for the last step of a coarse `tol`: half of what the parabola says.
-_KEPT = 0.25
+#: Share of the predicted decrease that a step must bring (Armijo).
+_ARMIJO = 1e-4
+#: The same for the final step of a coarse `tol`: half of what the quadratic model predicts.
+_ARMIJO_FINAL = 0.25
 #: How often a step is shortened.
-_MOST_CUTS = 30
+_MAX_BACKTRACKS = 30
 
 
 @dataclass(frozen=True)
@@ -340,8 +398,8 @@ class NewtonStream:
         return None if batch is None else _Columns.new(self._design, self._model, batch, self._tol)
 
     def _finish(self, columns: _Columns) -> None:
-        """Take up closed systems and give back the columns that are done."""
-        done, converged = columns.promise(self._max_iter)
+        """Propose the steps of closed systems and give back the columns that are done."""
+        done, converged = columns.propose(self._max_iter)
         if not len(done):
             return
         factors = self._source.give(
@@ -365,8 +423,8 @@ class NewtonStream:
         if not len(kept):
             return new
         if len(kept) < len(columns.present):
-            columns = select_columns(columns, kept)
-        return columns if new is None else join_columns(columns, new)
+            columns = columns.select(kept)
+        return columns if new is None else columns.join(new)
 
     def _kept(self, present: npt.NDArray[np.bool_], *, full: bool) -> Array:
         """The columns to go on with; some that have left may fill up to an even width."""
@@ -378,7 +436,64 @@ class NewtonStream:
 
 
 @dataclass
-class _Columns:
+class _LineSearch(ColumnState):
+    """The steps that columns try.
+
+    Attributes
+    ----------
+    step : array, shape (n_params, n_columns)
+    slope, length : array, shape (n_columns,)
+        Directional derivative along the step, and how much of the step is tried.
+    n_backtracks : array of int, shape (n_columns,)
+        How often the step was shortened.
+    active : array of bool, shape (n_columns,)
+        Whether there is a point to evaluate.
+    final : array of bool, shape (n_columns,)
+        Whether the column has converged if the step brings enough of its predicted decrease.
+    """
+
+    step: Array
+    slope: Array
+    length: Array
+    n_backtracks: npt.NDArray[np.int64]
+    active: npt.NDArray[np.bool_]
+    final: npt.NDArray[np.bool_]
+
+    @classmethod
+    def blank(cls, T: Array) -> _LineSearch:
+        """No steps yet for parameters in the form of `T`."""
+        none, never = np.zeros(T.shape[1]), np.zeros(T.shape[1], dtype=bool)
+        backtracks = np.zeros(T.shape[1], dtype=np.int64)
+        return cls(np.zeros_like(T), none, none.copy(), backtracks, never, never.copy())
+
+    def try_step(self, columns: Array, slope: Array | float, length: Array | float) -> None:
+        """Let columns try a multiple of the step that was set."""
+        self.slope[columns], self.length[columns] = slope, length
+        self.active[columns] = True
+
+
+@dataclass
+class _Extrapolation(ColumnState):
+    """How columns go on from one weight of their loss to the next.
+
+    Attributes
+    ----------
+    previous : array, shape (n_params, n_columns)
+        The solution with the weight before the present one.
+    log_ratio : array, shape (n_columns,)
+        Logarithm of the ratio of the last two weights; 0 if there was only one.
+    factor : array, shape (n_columns,)
+        How far to extrapolate from the next point that is evaluated, in units of the difference of
+        the last two solutions; 0 to stay.
+    """
+
+    previous: Array
+    log_ratio: Array
+    factor: Array
+
+
+@dataclass
+class _Columns(ColumnState):
     """The columns in work.
 
     Attributes
@@ -387,24 +502,20 @@ class _Columns:
     tol : float
     loss : Loss
     systems : NewtonSystems
+    search : _LineSearch
+    extrapolation : _Extrapolation
     places : array of int
         What the source calls the columns.
     T, gradient : array, shape (n_params, n_columns)
-        Where each column is, and the gradient there.
+        The parameters of each column, and the gradient there.
     value : array
         The value there; infinite before the first evaluation.
-    step, slope, length : array
-        The step it tries, the change of value per length of it, and the length.
-    cuts, n_iter : array of int
-        How often the step was shortened; Newton steps taken.
-    before : array, shape (n_params, n_columns)
-        Where the column was at the end with the weights of its loss before these.
-    rise, stride : array
-        The logarithm of the factor between the last two weights, 0 where there was one only. How
-        far the column shall leap from where it is evaluated next, in units of its way between them.
-    fine, trying, last, present : array of bool
-        Whether double precision is used; whether there is a step to try; whether that step is the
-        last if it keeps its promise; False for columns that have left.
+    n_iter : array of int
+        Newton steps taken.
+    double : array of bool
+        Whether double precision is used.
+    present : array of bool
+        False for columns that have left.
     """
 
     design: Design
@@ -412,62 +523,51 @@ class _Columns:
     tol: float
     loss: Loss
     systems: NewtonSystems
+    search: _LineSearch
+    extrapolation: _Extrapolation
     places: Array
     T: Array
     gradient: Array
     value: Array
-    step: Array
-    slope: Array
-    length: Array
-    cuts: npt.NDArray[np.int64]
     n_iter: npt.NDArray[np.int64]
-    before: Array
-    rise: Array
-    stride: Array
-    fine: npt.NDArray[np.bool_]
-    trying: npt.NDArray[np.bool_]
-    last: npt.NDArray[np.bool_]
+    double: npt.NDArray[np.bool_]
     present: npt.NDArray[np.bool_]
 
     @classmethod
     def new(cls, design: Design, model: Design, batch: Batch, tol: float) -> _Columns:
         """Columns that were never evaluated."""
-        n_columns = batch.start.shape[1]
+        start, n_columns = batch.start, batch.start.shape[1]
         self = cls(
             design=design,
             model=model,
             tol=tol,
             loss=batch.loss,
             systems=NewtonSystems.closed(model, n_columns),
+            search=_LineSearch.blank(start),
+            extrapolation=_Extrapolation(start.copy(), np.zeros(n_columns), np.zeros(n_columns)),
             places=batch.places,
-            T=batch.start,
-            gradient=np.zeros_like(batch.start),
+            T=start,
+            gradient=np.zeros_like(start),
             value=np.zeros(n_columns),
-            step=np.zeros_like(batch.start),
-            slope=np.zeros(n_columns),
-            length=np.zeros(n_columns),
-            cuts=np.zeros(n_columns, dtype=np.int64),
             n_iter=np.zeros(n_columns, dtype=np.int64),
-            before=batch.start.copy(),
-            rise=np.zeros(n_columns),
-            stride=np.zeros(n_columns),
-            fine=np.zeros(n_columns, dtype=bool),
-            trying=np.zeros(n_columns, dtype=bool),
-            last=np.zeros(n_columns, dtype=bool),
+            double=np.zeros(n_columns, dtype=bool),
             present=np.ones(n_columns, dtype=bool),
         )
-        self._try_here(np.arange(n_columns), fine=model is design)
+        self._evaluate_anew(np.arange(n_columns), double=model is design)
         return self
 
     def restart(self, columns: Array, factors: Array) -> None:
-        """Go on with other weights of the loss, from where the columns are."""
-        if len(columns):
-            self.loss.reweight(columns, factors)
-            self.n_iter[columns] = 0
-            self._try_here(columns, fine=self.model is self.design)
-            rise, last = np.log(factors), self.rise[columns]
-            self.stride[columns] = np.divide(rise, last, out=np.ones_like(rise), where=last > 0)
-            self.rise[columns] = rise
+        """Go on with the weights of the loss multiplied, from where the columns are."""
+        if not len(columns):
+            return
+        self.loss.reweight(columns, factors)
+        self.n_iter[columns] = 0
+        self._evaluate_anew(columns, double=self.model is self.design)
+        ratio, last = np.log(factors), self.extrapolation.log_ratio[columns]
+        self.extrapolation.factor[columns] = np.divide(
+            ratio, last, out=np.ones_like(ratio), where=last > 0
+        )
+        self.extrapolation.log_ratio[columns] = ratio
 
     def enough_waiting(self) -> bool:
         """Whether so many systems are closed that an evaluation is worth while."""
@@ -478,72 +578,75 @@ class _Columns:
         """Bring all open systems nearer to their solution."""
         self.systems.iterate(self.loss)
 
-    def promise(self, max_iter: int) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """Take up the closed systems; which columns are done, and which of these converged.
+    def propose(self, max_iter: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Propose the steps of closed systems; which columns are done, and which converged.
 
-        The others have a point to try, unless their systems are still open.
+        The others have a point to evaluate, unless their systems are still open.
         """
-        waits = self.present & ~self.trying
-        near = self._propose(np.flatnonzero(waits & ~self.last & ~self.systems.open))
-        converged = waits & self.last
-        if self._rough:
-            self.last[near] = True
+        search = self.search
+        waits = self.present & ~search.active
+        near = self._propose(np.flatnonzero(waits & ~search.final & ~self.systems.open))
+        converged = waits & search.final
+        if self._single_suffices:
+            search.final[near] = True
         else:
-            self._step_unseen(near)
-            converged[near] = self.fine[near]
-            self._try_here(near[~self.fine[near]], fine=True)
-        given_up = ((self.cuts > _MOST_CUTS) | (self.n_iter >= max_iter)) & ~self.last
-        done = np.flatnonzero(self.present & (converged | given_up))
+            self._step_without_evaluation(near)
+            converged[near] = self.double[near]
+            self._evaluate_anew(near[~self.double[near]], double=True)
+        exhausted = (search.n_backtracks > _MAX_BACKTRACKS) | (self.n_iter >= max_iter)
+        done = np.flatnonzero(self.present & (converged | (exhausted & ~search.final)))
         return done, converged[done]
 
     @property
-    def _rough(self) -> bool:
-        """Whether single precision will do; then a last step is far enough to need a check."""
-        return self.tol >= _SINGLE
+    def _single_suffices(self) -> bool:
+        """Whether single precision meets `tol`; then a final step is long enough to be checked."""
+        return self.tol >= _SINGLE_SUFFICES
 
-    def _step_unseen(self, columns: Array) -> None:
-        """Take steps and trust their promise."""
-        self.T[:, columns] += self.step[:, columns]
-        self.value[columns] += 0.5 * self.slope[columns]
+    def _step_without_evaluation(self, columns: Array) -> None:
+        """Take full steps and trust the decrease that the quadratic model predicts."""
+        self.T[:, columns] += self.search.step[:, columns]
+        self.value[columns] += 0.5 * self.search.slope[columns]
 
     def _propose(self, columns: Array) -> Array:
-        """Let some columns try their Newton steps; those that promise little are near the end."""
-        self.step[:, columns] = self.systems.step[:, columns]
-        slope = self.loss.pool(column_dots(self.gradient, self.step))[columns]
-        self.slope[columns], self.length[columns], self.cuts[columns] = slope, 1.0, 0
-        self.trying[columns] = True
+        """Let columns try their Newton steps; returns those that are near their minimum."""
+        self.search.step[:, columns] = self.systems.step[:, columns]
+        slope = self.loss.pool(column_dots(self.gradient, self.search.step))[columns]
+        self.search.try_step(columns, slope, 1.0)
+        self.search.n_backtracks[columns] = 0
         self.n_iter[columns] += 1
-        little = self._share(columns) * self.value[columns]
-        return columns[self.systems.solved[columns] & (-slope <= little)]
+        small = self._tolerance(columns) * self.value[columns]
+        return columns[self.systems.solved[columns] & (-slope <= small)]
 
-    def _share(self, columns: Array) -> Array:
-        """The promised decrease, as a share of the value, at which each column's stage ends."""
-        return np.where(self.fine[columns] | self._rough, self.tol, _COARSE)
+    def _tolerance(self, columns: Array) -> Array:
+        """The predicted decrease, as a share of the value, at which a precision has done enough."""
+        return np.where(self.double[columns] | self._single_suffices, self.tol, _SINGLE_TOL)
 
-    def _try_here(self, columns: Array, *, fine: bool) -> None:
-        """Evaluate some columns where they are, whatever their values were before."""
-        self.value[columns], self.step[:, columns] = np.inf, 0.0
-        self.slope[columns], self.length[columns], self.cuts[columns] = 0.0, 1.0, 0
-        self.fine[columns], self.trying[columns], self.last[columns] = fine, True, False
+    def _evaluate_anew(self, columns: Array, *, double: bool) -> None:
+        """Have columns evaluated where they are; their values so far do not count."""
+        self.value[columns], self.search.step[:, columns] = np.inf, 0.0
+        self.search.try_step(columns, 0.0, 1.0)
+        self.search.n_backtracks[columns], self.search.final[columns] = 0, False
+        self.double[columns] = double
 
     def evaluate(self) -> None:
-        """Evaluate all columns that have a point to try, each in its precision."""
-        for fine, design in ((False, self.model), (True, self.design)):
-            columns = np.flatnonzero(self.present & self.trying & (self.fine == fine))
+        """Evaluate all columns that have a point to evaluate, each in its precision."""
+        for double, design in ((False, self.model), (True, self.design)):
+            columns = np.flatnonzero(self.present & self.search.active & (self.double == double))
             if len(columns):
                 self._evaluate(columns, design)
 
     def _evaluate(self, columns: Array, design: Design) -> None:
-        trial = self.T[:, columns] + self.length[columns] * self.step[:, columns]
+        search = self.search
+        trial = self.T[:, columns] + search.length[columns] * search.step[:, columns]
         loss = self.loss.fresh(columns, design.dtype)
         value, gradient = _evaluate(design, loss, trial.astype(design.dtype, copy=False))
-        old, promised = self.value[columns], (self.length * self.slope)[columns]
+        old, predicted = self.value[columns], (search.length * search.slope)[columns]
         rounding = 100 * np.finfo(design.dtype).eps * np.where(np.isinf(old), 0.0, np.abs(old))
-        accepted = value <= old + _SUFFICIENT * promised + rounding
+        accepted = value <= old + _ARMIJO * predicted + rounding
         refused = columns[~accepted]
-        self.length[refused] *= _shortening(old, value, promised)[~accepted]
-        self.cuts[refused] += 1
-        self.last[columns] &= value <= old + _KEPT * promised + rounding
+        search.length[refused] *= _backtracking_factor(old, value, predicted)[~accepted]
+        search.n_backtracks[refused] += 1
+        search.final[columns] &= value <= old + _ARMIJO_FINAL * predicted + rounding
         self._accept(columns, accepted, trial, value, gradient, loss)
 
     def _accept(
@@ -556,29 +659,30 @@ class _Columns:
         loss: Loss,
     ) -> None:
         """Move the accepted columns to their points; begin the systems of those that go on."""
-        moved = columns[accepted]
+        search, moved = self.search, columns[accepted]
         self.T[:, moved], self.value[moved] = trial[:, accepted], value[accepted]
-        self.gradient[:, moved], self.trying[moved] = gradient[:, accepted], False
-        self._leap(moved[self.stride[moved] > 0])
-        chosen = np.flatnonzero(accepted & ~self.last[columns] & ~self.trying[columns])
+        self.gradient[:, moved], search.active[moved] = gradient[:, accepted], False
+        self._extrapolate(moved[self.extrapolation.factor[moved] > 0])
+        chosen = np.flatnonzero(accepted & ~search.final[columns] & ~search.active[columns])
         if not len(chosen):
             return
         if len(chosen) < len(columns):
             columns, loss = columns[chosen], loss.select(chosen)
             value, gradient = value[chosen], gradient[:, chosen]
         self.loss.update(columns, loss)
-        self.systems.begin(columns, gradient, loss, self._share(columns) * value)
+        self.systems.begin(columns, gradient, loss, self._tolerance(columns) * value)
 
-    def _leap(self, columns: Array) -> None:
-        """Let columns with new weights try to go on as they went between the weights before."""
+    def _extrapolate(self, columns: Array) -> None:
+        """Let columns with new weights try to go on along the line of their last two solutions."""
         if not len(columns):
             return
-        self.step[:, columns] = self.T[:, columns] - self.before[:, columns]
-        self.before[:, columns] = self.T[:, columns]
-        slope = self.loss.pool(column_dots(self.gradient, self.step))
-        falls = columns[slope[columns] < 0]
-        self.slope[falls], self.length[falls] = slope[falls], self.stride[falls]
-        self.trying[falls], self.stride[columns] = True, 0.0
+        search, path = self.search, self.extrapolation
+        search.step[:, columns] = self.T[:, columns] - path.previous[:, columns]
+        path.previous[:, columns] = self.T[:, columns]
+        slope = self.loss.pool(column_dots(self.gradient, search.step))
+        descent = columns[slope[columns] < 0]
+        search.try_step(descent, slope[descent], path.factor[descent])
+        path.factor[columns] = 0.0
 
 
 def _evaluate(design: Design, loss: Loss, T: Array) -> tuple[Array, Array]:
@@ -592,7 +696,7 @@ def _evaluate(design: Design, loss: Loss, T: Array) -> tuple[Array, Array]:
     return loss.pool(value), visible_only(gradient, loss.visible)
 
 
-def _shortening(old: Array, new: Array, promised: Array) -> Array:
-    """Where the parabola through two values and a slope has its minimum, within bounds."""
-    best = -0.5 * promised / (new - old - promised)
+def _backtracking_factor(old: Array, new: Array, predicted: Array) -> Array:
+    """The minimum of the parabola through two values and a slope, within bounds."""
+    best = -0.5 * predicted / (new - old - predicted)
     return np.clip(np.where(np.isfinite(best), best, 0.1), 0.1, 0.5)

@@ -1,6 +1,6 @@
 """Many problems along rising weights of the loss, in threads, first in single precision.
 
-All problems go through one stream per thread (see `linear_newton`). Those that single precision
+All problems go through one stream per thread (see `newton`). Those that single precision
 cannot bring to an end go through a second stream that works in double precision throughout.
 """
 

@@ -8,22 +8,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.solvers.columns import column_dots, join_columns, select_columns, visible_only
+from prevalens.solvers.design import column_dots, visible_only
+from prevalens.solvers.newton import ColumnState
 
 
 @dataclass
-class Inner:
+class Inner(ColumnState):
     numbers: np.ndarray
 
-    def select(self, columns: np.ndarray) -> Inner:
-        return select_columns(self, columns)
-
-    def join(self, other: Inner) -> Inner:
-        return join_columns(self, other)
-
 
 @dataclass
-class State:
+class State(ColumnState):
     matrix: np.ndarray
     row: np.ndarray
     names: list[str]
@@ -40,8 +35,8 @@ def state(n_columns: int) -> State:
 @given(st.permutations(range(6)), st.integers(0, 6))
 def test_parts_joined_are_the_columns_in_their_new_order(order: list[int], cut: int) -> None:
     whole, places = state(6), np.array(order)
-    parts = [select_columns(whole, part) for part in (places[:cut], places[cut:])]
-    joined = join_columns(*parts)
+    parts = [whole.select(part) for part in (places[:cut], places[cut:])]
+    joined = parts[0].join(parts[1])
     np.testing.assert_array_equal(joined.matrix, whole.matrix[:, places])
     np.testing.assert_array_equal(joined.row, places)
     np.testing.assert_array_equal(joined.inner.numbers, 10 * places)
@@ -51,7 +46,7 @@ def test_parts_joined_are_the_columns_in_their_new_order(order: list[int], cut: 
 
 def test_selecting_leaves_the_state_as_it_was() -> None:
     whole = state(4)
-    part = select_columns(whole, np.array([2]))
+    part = whole.select(np.array([2]))
     part.matrix[:] = -1
     np.testing.assert_array_equal(whole.matrix, state(4).matrix)
 

@@ -1,11 +1,11 @@
-"""Logistic regressions along a path of weights: with leaps from weight to weight, and without.
+"""Logistic regressions along a path of weights, with and without extrapolation between weights.
 
 The second layer of a stack, as the paper's grid has it: features beside the out-of-fold
 posteriors of all labels, as they are and scaled, five values of C, some of the labels and of the
 items. Both ways solve the same problems, in turn, in one run, to the same tolerance.
 
-Run: ``python benchmarks/measure_leaps.py yeast enron delicious``, with the public datasets in
-the folder PREVALENS_DATA.
+Run: ``python benchmarks/measure_extrapolation.py yeast enron delicious``, with the public datasets
+in the folder PREVALENS_DATA.
 """
 
 from __future__ import annotations
@@ -64,31 +64,33 @@ def solve(X: Any, Y: np.ndarray) -> tuple[float, int, LogisticPath]:
 
 
 def both(X: Any, Y: np.ndarray) -> tuple[Any, Any]:
-    """What `solve` gives with leaps, and without."""
-    leaping = solve(X, Y)
-    with mock.patch.object(newton._Columns, "_leap", return_value=None):
-        return leaping, solve(X, Y)
+    """What `solve` gives with extrapolation, and without."""
+    extrapolated = solve(X, Y)
+    with mock.patch.object(newton._Columns, "_extrapolate", return_value=None):
+        return extrapolated, solve(X, Y)
 
 
 def compare(name: str, X: Any, Y: np.ndarray, scaled: str) -> str:
     """A row of the table."""
     solve(X, Y[:, :1])  # compiles
-    (leaping, few, found), (plain, many, other) = both(X, Y)
+    (extrapolated, few, found), (plain, many, other) = both(X, Y)
     # Where problems are so quick that chance decides, the least of some runs counts.
     for _ in range(3 if plain < QUICK else 0):
         again = both(X, Y)
-        leaping, plain = min(leaping, again[0][0]), min(plain, again[1][0])
+        extrapolated, plain = min(extrapolated, again[0][0]), min(plain, again[1][0])
     np.testing.assert_allclose(found.objective, other.objective, rtol=10 * TOL)
     shape = f"{X.shape[0]:,} x {X.shape[1]:,}"
     each = found.objective.size
     return (
         f"| {name}, {scaled} | {shape} | {many / each:.0f} | {few / each:.0f} "
-        f"| {plain / leaping:.1f} |"
+        f"| {plain / extrapolated:.1f} |"
     )
 
 
 if __name__ == "__main__":
-    print("| dataset, inputs | design | products without | with leaps | time without / with |")
+    print(
+        "| dataset, inputs | design | products without | with extrapolation | time without / with |"
+    )
     print("|---|---:|---:|---:|---:|")
     for name in sys.argv[1:]:
         X, Y = seen_by_stack(name)

@@ -41,10 +41,10 @@ def _curves(loss: BinaryLoss) -> np.ndarray:
 
 
 def solved(
-    design: Design, loss: BinaryLoss, gradient: np.ndarray, little: float = 0.0
+    design: Design, loss: BinaryLoss, gradient: np.ndarray, small_decrease: float = 0.0
 ) -> NewtonSystems:
     systems = NewtonSystems.closed(design, N_COLUMNS)
-    systems.begin(EVERY, gradient, loss, np.full(N_COLUMNS, little))
+    systems.begin(EVERY, gradient, loss, np.full(N_COLUMNS, small_decrease))
     while systems.open.any():
         systems.iterate(loss)
     return systems
@@ -52,24 +52,26 @@ def solved(
 
 @pytest.mark.parametrize("cost", [np.inf, 1.0], ids=["diagonal", "factor"])
 @pytest.mark.parametrize("sparse", [True, False])
-def test_steps_promise_nearly_what_newton_steps_do(sparse: bool, cost: float) -> None:
+def test_steps_predict_nearly_the_decrease_of_newton_steps(sparse: bool, cost: float) -> None:
     design, loss, gradient = setting(sparse=sparse, cost=cost)
     found, best = solved(design, loss, gradient), solutions(design, loss, gradient)
-    promised = -(gradient * found.step).sum(axis=0)
+    predicted = -(gradient * found.step).sum(axis=0)
     most = -(gradient * best).sum(axis=0)
     assert found.solved.all()
-    assert np.all(promised <= most * (1 + 1e-9))
-    assert np.all(promised >= 0.5 * most)
-    np.testing.assert_allclose(promised, found.decrease, rtol=1e-6)
+    assert np.all(predicted <= most * (1 + 1e-9))
+    assert np.all(predicted >= 0.5 * most)
+    np.testing.assert_allclose(predicted, found.decrease, rtol=1e-6)
 
 
-def test_steps_near_the_end_are_solved_in_earnest() -> None:
+def test_steps_near_the_end_are_solved_more_exactly() -> None:
     design, loss, gradient = setting(sparse=True, cost=np.inf)
-    rough, earnest = (solved(design, loss, gradient, little) for little in (0.0, np.inf))
+    rough, exact = (
+        solved(design, loss, gradient, small_decrease) for small_decrease in (0.0, np.inf)
+    )
     best = solutions(design, loss, gradient)
-    assert np.all(earnest.products > rough.products)
+    assert np.all(exact.products > rough.products)
     np.testing.assert_allclose(
-        (gradient * earnest.step).sum(axis=0), (gradient * best).sum(axis=0), rtol=0.02
+        (gradient * exact.step).sum(axis=0), (gradient * best).sum(axis=0), rtol=0.02
     )
 
 

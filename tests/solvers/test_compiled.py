@@ -1,4 +1,4 @@
-"""The compiled sparse product against scipy's."""
+"""Compilation with and without numba, and the compiled sparse product against scipy's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prevalens.solvers import sparse_compiled as compiled
+from prevalens.solvers import compiled
+from prevalens.solvers.compiled import just_in_time
 
 
 @settings(max_examples=30)
@@ -38,3 +39,31 @@ def test_infinite_parameters_stay_infinite() -> None:
     out = np.zeros((1, 1))
     compiled.add_product(sp.csr_matrix([[1.0, 1.0]]), np.array([[np.inf], [1.0]]), out)
     assert out[0, 0] == pytest.approx(np.inf)
+
+
+def double(x):
+    return 2 * x
+
+
+def test_without_a_compiler_the_function_stays_as_it_is():
+    assert just_in_time(None, double) is double
+
+
+def test_where_no_cache_can_be_written_it_is_compiled_without_one():
+    asked = []
+
+    class Compiler:
+        @staticmethod
+        def njit(**flags):
+            asked.append(flags.pop("cache", False))
+            assert flags["nogil"]
+
+            def compile_(function):
+                if asked[-1]:
+                    raise RuntimeError("cannot cache function: no locator available")
+                return lambda x: function(x)
+
+            return compile_
+
+    assert just_in_time(Compiler, double)(3) == 6
+    assert asked == [True, False]

@@ -1,8 +1,4 @@
-"""The product of a sparse matrix with many columns, compiled.
-
-Four rows of the columns are added at a time, so that the sums are loaded and stored once for four
-entries, with the widest vector instructions of the machine.
-"""
+"""Compilation by numba, if it is installed, and the compiled product of a sparse matrix."""
 
 from __future__ import annotations
 
@@ -11,9 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from prevalens.solvers.columns import just_in_time
-
-__all__ = ["add_product", "available"]
+__all__ = ["add_product", "available", "just_in_time"]
 
 try:
     import numba
@@ -26,8 +20,21 @@ def available() -> bool:
     return numba is not None
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return just_in_time(numba, function)
+def just_in_time(numba: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function compiled by numba; as it is if numba is None.
+
+    Sums may be taken in any order (SIMD); infinities keep their meaning. Without the GIL the
+    threads are the caller's own and need no threading layer, which is not safe everywhere.
+    """
+    if numba is None:
+        return function
+    flags = {"fastmath": {"reassoc", "contract"}, "error_model": "numpy", "nogil": True}
+    try:
+        compiled: Callable[..., Any] = numba.njit(cache=True, **flags)(function)
+    except RuntimeError:
+        # Nowhere to write a cache: a read-only installation without a home.
+        compiled = numba.njit(**flags)(function)
+    return compiled
 
 
 def add_product(matrix: Any, T: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
@@ -35,8 +42,9 @@ def add_product(matrix: Any, T: npt.NDArray[Any], out: npt.NDArray[Any]) -> None
     _add_product(matrix.indptr, matrix.indices, matrix.data, T, out)
 
 
-@_compiled
 def _add_product(indptr: Any, indices: Any, data: Any, T: Any, out: Any) -> None:
+    # Four rows of the columns are added at a time, so that the sums are loaded and stored once for
+    # four entries, with the widest vector instructions of the machine.
     for row in range(len(indptr) - 1):
         sums = out[row]
         at, end = indptr[row], indptr[row + 1]
@@ -52,3 +60,6 @@ def _add_product(indptr: Any, indices: Any, data: Any, T: Any, out: Any) -> None
             for j in range(len(sums)):
                 sums[j] += a * A[j]
             at += 1
+
+
+_add_product = just_in_time(numba, _add_product)
