@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
-from scipy.stats import ttest_ind
+from scipy.stats import norm, t
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
@@ -73,7 +73,7 @@ def test_plain_inversion_solves_the_two_equations(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), guard=st.floats(0.1, 6))
-def test_the_guard_is_welchs_test_one_sided(seed: int, guard: float) -> None:
+def test_the_guard_is_welchs_test_with_smoothed_variances(seed: int, guard: float) -> None:
     rng = np.random.default_rng(seed)
     Y = rng.integers(0, 2, (50, 5))
     Y[:4] = [[0] * 5, [0] * 5, [1] * 5, [1] * 5]
@@ -81,8 +81,16 @@ def test_the_guard_is_welchs_test_one_sided(seed: int, guard: float) -> None:
     pacc = PACC(guard=guard).fit(Scores(values, kind="posteriors"), Y)
     for j in range(5):
         positives, negatives = values[Y[:, j] == 1, j], values[Y[:, j] == 0, j]
-        test = ttest_ind(positives, negatives, equal_var=False)
-        assert pacc.adjusted_[j] == (test.statistic > guard)
+        spread = 4 * values[:, j].var(ddof=1)
+        errors = [
+            (len(part) * part.var() + spread) / (len(part) + 3) / len(part)
+            for part in (positives, negatives)
+        ]
+        freedom = sum(errors) ** 2 / (
+            errors[0] ** 2 / (len(positives) - 1) + errors[1] ** 2 / (len(negatives) - 1)
+        )
+        statistic = (positives.mean() - negatives.mean()) / np.sqrt(sum(errors))
+        assert pacc.adjusted_[j] == (t.sf(statistic, freedom) < norm.sf(guard))
         assert pacc.tpr_[j] == pytest.approx(positives.mean())
         assert pacc.fpr_[j] == pytest.approx(negatives.mean())
 
@@ -105,6 +113,29 @@ def test_noise_is_hardly_ever_adjusted() -> None:
     Y = rng.random((500, 2000)) < 0.3
     posteriors = Scores(rng.random((500, 2000)), kind="posteriors")
     assert PACC().fit(posteriors, Y).adjusted_.sum() <= 1
+
+
+def test_two_positives_that_agree_by_chance_are_no_certainty() -> None:
+    votes = np.concatenate([[1, 1], np.tile([0, 1], 15)])[:, np.newaxis]
+    Y = np.concatenate([[1, 1], np.zeros(30, dtype=int)])[:, np.newaxis]
+    assert not ACC().fit(Scores(votes, "votes"), Y).adjusted_[0]
+
+
+@pytest.mark.parametrize("n_positives", [2, 3, 5, 10, 50])
+@pytest.mark.parametrize("rate", [0.5, 0.2, 0.05])
+def test_useless_votes_pass_as_rarely_as_the_docstring_says(n_positives: int, rate: float) -> None:
+    rng = np.random.default_rng(n_positives)
+    votes = (rng.random((n_positives + 60, 20_000)) < rate).astype(np.float64)
+    Y = np.zeros(votes.shape, dtype=np.int8)
+    Y[:n_positives] = 1
+    passed = ACC().fit(Scores(votes, "votes"), Y).adjusted_.sum()
+    assert passed <= (0 if n_positives <= 5 else 23e-5 * 20_000)
+
+
+def test_five_positives_are_enough_for_a_perfect_classifier() -> None:
+    for n_positives in (4, 5):
+        Y = (np.arange(300) < n_positives).astype(int)[:, np.newaxis]
+        assert ACC().fit(Scores(Y, "votes"), Y).adjusted_[0] == (n_positives == 5)
 
 
 @pytest.mark.parametrize("guard", [None, 0, 4.0])
