@@ -329,3 +329,11 @@ def test_groups_that_cannot_be_divided_are_refused() -> None:
         CrossFit(5).fit(KNeighborsClassifier(1), X, Y, "votes", groups=groups % 2)
     with pytest.raises(InputError, match="X has 400 rows but groups has 3"):
         Quantifier(KNeighborsClassifier(1), ACC()).fit(X, Y, groups=[1, 2, 3])
+
+
+def test_folds_say_which_classifier_scored_each_item():
+    X = np.arange(40.0)[:, np.newaxis]
+    Y = np.column_stack([np.arange(40) % 2, np.arange(40) % 3 == 0]).astype(np.int8)
+    labelled = CrossFit(4).fit(Memory(), X, Y)
+    np.testing.assert_array_equal(labelled.rows, np.arange(40))
+    np.testing.assert_array_equal(labelled.folds, stratified_folds(Y, 4))

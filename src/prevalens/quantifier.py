@@ -203,7 +203,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         aggregator = choice.aggregator
         prepared = None
         if choice.scores is not None:
-            prepared = self._prepared(aggregator, choice.scores, Y, choice.folds, progress)
+            seen = choice.scores, Y, choice.folds
+            prepared = self._prepared(aggregator, *seen, groups, progress)
         kept = replace(choice, scores=None, folds=None)
         return _Learnt(choice.classifier, aggregator, prepared, kept)
 
@@ -219,7 +220,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     ) -> _Learnt:
         progress("fitting the aggregator")
         aggregator.fit(scores, Y, groups=groups)
-        prepared = self._prepared(aggregator, scores, Y, folds, progress)
+        prepared = self._prepared(aggregator, scores, Y, folds, groups, progress)
         return _Learnt(classifier, aggregator, prepared)
 
     def _prepared(
@@ -228,6 +229,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         scores: Scores,
         Y: LabelMatrix,
         folds: Ints | None,
+        groups: Groups,
         progress: Progress,
     ) -> Bootstrap | None:
         """What calibrated intervals need; None where they are not prepared."""
@@ -235,8 +237,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if uncertainty is None:
             return None
         progress("preparing intervals")
-        fitted: Bootstrap = clone(uncertainty).fit(aggregator, scores, Y, folds=folds)
-        return fitted
+        fitted: Bootstrap = clone(uncertainty)
+        return fitted.fit(aggregator, scores, Y, folds=folds, groups=groups)
 
     def _calibration(self, aggregator: Aggregator) -> Bootstrap | None:
         """What prepares intervals; None where the aggregator makes its own, or none are wanted."""

@@ -55,7 +55,7 @@ def test_parameters_and_classifiers_reach_quapy():
     made = QuapyPerLabel("DyS", LogisticRegression(C=7), params={"n_bins": 5}).make()
     assert (made.n_bins, made.classifier.C) == (5, 7)
     assert type(QuapyPerLabel("DMx.HDx").make()).__name__ == "MedianEstimator"
-    adopted = QuapyPerLabel(quapy.method.aggregative.CC()).adopt(LogisticRegression(C=3))
+    adopted = QuapyPerLabel(quapy.method.aggregative.CC()).with_classifier(LogisticRegression(C=3))
     assert adopted.make().classifier.C == 3
 
 
@@ -64,7 +64,7 @@ def test_names_for_the_catalogue():
     assert QuapyPerLabel(quapy.method.aggregative.CC()).code == "quapy:CC"
     assert to_text(expression_of(QuapyPerLabel("KDEyML"))) == "quapy:KDEyML"
     with_classifier = QuapyPerLabel("PCC", LogisticRegression(C=2))
-    assert to_text(expression_of(with_classifier)) == "quapy:PCC(LogisticRegression(C=2))"
+    assert to_text(expression_of(with_classifier)) == "quapy:PCC(<LogisticRegression>(C=2))"
 
 
 def test_sparse_items():

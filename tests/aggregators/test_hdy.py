@@ -110,3 +110,13 @@ def test_strange_parameters_are_named(options: dict, sentence: str) -> None:
     scores, Y = labelled(5)
     with pytest.raises(InputError, match=sentence):
         HDy(**options).fit(scores, Y)
+
+
+def test_a_posterior_on_an_edge_belongs_to_the_bin_above() -> None:
+    Y = np.array([[1], [1], [0], [0]])
+    hdy = HDy(bins=2).fit(Scores([[0.5], [0.5], [0.25], [0.25]], kind="posteriors"), Y)
+    np.testing.assert_array_equal(hdy.positives_[0], [[0, 1]])
+    np.testing.assert_array_equal(hdy.negatives_[0], [[1, 0]])
+    asked = Scores([[0.5], [0.1]], kind="posteriors")
+    each = Samples.from_indices([[0], [1]], n_items=2)
+    np.testing.assert_array_equal(hdy.aggregate(asked, each), [[1], [0]])

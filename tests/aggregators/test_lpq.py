@@ -171,7 +171,7 @@ def test_states_seen_once_and_labels_that_never_vary():
 
 def test_the_join_hands_over_a_classifier():
     lpq = LPQ(PCC(), [[0, 1], [2, 3]])
-    adopted = lpq.adopt(GaussianNB())
+    adopted = lpq.with_classifier(GaussianNB())
     assert lpq.classifier is None
     assert isinstance(adopted.classifier, GaussianNB)
     given = LPQ(PCC(), [[0, 1], [2, 3]], classifier=GaussianNB())

@@ -329,3 +329,43 @@ def test_on_emotions_it_beats_its_base(name):
         rq = RQ(base, regressor).fit(labelled.scores, truth)
         better = np.abs(rq.aggregate(test, samples) - true).mean()
         assert better < np.abs(alone - true).mean()
+
+
+@pytest.mark.parametrize(("base", "n_parts"), [(PACC(), 5), (PCC(), 1)])
+def test_five_thousand_samples_are_divided_over_the_parts(base, n_parts):
+    drawn = []
+
+    class Counted(MLAPP):
+        def draw(self, Y, rng=None):
+            drawn.append(self.max_samples)
+            return super().draw(Y, rng)
+
+    scores, truth = make_data(1100)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module.protocols, "MLAPP", Counted)
+        rq = RQ(base, "ridge").fit(scores, truth)
+    assert drawn == [5000 // n_parts] * n_parts
+    assert rq.n_training_samples_ == 5000
+
+
+def test_groups_stay_on_one_side():
+    scores, truth = make_data(402)
+    groups = np.arange(402) // 3
+    asked = []
+
+    class Watched(PACC):
+        def _fit(self, scores, Y):
+            super()._fit(scores, Y)
+            self.seen_ = set(scores.values[:, 0].tolist())
+
+        def _aggregate(self, scores, samples):
+            asked.append((self.seen_, set(scores.values[:, 0].tolist())))
+            return super()._aggregate(scores, samples)
+
+    RQ(Watched(), "ridge").fit(scores, truth, groups=groups)
+    group_of = dict(zip(scores.values[:, 0].tolist(), groups.tolist(), strict=True))
+    assert len(asked) == 2
+    for seen, pool in asked:
+        assert not {group_of[value] for value in seen} & {group_of[value] for value in pool}
+    with pytest.raises(InputError, match="RQ needs at least two groups"):
+        RQ(PACC(), "ridge").fit(scores, truth, groups=np.zeros(402))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from prevalens import Quantifier
-from prevalens.aggregators import CC, PACC, PCC, RQ, SLD, HDx
+from prevalens.aggregators import CC, PACC, PCC, RQ, SLD, Aggregator, HDx
 from prevalens.classifiers import HoldOut, PerLabel
 from prevalens.datasets import synthetic
 from prevalens.protocols import MLAPP, LabelTilt, Natural
@@ -118,3 +120,74 @@ def test_refuses_a_single_draw(name: str) -> None:
     scores = Scores(np.full((20, 1), 0.5))
     with pytest.raises(InputError, match=f"{name} must be at least 2"):
         Bootstrap(**{name: 1}).fit(PCC(), scores, np.eye(20, 1, dtype=np.int8))
+
+
+class Memory(Aggregator):
+    """Knows the labels of the items it was fitted on, and says one half of all others.
+
+    Items are known by the value of their score.
+    """
+
+    consumes = "posteriors"
+    joint = False
+
+    def _fit(self, scores: Scores, Y: np.ndarray) -> None:
+        self.known_ = dict(zip(scores.values[:, 0].tolist(), Y.tolist(), strict=True))
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> np.ndarray:
+        unknown = [0.5] * self.n_labels_
+        answers = [self.known_.get(value, unknown) for value in scores.values[:, 0].tolist()]
+        return samples.mean(np.array(answers, dtype=float))
+
+
+def items(n_items: int, seed: int) -> tuple[Scores, np.ndarray]:
+    """Scores that say nothing but which item it is, and rare labels."""
+    rng = np.random.default_rng(seed)
+    return Scores(rng.random((n_items, 1))), (rng.random((n_items, 1)) < 0.1).astype(np.int8)
+
+
+def test_intervals_are_calibrated_on_items_that_a_replica_has_not_seen() -> None:
+    scores, Y = items(300, 0)
+    memory = Memory().fit(scores, Y)
+    prepared = Bootstrap(replicas=4, resamples=5).fit(memory, scores, Y)
+    test, Y_test = items(100, 1)
+    point, found = prepared.estimate(memory, test, Samples.whole(100), 0.9)
+    assert point == 0.5
+    # On items it had seen, it would have erred by nothing.
+    assert found.lower[0, 0] < Y_test.mean() < found.upper[0, 0]
+
+
+class Watched(PACC):
+    """Counts the items of each pool it is asked about that it was fitted on."""
+
+    shared: ClassVar[list[int]] = []
+
+    def _fit(self, scores: Scores, Y: np.ndarray) -> None:
+        super()._fit(scores, Y)
+        self.seen_ = set(scores.values[:, 0].tolist())
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> np.ndarray:
+        pool = set(scores.values[:, 0].tolist())
+        self.shared.append(len(pool & self.seen_))
+        return super()._aggregate(scores, samples)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rq_inside_a_replica_never_validates_on_copies(grouped: bool) -> None:
+    scores, Y = items(400, 2)
+    groups = np.arange(400) // 2 if grouped else None
+    Watched.shared = []
+    replicas = Bootstrap(replicas=3, resamples=2)
+    replicas.fit(RQ(Watched(), "ridge"), scores, Y, groups=groups)
+    # Two folds of each replica; what follows asks about all labelled items.
+    assert Watched.shared[:2] == [0, 0]
+    assert [shared for shared in Watched.shared if shared == 0] == [0] * 6
+
+
+def test_groups_are_drawn_together() -> None:
+    scores, Y = items(60, 3)
+    groups = np.repeat(np.arange(20), 3)
+    prepared = Bootstrap(replicas=3, resamples=2).fit(Memory(), scores, Y, groups=groups)
+    for replica in prepared.replicas_:
+        seen = np.isin(scores.values[:, 0], list(replica.known_)).reshape(20, 3)
+        assert set(seen.sum(axis=1).tolist()) == {0, 3}

@@ -14,12 +14,12 @@ from sklearn.dummy import DummyClassifier
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.external import QuapyPerLabel, QuapyStates, as_aggregator
 from prevalens.aggregators.multiclass import StateQuantifier, multiclass
+from prevalens.crossfit import CrossFit, Division
 from prevalens.labelsets import Groups, KMeansClusters, Labelsets, check_clusters, powerset
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.solvers.multinomial import MultinomialLogistic
-from prevalens.splits import stratified_folds
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, Items, LabelMatrix
 from prevalens.validation import InputError, check_int, check_rng, count_items, take_items
 
 __all__ = ["LPQ"]
@@ -112,13 +112,16 @@ class LPQ(Aggregator):
         return copy
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
+        self._fit_grouped(scores, Y, None)
+
+    def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: Array | None) -> None:
         check_int(self.n_folds, "n_folds", minimum=2)
         inner = self._inner()
         self.clusters_ = self._clusters(Y)
         parts = [powerset(Y[:, labels]) for labels in self.clusters_]
         self.states_ = [states for states, _ in parts]
         self._quantifiers: list[_Inner] = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._fit_cluster)(inner, scores.values, state_of, len(states))
+            delayed(self._fit_cluster)(inner, scores.values, state_of, len(states), groups)
             for states, state_of in parts
         )
 
@@ -140,7 +143,12 @@ class LPQ(Aggregator):
         return multiclass(base)
 
     def _fit_cluster(
-        self, inner: StateQuantifier, X: Any, state_of: _States, n_states: int
+        self,
+        inner: StateQuantifier,
+        X: Items,
+        state_of: _States,
+        n_states: int,
+        groups: Array | None,
     ) -> _Inner:
         if n_states == 1:
             return _Inner(None, None, 1)
@@ -149,23 +157,19 @@ class LPQ(Aggregator):
         template = MultinomialLogistic() if self.classifier is None else self.classifier
         held_out = None
         if inner.needs_labelled_scores:
-            held_out = self._held_out(template, X, state_of, n_states, inner.consumes)
+            held_out = np.empty((len(state_of), n_states))
+            for rest, held in self._divide(np.eye(n_states, dtype=np.int8)[state_of], groups):
+                classifier = _train(template, take_items(X, rest), state_of[rest])
+                X_held = take_items(X, held)
+                held_out[held] = _state_scores(classifier, X_held, n_states, inner.consumes)
         quantifier = clone(inner).fit(held_out, state_of, n_states)
         return _Inner(quantifier, _train(template, X, state_of), n_states)
 
-    def _held_out(
-        self, template: Any, X: Any, state_of: _States, n_states: int, kind: Kind
-    ) -> Floats:
-        """Scores of every item by a classifier that was trained without its fold."""
-        n_folds = min(self.n_folds, len(state_of))
-        members = np.eye(n_states, dtype=np.int8)[state_of]
-        fold_of = stratified_folds(members, n_folds, seed=self.random_state)
-        found = np.empty((len(state_of), n_states))
-        for fold in range(n_folds):
-            rest, held = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-            classifier = _train(template, take_items(X, rest), state_of[rest])
-            found[held] = _state_scores(classifier, take_items(X, held), n_states, kind)
-        return found
+    def _divide(self, members: LabelMatrix, groups: Array | None) -> list[Division]:
+        """Rows to train on and rows to score, `n_folds` times or as often as there are items."""
+        n_units = len(members) if groups is None else len(np.unique(groups))
+        scheme = CrossFit(min(self.n_folds, n_units), random_state=self.random_state)
+        return scheme.divide(members, groups)
 
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         estimates = np.empty((len(samples), self.n_labels_))

@@ -1,11 +1,15 @@
-"""What the regressors of this package share: the door and the shapes."""
+"""The regressors of RQ: from the estimates of all labels to the true prevalences of all labels.
+
+RQ takes any scikit-learn regressor of several outputs. What a regressor may offer beyond ``fit``
+and ``predict`` is declared by two Protocols: `SharesSettings` and `LearnsFromProtocol`.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
@@ -19,26 +23,41 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from prevalens.protocols import MLAPP
 from prevalens.protocols.grid import grid_points, positives_wanted
 from prevalens.solvers.svr import LinearSVRSolution, fit_linear_svr, linear_svr_path
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, LabelMatrix, Settings
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
 __all__ = [
     "REGRESSORS",
     "BatchedLinearSVR",
     "ChainedSVR",
-    "Floats",
+    "LearnsFromProtocol",
     "MomentsRidge",
     "NormalisedLasso",
     "NormalisedRidge",
     "PrevalenceForest",
     "ProtocolMoments",
     "Regressor",
+    "SharesSettings",
     "StackedSVR",
     "check_regressor",
     "protocol_moments",
 ]
 
-Floats = Floats
+
+@runtime_checkable
+class SharesSettings(Protocol):
+    """A regressor that fits several settings of itself in less time than one after the other."""
+
+    def fit_settings(self, settings: Sequence[Settings], X: Any, y: Any) -> Iterator[Any]:
+        """One fitted regressor per setting, in that order."""
+
+
+@runtime_checkable
+class LearnsFromProtocol(Protocol):
+    """A regressor that needs no samples: it computes what a protocol's samples tend to."""
+
+    def fit_protocol(self, parts: Sequence[tuple[Floats, LabelMatrix, Any]]) -> Any:
+        """Learn from items, their labels, and the protocol that would draw samples of them."""
 
 
 class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -125,7 +144,7 @@ class BatchedLinearSVR(Regressor):
         self.max_iter = max_iter
 
     def fit_settings(
-        self, settings: Sequence[Mapping[str, Any]], X: Any, y: Any
+        self, settings: Sequence[Settings], X: Any, y: Any
     ) -> Iterator[BatchedLinearSVR]:
         """Fit one copy with each of several settings; values of C are solved along one path."""
         if any(set(setting) != {"C"} for setting in settings) or np.ndim(y) != 2:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,14 +14,18 @@ from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.external import as_aggregator
-from prevalens.aggregators.regressors import check_regressor
+from prevalens.aggregators.regressors import (
+    LearnsFromProtocol,
+    SharesSettings,
+    check_regressor,
+)
+from prevalens.crossfit import CrossFit, Scheme
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.splits import stratified_folds
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, LabelMatrix, Settings
 from prevalens.validation import InputError, check_rng
 
-__all__ = ["RQ", "Divider"]
+__all__ = ["RQ"]
 
 #: The paper's size of samples.
 SAMPLE_SIZE = 100
@@ -32,38 +35,8 @@ MAX_SAMPLES = 5_000
 MAX_FOLDS = 5
 _REGRESSOR = "regressor__"
 
-
-class Divider(Protocol):
-    """How labelled items are divided between base and regressor.
-
-    `CrossFit` and `HoldOut` of `prevalens.classifiers` are such.
-    """
-
-    @property
-    def refits(self) -> bool:
-        """Whether the base that answers later is fitted on all items again."""
-
-    def divide(self, Y: LabelMatrix) -> list[tuple[Any, Any]]:
-        """Rows for the base and rows for the regressor, in one or more ways."""
-
-
-@dataclass(frozen=True)
-class _Folds:
-    """Cross-fitting in as many folds as leave samples some choice."""
-
-    seed: int
-
-    refits = True
-
-    def divide(self, Y: LabelMatrix) -> list[tuple[Any, Any]]:
-        if len(Y) < 2:
-            raise InputError("RQ needs at least two labelled items, one for each of its parts.")
-        n_folds = min(max(len(Y) // (2 * SAMPLE_SIZE), 2), MAX_FOLDS)
-        fold_of = stratified_folds(Y, n_folds, seed=self.seed)
-        return [
-            (np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold))
-            for fold in range(n_folds)
-        ]
+#: Scores of items that the base has not learnt from, their labels, and what draws samples of them.
+_Pool: TypeAlias = tuple[Scores, LabelMatrix, protocols.Protocol]
 
 
 class RQ(Aggregator):
@@ -88,7 +61,7 @@ class RQ(Aggregator):
         Draws the training samples of the regressor, in each part anew. Default: ML-APP with 101
         prevalences and samples of 100 items (half of a part that has fewer than 200), 5,000
         samples over all parts.
-    scheme : CrossFit, HoldOut or another `Divider`, optional
+    scheme : CrossFit, HoldOut or another `Scheme`, optional
         Keeps base and regressor on different items. Default: cross-fitting in five folds (fewer
         if a fold would have less than 200 items, but at least two): in each fold the estimates of
         a base that was fitted on the others, at last a base fitted on all items.
@@ -154,9 +127,7 @@ class RQ(Aggregator):
         """What the base reads."""
         return as_aggregator(self.base).consumes
 
-    def fit_settings(
-        self, settings: Sequence[Mapping[str, Any]], scores: Scores, Y: Any
-    ) -> Iterator[RQ]:
+    def fit_settings(self, settings: Sequence[Settings], scores: Scores, Y: Any) -> Iterator[RQ]:
         """Fit one copy with each of several settings; yields them in that order.
 
         Settings that differ in the regressor alone (``regressor`` or ``regressor__...``) share the
@@ -178,11 +149,11 @@ class RQ(Aggregator):
         yield from copies
 
     def _fit_regressors(
-        self, settings: Sequence[Mapping[str, Any]], copies: Sequence[RQ], pairs: _Recorder
+        self, settings: Sequence[Settings], copies: Sequence[RQ], pairs: _Recorder
     ) -> Iterator[Any]:
         """The regressor of each copy; one that can fit many settings together does."""
-        shared = hasattr(self.regressor, "fit_settings")
-        if shared and not any("regressor" in setting for setting in settings):
+        alone = any("regressor" in setting for setting in settings)
+        if isinstance(self.regressor, SharesSettings) and not alone:
             inner = [
                 {name.removeprefix(_REGRESSOR): value for name, value in setting.items()}
                 for setting in (_regressor_part(setting) for setting in settings)
@@ -195,22 +166,27 @@ class RQ(Aggregator):
     @property
     def _is_exact(self) -> bool:
         """Whether the regressor wants the items and the protocol in place of samples."""
-        return hasattr(check_regressor(self.regressor), "fit_protocol")
+        return isinstance(check_regressor(self.regressor), LearnsFromProtocol)
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
+        self._fit_grouped(scores, Y, None)
+
+    def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: Array | None) -> None:
         base = as_aggregator(self.base)
+        scheme = self._scheme(Y, groups) if base.needs_labelled_scores else None
+        parts = [(slice(None), slice(None))] if scheme is None else scheme.divide(Y, groups)
         if self._is_exact:
             _check_linear(base)
-            self._fit_exactly(base, scores, Y)
+            self._fit_exactly(self._pools(base, scores, Y, parts))
         else:
-            self._fit_on_samples(base, scores, Y)
-        if base.needs_labelled_scores and self._divider().refits:
-            self.base_ = clone(base).fit(scores, Y)
+            self._fit_on_samples(self._pools(base, scores, Y, parts))
+        if scheme is not None and scheme.refits:
+            self.base_ = clone(base).fit(scores, Y, groups=groups)
 
-    def _fit_on_samples(self, base: Aggregator, scores: Scores, Y: LabelMatrix) -> None:
+    def _fit_on_samples(self, pools: Iterator[_Pool]) -> None:
         rng = check_rng(self.random_state)
         estimated, true = [], []
-        for pool, labels, protocol in self._pools(base, scores, Y):
+        for pool, labels, protocol in pools:
             samples = protocol.draw(labels, rng)
             estimated.append(self.base_.aggregate(pool, samples))
             true.append(samples.mean(labels))
@@ -219,50 +195,52 @@ class RQ(Aggregator):
             self.regressor, np.concatenate(estimated), np.concatenate(true)
         )
 
-    def _fit_exactly(self, base: Aggregator, scores: Scores, Y: LabelMatrix) -> None:
+    def _fit_exactly(self, pools: Iterator[_Pool]) -> None:
         parts = [
             # Every item is a sample of its own, and samples are means of these.
             (self.base_._aggregate(pool, _singletons(pool.n_items)), labels, protocol)
-            for pool, labels, protocol in self._pools(base, scores, Y)
+            for pool, labels, protocol in pools
         ]
         self.n_training_samples_ = 0
         self.regressor_ = clone(check_regressor(self.regressor)).fit_protocol(parts)
 
     def _pools(
-        self, base: Aggregator, scores: Scores, Y: LabelMatrix
-    ) -> Iterator[tuple[Scores, LabelMatrix, protocols.Protocol]]:
+        self, base: Aggregator, scores: Scores, Y: LabelMatrix, parts: Sequence[Any]
+    ) -> Iterator[_Pool]:
         """Items that `base_` has not learnt from, their labels and protocol, part by part."""
-        parts = self._parts(base, Y)
         for rest, held in parts:
             self.base_ = clone(base).fit(scores.take(rest), Y[rest])
             pool = scores.take(held)
             yield pool, Y[held], self._protocol(pool, len(parts))
 
-    def _parts(self, base: Aggregator, Y: LabelMatrix) -> list[tuple[Any, Any]]:
-        if not base.needs_labelled_scores:
-            return [(slice(None), slice(None))]
-        return self._divider().divide(Y)
-
-    def _divider(self) -> Divider:
+    def _scheme(self, Y: LabelMatrix, groups: Array | None) -> Scheme:
+        """The scheme, or cross-fitting in as many folds as leave samples some choice."""
         if self.scheme is None:
-            return _Folds(int(check_rng(self.random_state).integers(2**31)))
-        if not (hasattr(self.scheme, "divide") and hasattr(self.scheme, "refits")):
+            n_units = len(Y) if groups is None else len(np.unique(groups))
+            if n_units < 2:
+                raise InputError(
+                    "RQ needs at least two labelled items, one for each of its parts."
+                    if groups is None
+                    else "RQ needs at least two groups of labelled items, one for each part."
+                )
+            n_folds = min(max(len(Y) // (2 * SAMPLE_SIZE), 2), MAX_FOLDS, n_units)
+            state = int(check_rng(self.random_state).integers(2**31))
+            return CrossFit(n_folds, random_state=state)
+        if not isinstance(self.scheme, Scheme):
             raise InputError(
                 f"The scheme must be CrossFit() or HoldOut(), or divide labels alike; got "
                 f"{self.scheme!r}."
             )
-        divider: Divider = self.scheme
-        return divider
+        return self.scheme
 
     def _protocol(self, pool: Scores, n_parts: int) -> protocols.Protocol:
         if self.protocol is None:
             limit = MAX_SAMPLES // n_parts
             size = min(SAMPLE_SIZE, max(1, pool.n_items // 2))
             return protocols.MLAPP(size=size, more_than=limit - 1, max_samples=limit)
-        if not hasattr(self.protocol, "draw"):
+        if not isinstance(self.protocol, protocols.Protocol):
             raise InputError(f"The protocol must have a method draw; got {self.protocol!r}.")
-        protocol: protocols.Protocol = self.protocol
-        return protocol.with_items(pool.values) if pool.kind == "features" else protocol
+        return self.protocol.with_items(pool.values) if pool.kind == "features" else self.protocol
 
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         if len(samples) == 0:
@@ -289,7 +267,7 @@ def _singletons(n_items: int) -> Samples:
 
 
 def _check_linear(base: Aggregator) -> None:
-    medians = getattr(base, "point", "mean") != "mean"
+    medians = isinstance(base, PCC) and base.point != "mean"
     if medians or not isinstance(base, (CC, PCC, ACC, PACC)):
         name = f"{type(base).__name__}(point={base.point!r})" if medians else type(base).__name__
         raise InputError(
@@ -317,7 +295,7 @@ def _fitted(rq: RQ) -> dict[str, Any]:
     return {name: value for name, value in vars(rq).items() if name.endswith("_")}
 
 
-def _regressor_part(setting: Mapping[str, Any]) -> dict[str, Any]:
+def _regressor_part(setting: Settings) -> dict[str, Any]:
     return {
         name: value
         for name, value in setting.items()
@@ -325,7 +303,7 @@ def _regressor_part(setting: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _by_base(settings: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+def _by_base(settings: Sequence[Settings]) -> list[list[int]]:
     """Positions of the settings that differ in the regressor alone, group by group."""
     groups: list[tuple[dict[str, Any], list[int]]] = []
     for i, setting in enumerate(settings):

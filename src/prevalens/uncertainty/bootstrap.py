@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 
 from prevalens.aggregators.base import Aggregator, never_certain
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Groups, Ints, LabelMatrix
 from prevalens.uncertainty.errors import ErrorModel, Noise, fit_error_model, measure_noise, redrawn
 from prevalens.uncertainty.goodness_of_fit import Misfit, fit_misfit
 from prevalens.validation import check_int, check_rng
@@ -27,6 +26,8 @@ _CALIBRATION_SAMPLES = 400
 _FOLDS = 5
 #: Items that a fold must have for it.
 _LEAST_FOLD = 10
+#: Different items, or groups of items, that a replica must have to keep copies together.
+_LEAST_GROUPS = 10
 
 
 class Bootstrap(BaseEstimator):  # type: ignore[misc]
@@ -95,7 +96,8 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         scores: Scores,
         Y: LabelMatrix,
         *,
-        folds: npt.NDArray[np.int64] | None = None,
+        folds: Ints | None = None,
+        groups: Groups = None,
     ) -> Self:
         """Refit the aggregator and learn its errors.
 
@@ -108,11 +110,14 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         Y : 0/1 array, shape (n_items, n_labels)
         folds : array of int, shape (n_items,), optional
             Which items have their scores from the same classifier. Default: all of them.
+        groups : array, shape (n_items,), optional
+            Items with the same value are drawn together.
         """
         n_replicas = check_int(self.replicas, "replicas", minimum=2)
         times = check_int(self.resamples, "resamples", minimum=2)
         rng = check_rng(self.random_state)
-        fitted = list(_replicas(aggregator, scores, Y, n_replicas, rng))
+        groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
+        fitted = list(_replicas(aggregator, scores, Y, groups, n_replicas, rng))
         self.replicas_ = (
             [replica for replica, _ in fitted] if aggregator.needs_labelled_scores else []
         )
@@ -168,7 +173,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
 def _misfit(
     scores: Scores,
     Y: LabelMatrix,
-    folds: npt.NDArray[np.int64] | None,
+    folds: Ints | None,
     rng: np.random.Generator,
 ) -> Misfit | None:
     """Goodness of fit; None for scores that are no posteriors, or too few."""
@@ -185,22 +190,36 @@ def _replicas(
     aggregator: Aggregator,
     scores: Scores,
     Y: LabelMatrix,
+    groups: Ints | None,
     n_replicas: int,
     rng: np.random.Generator,
-) -> Iterator[tuple[Aggregator, npt.NDArray[np.int64]]]:
+) -> Iterator[tuple[Aggregator, Ints]]:
     """Aggregators fitted on resampled rows, and the rows each has not seen."""
     everything = np.arange(len(Y))
     if not aggregator.needs_labelled_scores:
         yield clone(aggregator).fit(scores, Y), everything
         return
     for _ in range(n_replicas):
-        rows = rng.integers(0, len(Y), len(Y))
+        rows = _drawn_again(everything, groups, rng)
         unseen = np.setdiff1d(everything, rows)
-        # Of very few items all may have been drawn; then there is nothing better than all.
+        # Copies of an item stay together, or an aggregator that divides the items would learn from
+        # some copies and validate on others. Very few items cannot be divided so.
+        together = rows if groups is None else groups[rows]
+        divisible = len(np.unique(together)) >= _LEAST_GROUPS
+        kept = together if divisible else None
         yield (
-            clone(aggregator).fit(scores.take(rows), Y[rows]),
+            clone(aggregator).fit(scores.take(rows), Y[rows], groups=kept),
+            # Of very few items all may have been drawn; then there is nothing better than all.
             (unseen if len(unseen) > 1 else everything),
         )
+
+
+def _drawn_again(everything: Ints, groups: Ints | None, rng: np.random.Generator) -> Ints:
+    """As many rows, or groups of rows, as there are, with replacement."""
+    if groups is None:
+        return rng.integers(0, len(everything), len(everything))
+    members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
+    return np.concatenate([members[g] for g in rng.integers(0, len(members), len(members))])
 
 
 def _joined(noises: list[Noise]) -> Noise:

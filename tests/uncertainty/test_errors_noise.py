@@ -59,3 +59,20 @@ def test_blocks_and_large_samples_draw_as_many(monkeypatch) -> None:
     ]
     assert [shape[1:] for _, shape in shapes] == [(7, 3)] * len(shapes)
     assert sum(shape[0] for _, shape in shapes) == 3
+
+
+def test_every_item_of_a_sample_is_drawn_again_equally_often() -> None:
+    samples = Samples.from_indices([[3, 5, 8], [9, 2]], n_items=10)
+    again = resample(samples, 6000, np.random.default_rng(0))
+    counts = np.bincount(again.flat, minlength=10)
+    np.testing.assert_allclose(counts[[3, 5, 8, 9, 2]], 6000, rtol=0.05)
+    assert counts.sum() == 5 * 6000
+
+
+def test_the_variance_of_few_draws_is_unbiased() -> None:
+    noise = measure_noise(COUNT, [], SCORES, SAMPLES, times=3, rng=np.random.default_rng(5))
+    drawn = redrawn(COUNT, SCORES, SAMPLES, times=3, rng=np.random.default_rng(5))
+    for rows, estimates in drawn:
+        mean = estimates.sum(axis=1) / 3
+        squares = ((estimates - mean[:, np.newaxis]) ** 2).sum(axis=1)
+        np.testing.assert_allclose(noise.items[rows], squares / 2)
