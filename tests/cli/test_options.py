@@ -58,6 +58,8 @@ def test_the_command_gets_lists_and_one_reading() -> None:
     assert given == {
         "text": None,
         "features": None,
+        "id": None,
+        "group": None,
         "labels": ["a", "b", "c"],
         "tags": None,
         "sep": ",",

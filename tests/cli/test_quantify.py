@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from prevalens import __main__ as program
 from prevalens.cli import quantify as module
+from prevalens.datasets.tickets import tickets, write_tickets
 from prevalens.model import Model
 
 
@@ -88,3 +91,26 @@ def test_the_table_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     ]  # fmt: skip
     monkeypatch.setattr(module, "_MOST_ROWS", 1)
     assert "the 1 of 2 that moved most" in module._moved_most(rows)[1]
+
+
+def test_every_file_is_opened_at_most_twice(tmp_path: Path) -> None:
+    write_tickets(tickets(120, 20, months=3), tmp_path)
+    code = (
+        "import sys, collections\n"
+        "opened = collections.Counter()\n"
+        "def hook(event, args):\n"
+        "    if event == 'open' and isinstance(args[0], (str, bytes)):\n"
+        "        opened[str(args[0]).rpartition('/')[2]] += 1\n"
+        "from prevalens.__main__ import cli\n"
+        "fit = ['fit', 'train.csv', '--text', 'text', '--tags', 'tags', '--sep', ';']\n"
+        "cli([*fit, '--method', 'lr+pcc'], standalone_mode=False)\n"
+        "sys.addaudithook(hook)\n"
+        "words = ['quantify', 'model.prevalens', 'months', '--html', 'page.html', '--by-time']\n"
+        "cli([*words, 'date', '-o', 'out.csv'], standalone_mode=False)\n"
+        "files = ('2026-01.csv', '2026-02.csv', '2026-03.csv')\n"
+        "print(max(opened[name] for name in files), min(opened[name] for name in files))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines()[-1] in ("2 2", "2 1", "1 1"), done.stderr

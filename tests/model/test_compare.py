@@ -23,7 +23,7 @@ def test_the_correction_is_before_counting_and_both_before_nothing() -> None:
         "naive;lr+cc;lr+pacc",
         folds=3,
         n_samples=80,
-        protocols="ml-app,tilt",
+        protocols="ml-app,label-tilt",
         progress=steps.append,
     )
     assert [one.method for one in found.places()] == ["lr+pacc", "lr+cc", "naive"]
@@ -122,3 +122,15 @@ def test_files_are_compared_on_the_labels_that_occur(tmp_path: Path) -> None:
     assert found.provenance["labelled items"].endswith("train.csv")
     with pytest.raises(InputError, match="No label has 1000 positive items"):
         compare_files(tmp_path / "train.csv", text="text", tags="tags", sep=";", min_positives=1000)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_copies_of_an_item_do_not_help_when_they_are_one_group() -> None:
+    rng = np.random.default_rng(0)
+    # Noise without any signal, every item three times.
+    X = np.repeat(rng.normal(size=(60, 5)), 3, axis=0)
+    Y = np.repeat((rng.random((60, 2)) < 0.5).astype(np.int8), 3, axis=0)
+    settings = {"folds": 3, "n_samples": 40, "protocols": "ml-app"}
+    leaking = compare_methods(X, Y, "tree+cc", **settings).errors.mean()
+    honest = compare_methods(X, Y, "tree+cc", groups=np.repeat(range(60), 3), **settings)
+    assert honest.errors.mean() > 3 * leaking

@@ -44,7 +44,12 @@ def test_counting_and_training_are_what_they_say(data: Dataset, model: Model) ->
 def test_intervals_are_those_of_the_model(data: Dataset, model: Model) -> None:
     steps: list[Step] = []
     found = evaluate_model(
-        model, data.test.X, data.test.Y, n_samples=150, protocols="tilt", progress=steps.append
+        model,
+        data.test.X,
+        data.test.Y,
+        n_samples=150,
+        protocols="label-tilt",
+        progress=steps.append,
     )
     (trial,) = found.trials
     assert len(trial.rows) == 100
@@ -53,7 +58,7 @@ def test_intervals_are_those_of_the_model(data: Dataset, model: Model) -> None:
     assert np.all(trial.lower <= trial.estimated[trial.rows] + 1e-9)
     assert np.all(trial.upper >= trial.estimated[trial.rows] - 1e-9)
     assert 0.5 < found.coverage()["all"][0] <= 1
-    assert [step.stage for step in steps] == ["scoring", "tilt"]
+    assert [step.stage for step in steps] == ["scoring", "label-tilt"]
 
 
 def test_the_same_seed_gives_the_same_figures(data: Dataset, model: Model) -> None:

@@ -14,6 +14,7 @@ from prevalens.errors import FormatError, InputError, PrevalensWarning
 from prevalens.model.fit import fit_files
 from prevalens.model.labelled import read_labelled
 from prevalens.model.progress import CancelledError, Step
+from prevalens.quantifier import Quantifier
 from prevalens.tables.opening import Reading
 
 HEADER = ["id", "text", "age", "ward", "tags", "x", "y"]
@@ -63,7 +64,7 @@ def test_several_files_of_several_formats(train: Path, tmp_path: Path) -> None:
     assert found.items.source == "2 files"
     np.testing.assert_array_equal(found.Y[:60], found.Y[60:])
     with pytest.raises(InputError, match=r"train\.csv has no column 'zz'"):
-        read_labelled([train, more], text="text", labels=["x"], leave_out=["zz"])
+        read_labelled([train, more], text="text", labels=["x"], id="zz")
 
 
 def test_rare_tags_are_left_out_with_a_warning(tmp_path: Path) -> None:
@@ -122,3 +123,27 @@ def test_reading_settings(tmp_path: Path) -> None:
     assert fit_files(path, text="té", labels=["x"], method="lr+pcc", reading=reading).columns == (
         "té",
     )
+
+
+def test_items_of_one_group_are_kept_together(tmp_path, monkeypatch):
+    rows = [f"{i % 8},{i // 4},{i % 2},{i // 2 % 2}" for i in range(80)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,author,x,y", *rows]))
+    given = {}
+    fit = Quantifier.fit
+
+    def noted(self, X, Y, *, groups=None, **more):
+        given["groups"], given["X"] = groups, X
+        return fit(self, X, Y, groups=groups, **more)
+
+    monkeypatch.setattr(Quantifier, "fit", noted)
+    model = fit_files(tmp_path / "t.csv", labels=["x", "y"], group="author", method="lr+pacc")
+    assert given["groups"].tolist() == [str(i // 4) for i in range(80)]
+    # The column of groups is no feature.
+    assert model.columns == ("a",)
+
+
+def test_rows_without_a_group_are_groups_of_their_own(tmp_path):
+    rows = [f"{i},{'' if i % 2 else 'ann'},{i % 2},{i // 2 % 2}" for i in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,author,x,y", *rows]))
+    found = read_labelled(tmp_path / "t.csv", labels=["x", "y"], group="author")
+    assert len(set(found.groups.tolist())) == 11

@@ -30,7 +30,7 @@ def test_nothing_but_labels(path: Path) -> None:
     with pytest.raises(InputError, match="has no columns besides the labels"):
         read_labelled(path, labels=["*"])
     with pytest.raises(InputError, match="has no columns besides the labels"):
-        read_labelled(path, labels=["x", "y"], leave_out=["text"])
+        read_labelled(path, labels=["x", "y"], id="text")
 
 
 def test_tags_divided_by_another_sign_are_pointed_out(tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ __all__ = ["command"]
 )
 @item_options
 @labelled_options
-@click.option("--id", metavar="COL", help="A column that is neither feature nor label.")
 @click.option("--folds", default=5, show_default=True)
 @protocol_option
 @sample_options(

@@ -30,7 +30,6 @@ __all__ = ["command"]
 )
 @item_options
 @labelled_options
-@click.option("--id", metavar="COL", help="A column that is neither.")
 @click.option(
     "--method",
     default="auto",

@@ -84,8 +84,16 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 #: Which columns are items.
 item_options = together(
-    click.option("--text", metavar="COL", help="The column of texts."),
-    _columns("--features", "The columns of features."),
+    click.option("--text", metavar="COL", help="Text column."),
+    _columns("--features", "Feature columns; all columns that are not labels if omitted."),
+    click.option(
+        "--id", metavar="COL", help="Identifier column; used neither as feature nor as label."
+    ),
+    click.option(
+        "--group",
+        metavar="COL",
+        help="Column of groups, such as authors; no method is tested on a group it was trained on.",
+    ),
 )
 
 #: Where labels are, and how files are to be read.
@@ -101,9 +109,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 protocol_option = click.option(
     "--protocol",
     "protocols",
-    default="ml-app,uniform,tilt",
+    default="ml-app,natural,label-tilt",
     show_default=True,
-    help="Kinds of shift: ml-app, uniform, tilt, labelset, covariate.",
+    help="Families of shifts, with commas: ml-app, natural, label-tilt, labelset-weights, "
+    "covariate-tilt, two-labels.",
 )
 
 

@@ -27,7 +27,7 @@ from prevalens.samples import Samples
 from prevalens.scores import Kind
 from prevalens.splits import stratified_folds
 from prevalens.tables.opening import Reading
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Groups, Items, LabelMatrix
 from prevalens.validation import check_int, check_same_length, take_items
 
 __all__ = ["DEFAULT_METHODS", "Leaderboard", "Place", "compare_files", "compare_methods"]
@@ -211,6 +211,7 @@ def compare_files(
     tags: str | None = None,
     sep: str = ",",
     id: str | None = None,
+    group: str | None = None,
     min_positives: int = 5,
     reading: Reading | None = None,
     progress: Progress | None = None,
@@ -224,7 +225,7 @@ def compare_files(
     paths : path, pattern or folder, or several
     methods : str or sequence of str
         Expressions; in one str divided by semicolons.
-    text, features, labels, tags, sep, id, reading, progress, cancelled
+    text, features, labels, tags, sep, id, group, reading, progress, cancelled
         As in `fit_files`.
     min_positives : int
         Labels with fewer positive items take no part.
@@ -239,7 +240,8 @@ def compare_files(
         labels=labels,
         tags=tags,
         sep=sep,
-        leave_out=() if id is None else (id,),
+        id=id,
+        group=group,
         reading=reading,
         watch=watch,
     )
@@ -252,6 +254,7 @@ def compare_files(
         found.Y[:, kept],
         methods,
         preparation=preparation,
+        groups=found.groups,
         progress=progress,
         cancelled=cancelled,
         source={"labelled items": found.file_names},
@@ -265,6 +268,7 @@ def compare_methods(
     methods: str | Sequence[Any] = DEFAULT_METHODS,
     *,
     preparation: Any = None,
+    groups: Groups = None,
     folds: int = 5,
     protocols: str | Sequence[str] = DEFAULT_PROTOCOLS,
     size: int | None = None,
@@ -285,6 +289,8 @@ def compare_methods(
     preparation : transformer, optional
         Of scikit-learn; chosen by the items if left out. Fitted once on all items, without
         labels.
+    groups : sequence, one entry per item, optional
+        The group of each item; no method is tested on items of a group that it was trained on.
     folds : int
     protocols : str or sequence of str
         Kinds of shift; every one counts the same.
@@ -314,7 +320,8 @@ def compare_methods(
     """
     names = _names(methods)
     Y, _ = label_matrix(Y, None)
-    of_item = stratified_folds(Y, check_int(folds, "folds", minimum=2), seed=seed)
+    groups = None if groups is None else np.asarray(groups)
+    of_item = stratified_folds(Y, check_int(folds, "folds", minimum=2), seed=seed, groups=groups)
     size = sample_size(int(np.bincount(of_item).min()), size)
     chosen = protocols_of(protocols, size=size, n_samples=n_samples)
     watch = Watch(progress, cancelled)
@@ -324,12 +331,18 @@ def compare_methods(
     race = _Race(names, chosen, folds)
     for fold in range(folds):
         inside = of_item == fold
-        pool = _Fold(take_items(X, ~inside), Y[~inside], take_items(X, inside), Y[inside])
+        pool = _Fold(
+            take_items(X, ~inside),
+            Y[~inside],
+            None if groups is None else groups[~inside],
+            take_items(X, inside),
+            Y[inside],
+        )
         samples = pool.samples(chosen, seed, fold)
         for number, name in enumerate(names):
             done = fold * len(names) + number
-            tell = watch.within(name, done, len(names) * folds, len(Y))
-            race.run(number, fold, pool, samples, tell)
+            on_stage = watch.within(name, done, len(names) * folds, len(Y))
+            race.run(number, fold, pool, samples, on_stage)
     return race.result(
         n_items=len(Y),
         n_labels=Y.shape[1],
@@ -369,14 +382,16 @@ def _prepared(items: Any, given: Any) -> Any:
 class _Fold:
     """Items to train on, and items to draw samples from."""
 
-    def __init__(self, X: Any, Y: LabelMatrix, pool_X: Any, pool_Y: LabelMatrix) -> None:
-        self.X, self.Y, self.pool_X, self.pool_Y = X, Y, pool_X, pool_Y
+    def __init__(
+        self, X: Items, Y: LabelMatrix, groups: Groups, pool_X: Items, pool_Y: LabelMatrix
+    ) -> None:
+        self.X, self.Y, self.groups, self.pool_X, self.pool_Y = X, Y, groups, pool_X, pool_Y
         self._labelled: dict[tuple[str, ...], Any] = {}
 
     def sharing(self, quantifier: Any) -> Any:
         """The quantifier with a scheme that knows what others have trained on this fold."""
         if isinstance(quantifier, Quantifier) and not quantifier.is_automatic:
-            scheme = _Remembered(quantifier.scheme_or_default(), self._labelled)
+            scheme = _SharedScheme(quantifier.scheme_or_default(), self._labelled)
             quantifier.set_params(scheme=scheme)
         return quantifier
 
@@ -389,7 +404,7 @@ class _Fold:
         ]
 
 
-class _Remembered:
+class _SharedScheme:
     """A scheme that trains each classifier once for all aggregators that read the same scores."""
 
     def __init__(self, scheme: Any, known: dict[tuple[str, ...], Any]) -> None:
@@ -422,7 +437,7 @@ class _Race:
         fold: int,
         pool: _Fold,
         samples: Sequence[Samples],
-        tell: Callable[[str], None],
+        progress: Callable[[str], None],
     ) -> None:
         """Train a method on a fold and note its errors, or why it failed."""
         name = self.names[number]
@@ -432,7 +447,8 @@ class _Race:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrevalensWarning)
-                quantifier = pool.sharing(_plain(name)).fit(pool.X, pool.Y, progress=tell)
+                quantifier = pool.sharing(_plain(name))
+                quantifier.fit(pool.X, pool.Y, groups=pool.groups, progress=progress)
                 scores = quantifier.score(pool.pool_X)
         except CancelledError:
             raise

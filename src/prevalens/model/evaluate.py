@@ -1,9 +1,9 @@
-"""The kinds of shift that evaluations draw samples under, by the names users give."""
+"""Evaluate a model: draw shifted samples of labelled items and compare estimates with the truth."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from prevalens.model.labelled import Labelled, read_labelled
 from prevalens.model.model import Model, chunks_of
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.trust import Trial, TrustReport
-from prevalens.protocols import MLAPP, CovariateTilt, LabelsetWeights, LabelTilt, Natural, Protocol
+from prevalens.protocols import Protocol
+from prevalens.protocols.families import FAMILIES, family_name, family_protocol
 from prevalens.response import offers, response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -28,7 +29,6 @@ from prevalens.validation import check_int, check_same_length
 __all__ = [
     "DEFAULT_PROTOCOLS",
     "FEWEST_ITEMS",
-    "SHIFTS",
     "evaluate_files",
     "evaluate_model",
     "protocols_of",
@@ -39,14 +39,8 @@ __all__ = [
 FEWEST_ITEMS = 30
 _USUAL_SIZE = 100
 
-#: What a name stands for, given the items per sample and the number of samples.
-SHIFTS: dict[str, Callable[[int, int], Protocol]] = {
-    "ml-app": lambda size, n: MLAPP(size, grid=21, more_than=n - 1, max_samples=n),
-    "uniform": lambda size, n: Natural(size, n),
-    "tilt": lambda size, n: LabelTilt(size, n),
-    "labelset": lambda size, n: LabelsetWeights(size, n),
-    "covariate": lambda size, n: CovariateTilt(None, size, n_samples=n),
-}
+#: Parameters of a family that differ from its defaults here.
+_SETTINGS: dict[str, dict[str, int]] = {"ml-app": {"grid": 21}}
 
 
 def protocols_of(names: str | Sequence[str], *, size: int, n_samples: int) -> dict[str, Protocol]:
@@ -55,21 +49,20 @@ def protocols_of(names: str | Sequence[str], *, size: int, n_samples: int) -> di
     Parameters
     ----------
     names : str or sequence of str
-        Such as ``"ml-app,uniform,tilt"``.
+        Families of shifts, such as ``"ml-app,natural,label-tilt"``.
     size : int
         Items per sample.
     n_samples : int
         Samples of each.
     """
     given = names.split(",") if isinstance(names, str) else names
-    chosen = list(dict.fromkeys(name.strip() for name in given if name.strip()))
-    for name in chosen:
-        if name not in SHIFTS:
-            raise InputError(f"There is no protocol {name!r}; there are {', '.join(SHIFTS)}.")
+    chosen = list(dict.fromkeys(family_name(name.strip()) for name in given if name.strip()))
     if not chosen:
-        raise InputError(f"Name at least one protocol of {', '.join(SHIFTS)}.")
+        raise InputError(f"Name at least one protocol of {', '.join(FAMILIES)}.")
     check_int(n_samples, "The number of samples", minimum=1)
-    return {name: SHIFTS[name](size, n_samples) for name in chosen}
+    return {
+        name: family_protocol(name, size, n_samples, **_SETTINGS.get(name, {})) for name in chosen
+    }
 
 
 def sample_size(n_items: int, wanted: int | None) -> int:
@@ -87,7 +80,7 @@ def sample_size(n_items: int, wanted: int | None) -> int:
     return size
 
 
-DEFAULT_PROTOCOLS = ("ml-app", "uniform", "tilt")
+DEFAULT_PROTOCOLS = ("ml-app", "natural", "label-tilt")
 #: Intervals are costly and their coverage needs no thousands of samples.
 _MOST_INTERVALS = 100
 
@@ -199,7 +192,8 @@ def evaluate_model(
         Items the model has not seen.
     Y : 0/1 matrix, data frame or list of label sets, one row per item
     protocols : str or sequence of str
-        Kinds of shift: ``ml-app``, ``uniform``, ``tilt``, ``labelset``, ``covariate``.
+        Families of shifts: ``ml-app``, ``natural``, ``label-tilt``, ``labelset-weights``,
+        ``covariate-tilt``, ``two-labels``.
     interval : float, optional
         Level of the intervals whose coverage is measured; None leaves them out.
     size : int, optional

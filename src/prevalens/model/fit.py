@@ -35,6 +35,7 @@ def fit_files(
     tags: str | None = None,
     sep: str = ",",
     id: str | None = None,
+    group: str | None = None,
     method: Any = "auto",
     preparation: Any = None,
     time_budget: float | None = None,
@@ -59,7 +60,10 @@ def fit_files(
     tags : str, optional
         The column that names the labels of each item, divided by `sep`.
     id : str, optional
-        A column that is neither.
+        Identifier column; used neither as feature nor as label.
+    group : str, optional
+        Column that names the group of each item, such as its author or thread. No part is tested
+        on items of a group that it was trained on.
     method : str or Quantifier
         ``"auto"``, an expression such as ``"lr+pacc"``, or a quantifier.
     preparation : transformer, optional
@@ -83,7 +87,6 @@ def fit_files(
     watch = Watch(progress, cancelled)
     # What cannot be understood is refused before anything is read.
     _check_savable(quantifier_of(method), trusted)
-    leave_out = () if id is None else (id,)
     found = read_labelled(
         paths,
         text=text,
@@ -91,7 +94,8 @@ def fit_files(
         labels=labels,
         tags=tags,
         sep=sep,
-        leave_out=leave_out,
+        id=id,
+        group=group,
         reading=reading,
         watch=watch,
     )
@@ -108,6 +112,7 @@ def fit_files(
             text=found.text,
             columns=found.columns,
             preparation=preparation,
+            groups=found.groups,
             source=found.source,
             progress=tell,
         )

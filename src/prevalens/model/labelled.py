@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.model.progress import Watch
+from prevalens.tables.cells import is_missing
 from prevalens.tables.labels import (
     check_separator,
     label_columns,
@@ -47,6 +49,8 @@ class Labelled:
         The column of texts, if the items are texts.
     source : dict
         Where they came from.
+    groups : array of str, shape (n_items,), or None
+        The group of each item; items of one group never stand on both sides of a division.
     """
 
     items: Chunk
@@ -55,6 +59,7 @@ class Labelled:
     columns: tuple[str, ...]
     text: str | None
     source: dict[str, Any]
+    groups: npt.NDArray[np.str_] | None = None
 
     @property
     def file_names(self) -> str:
@@ -70,7 +75,8 @@ def read_labelled(
     labels: Sequence[str] | None = None,
     tags: str | None = None,
     sep: str = ",",
-    leave_out: Sequence[str] = (),
+    id: str | None = None,
+    group: str | None = None,
     known: Sequence[str] | None = None,
     reading: Reading | None = None,
     watch: Watch | None = None,
@@ -88,8 +94,11 @@ def read_labelled(
         Columns of 0/1, or patterns such as ``topic_*``.
     tags : str, optional
         The column that names the labels of each item, divided by `sep`.
-    leave_out : sequence of str
-        Columns that are no features, such as an identifier.
+    id : str, optional
+        Identifier column; used neither as feature nor as label.
+    group : str, optional
+        Column that names the group of each item, such as its author or thread; no feature unless
+        it is named as one.
     known : sequence of str, optional
         With `tags`: the only labels there are.
     reading : Reading, optional
@@ -97,10 +106,11 @@ def read_labelled(
     check_separator(sep)
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
     label_names = _label_names(tables[0], labels, tags)
-    columns = _item_columns(tables[0], text, features, [*label_names, *leave_out])
-    wanted = [*columns, *label_names]
+    others = [name for name in (id, group) if name is not None]
+    columns = _item_columns(tables[0], text, features, label_names, others)
     for table in tables:
-        table.check_columns([*wanted, *leave_out])
+        table.check_columns([*columns, *label_names, *others])
+    wanted = list(dict.fromkeys([*columns, *label_names, *([] if group is None else [group])]))
     parts = [chunk for _, chunk in (watch or Watch(None, None)).over("reading", tables, wanted)]
     if not sum(map(len, parts)):
         raise InputError(f"{tables[0].name} has a header but no rows.")
@@ -111,7 +121,16 @@ def read_labelled(
         names, Y = _from_tags(parts, tags, sep, known)
     items = _joined(parts, columns, tables)
     source = {"files": [_described(table) for table in tables], "rows": len(items)}
-    return Labelled(items, Y, tuple(names), tuple(columns), text, source)
+    groups = None if group is None else _groups(parts, group)
+    return Labelled(items, Y, tuple(names), tuple(columns), text, source, groups)
+
+
+def _groups(parts: Sequence[Chunk], column: str) -> npt.NDArray[np.str_]:
+    """The group of each row; a row without one is a group of its own."""
+    cells = [cell for part in parts for cell in part[column]]
+    return np.array(
+        [f"\0{row}" if is_missing(cell) else str(cell).strip() for row, cell in enumerate(cells)]
+    )
 
 
 def _label_names(table: Table, labels: Sequence[str] | None, tags: str | None) -> list[str]:
@@ -128,16 +147,20 @@ def _label_names(table: Table, labels: Sequence[str] | None, tags: str | None) -
 
 
 def _item_columns(
-    table: Table, text: str | None, features: Sequence[str] | None, others: Sequence[str]
+    table: Table,
+    text: str | None,
+    features: Sequence[str] | None,
+    labels: Sequence[str],
+    others: Sequence[str],
 ) -> list[str]:
     if text is not None and features:
         raise InputError("Name either a column of texts or columns of features, not both.")
     chosen = [text] if text is not None else list(features or ())
     for name in chosen:
         table.check_columns([name])
-        if name in others:
+        if name in labels:
             raise InputError(f"The column {name!r} cannot be a feature and a label at once.")
-    chosen = chosen or [name for name in table.columns if name not in others]
+    chosen = chosen or [name for name in table.columns if name not in {*labels, *others}]
     if not chosen:
         raise InputError(f"{table.name} has no columns besides the labels, so there are no items.")
     return chosen

@@ -34,7 +34,7 @@ from prevalens.tables.formats import as_table
 from prevalens.tables.preparation import ArrayPreparation, GivenPreparation, Preparation
 from prevalens.tables.table import CHUNK_ROWS, Chunk, Table
 from prevalens.tables.text import TextPreparation
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Groups, LabelMatrix
 from prevalens.uncertainty import Bootstrap
 from prevalens.validation import (
     FormatError,
@@ -227,6 +227,7 @@ class Model:
         columns: Sequence[str] | None = None,
         preparation: Any = None,
         time_budget: float | None = None,
+        groups: Groups = None,
         source: Mapping[str, Any] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Model:
@@ -248,12 +249,14 @@ class Model:
             Of scikit-learn; chosen by the items if left out.
         time_budget : float, optional
             Seconds that all of it may take, with ``"auto"``.
+        groups : sequence, one entry per item, optional
+            The group of each item, as `Quantifier.fit` takes it.
         source : mapping, optional
             Where the items came from, for the record.
         progress : callable, optional
-            Told in a few words what comes next. What it raises ends the fit.
+            Called with a short message before each stage. What it raises ends the fit.
         """
-        tell = progress or (lambda _: None)
+        on_stage = progress or (lambda _: None)
         start = time.perf_counter()
         names = (text,) if text is not None else None if columns is None else tuple(columns)
         chosen = preparation_or(preparation, items, names, text is not None)
@@ -262,12 +265,13 @@ class Model:
         quantifier_of(method)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            tell("preparing items")
+            on_stage("preparing items")
             X = chosen.fit_transform(training_items(items, chosen, names))
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
             spent = time.perf_counter() - start
             quantifier = quantifier_of(method, _left(time_budget, spent))
-            quantifier.fit(X, Y, labels=label_names, **_told(quantifier, tell))
+            options = _fit_options(quantifier, groups=groups, progress=on_stage)
+            quantifier.fit(X, Y, labels=label_names, **options)
             # A search is kept as what it found.
             quantifier = getattr(quantifier, "best_quantifier_", quantifier)
         seconds = time.perf_counter() - start
@@ -409,9 +413,12 @@ def _left(budget: float | None, spent: float) -> float | None:
     return None if budget is None else max(1.0, _FOR_CHOICE * budget - spent)
 
 
-def _told(quantifier: Any, tell: Callable[[str], None]) -> dict[str, Any]:
-    """The callback as an argument, where a quantifier takes one; a search, for one, does not."""
-    return {"progress": tell} if has_fit_parameter(quantifier, "progress") else {}
+def _fit_options(quantifier: Any, **options: Any) -> dict[str, Any]:
+    """The options that the quantifier's `fit` takes; a search, for one, takes no callback."""
+    taken = {name: value for name, value in options.items() if has_fit_parameter(quantifier, name)}
+    if options["groups"] is not None and "groups" not in taken:
+        raise InputError(f"{type(quantifier).__name__} cannot keep groups of items together.")
+    return taken
 
 
 def _reads_scores(quantifier: Quantifier) -> bool:

@@ -181,8 +181,8 @@ def _data(report: TrustReport) -> Iterator[Reason]:
 #: Name in the commands and a description, by the name of the protocol.
 _PROTOCOLS = {
     "ml-app": ("ml-app", "one label at a time is steered from 0 to 100 %"),
-    "natural": ("uniform", "drawn evenly, no shift but that of chance"),
-    "label-tilt": ("tilt", "the odds of all labels move at once"),
+    "natural": ("natural", "drawn evenly, no shift but that of chance"),
+    "label-tilt": ("label-tilt", "the odds of all labels move at once"),
     "labelset-weights": ("labelset", "whole label sets are weighted"),
     "covariate-tilt": ("covariate", "the features move and the labels follow"),
 }
