@@ -14,8 +14,8 @@ from prevalens import catalogue
 from prevalens.catalogue import parse
 from prevalens.cli.bench import command
 from prevalens.experiments.plan import Plan
-from prevalens.experiments.specs import PROTOCOLS
 from prevalens.metrics import MEASURES
+from prevalens.protocols.families import FAMILIES
 
 GUIDE = (Path(__file__).parents[1] / "docs" / "experiments.md").read_text("utf-8")
 
@@ -30,7 +30,7 @@ def test_the_plan_can_be_read_and_names_all_protocols_and_measures() -> None:
     grids = {(c.dataset, c.method.label): c.method.grid for c in plan.cells()}
     assert grids["emotions", "PCC, tuned"]["classifier__C"] == (0.1, 1)
     assert grids["synthetic", "PCC, tuned"]["classifier__C"] == (0.1, 1, 10)
-    assert all(name in text for name in (*PROTOCOLS, *MEASURES))
+    assert all(name in text for name in (*FAMILIES, *MEASURES))
 
 
 def test_files_of_ones_own_can_be_named() -> None:

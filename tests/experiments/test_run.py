@@ -3,7 +3,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from prevalens.datasets import load
 from prevalens.evaluation import evaluate
 from prevalens.experiments import Cell, CellResult, Failure, MethodSpec, ProtocolSpec, run_cell
 from prevalens.experiments.cache import ScoreCache
-from prevalens.experiments.run import _chosen, _plain, run_cells
+from prevalens.experiments.run import _plain, run_cells
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.protocols import MLAPP
 from prevalens.validation import InputError
@@ -103,16 +102,18 @@ def test_the_result_knows_where_it_comes_from(make_cell: Make) -> None:
     assert result.usage.peak_megabytes > 10
 
 
-def test_searches_inside_others_tell_what_they_chose() -> None:
-    inner = SimpleNamespace(best_params_={"classifier__C": np.float64(10)})
-    whole = SimpleNamespace(
-        best_params_={"aggregator__regressor__C": [1, 2]},
-        best_quantifier_=SimpleNamespace(aggregator_=SimpleNamespace(base_=inner)),
-    )
-    assert _plain(_chosen(whole)) == {
-        "aggregator__regressor__C": [1, 2],
-        "best_quantifier.aggregator.base.classifier__C": 10,
-    }
+def test_searches_inside_others_tell_what_they_chose(make_cell: Callable[..., Cell]) -> None:
+    expression = "rq(tuned(lr+pcc,grid=lr-small,choose=together),ridge,scheme=holdout)"
+    grid = {"aggregator__regressor__alpha": (1.0, 10.0)}
+    chosen = run_cell(make_cell(method=MethodSpec("nested", expression, grid))).chosen
+    inner = "best_quantifier.aggregator.base.quantifier.classifier__C"
+    assert chosen.keys() == {"aggregator__regressor__alpha", inner}
+    assert chosen[inner] in (1.0, 100.0)
+
+
+def test_chosen_parts_are_written_as_text() -> None:
+    found = _plain({"scheme": CrossFit(3), "values": (np.float64(10), None, "balanced")})
+    assert found == {"scheme": "crossfit(n_folds=3)", "values": [10, None, "balanced"]}
 
 
 def test_samples_without_a_target_have_no_steered_prevalence(make_cell: Make) -> None:

@@ -7,9 +7,10 @@ import pytest
 
 from prevalens.datasets import synthetic
 from prevalens.experiments import MethodSpec, ProtocolSpec
-from prevalens.experiments.specs import PROTOCOLS, PlanTable
+from prevalens.experiments.specs import PlanTable
 from prevalens.protocols import MLAPP
-from prevalens.validation import InputError
+from prevalens.protocols.families import FAMILIES
+from prevalens.validation import InputError, PrevalensWarning
 
 
 def read_protocol(**values: Any) -> ProtocolSpec:
@@ -24,7 +25,7 @@ def test_a_protocol_may_have_another_name_than_its_kind() -> None:
     assert read_protocol(**spec.to_table()) == spec
 
 
-@pytest.mark.parametrize("kind", [kind for kind in PROTOCOLS if kind not in ("windows", "periods")])
+@pytest.mark.parametrize("kind", [kind for kind in FAMILIES if kind not in ("windows", "periods")])
 def test_every_protocol_draws(kind: str) -> None:
     data = synthetic(n_train=20, n_test=200, n_labels=3)
     protocol = read_protocol(name=kind, size=10).protocol(data).with_items(data.test.X)
@@ -69,3 +70,9 @@ def test_a_search_takes_its_seed_from_the_cell_alone() -> None:
     }
     with pytest.raises(InputError, match=r"selection\.random_state is not known"):
         MethodSpec.read(PlanTable(table, "plan.toml"))
+
+
+def test_another_name_of_a_protocol_is_accepted_with_a_note() -> None:
+    with pytest.warns(PrevalensWarning, match="'tilt' is called 'label-tilt'"):
+        spec = read_protocol(name="tilt")
+    assert (spec.name, spec.kind) == ("tilt", "label-tilt")

@@ -1,4 +1,4 @@
-"""What a computation used: time, memory, versions of the libraries."""
+"""Computing a cell: the method is built, fitted and evaluated, and its costs are measured."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 
 from prevalens._version import __version__
 from prevalens.crossfit import CrossFit
@@ -115,15 +116,16 @@ def metered(cache: ScoreCache | None = None) -> Iterator[Meter]:
     >>> meter.warnings
     ('UserWarning: odd',)
     """
-    meter, before, start = Meter(), _questions(cache), time.perf_counter()
+    meter, start = Meter(), time.perf_counter()
+    hits, misses = (cache.hits, cache.misses) if cache is not None else (0, 0)
     _reset_peak_memory()
     with _caught_warnings() as caught:
         yield meter
-    after = _questions(cache)
-    texts = [f"{one.category.__name__}: {one.message}" for one in caught]
+    texts = [f"{warning.category.__name__}: {warning.message}" for warning in caught]
     meter.seconds = time.perf_counter() - start
     meter.peak_megabytes = _peak_memory()
-    meter.reused, meter.computed = after[0] - before[0], after[1] - before[1]
+    if cache is not None:
+        meter.reused, meter.computed = cache.hits - hits, cache.misses - misses
     meter.warnings = tuple(dict.fromkeys(texts))[:_MOST_WARNINGS]
 
 
@@ -136,10 +138,6 @@ def _caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
-
-
-def _questions(cache: ScoreCache | None) -> tuple[int, int]:
-    return (0, 0) if cache is None else (cache.hits, cache.misses)
 
 
 def versions() -> dict[str, str]:
@@ -158,7 +156,7 @@ def _peak_memory() -> float:
     """Most memory in use since the last reset, in megabytes."""
     with contextlib.suppress(OSError, StopIteration, ValueError):
         lines = _STATUS.read_text().splitlines()
-        line = next(one for one in lines if one.startswith("VmHWM"))
+        line = next(line for line in lines if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
     with contextlib.suppress(AttributeError):
         # Kilobytes, save on macOS.
@@ -191,7 +189,8 @@ def build(
             inner.set_params(scheme=CrossFit())
     set_seeds(quantifier, seed)
     if cache is not None:
-        _remember(quantifier, cache)
+        for inner in _quantifiers(quantifier):
+            _use_cache(inner, cache)
     if not method.grid:
         return quantifier
     grid = {name: [read_value(value) for value in values] for name, values in method.grid.items()}
@@ -206,19 +205,14 @@ def _quantifiers(method: Any) -> list[Quantifier]:
     return [part for part in parts if isinstance(part, Quantifier)]
 
 
-def _remember(method: Any, cache: ScoreCache) -> None:
-    """Keep what classifiers say, wherever it is their scores that an aggregator reads."""
-    for inner in _quantifiers(method):
-        if _is_remembered(inner):
-            inner.set_params(classifier=CachedClassifier(inner.classifier, cache))
-
-
-def _is_remembered(quantifier: Quantifier) -> bool:
-    """Not without a classifier of its own, nor with an ensemble: its members give more."""
+def _use_cache(quantifier: Quantifier, cache: ScoreCache) -> None:
+    """Keep the scores of its classifier, if the aggregator reads scores and nothing else."""
     classifier, aggregator = quantifier.classifier, quantifier.aggregator
+    # The members of an ensemble give more than its scores.
     if classifier is None or isinstance(classifier, HasMembers):
-        return False
-    return aggregator is None or aggregator.consumes != "features"
+        return
+    if aggregator is None or aggregator.consumes != "features":
+        quantifier.set_params(classifier=CachedClassifier(classifier, cache))
 
 
 def set_seeds(quantifier: Any, seed: int) -> None:
@@ -240,10 +234,6 @@ def _options(selection: Mapping[str, Any]) -> dict[str, Any]:
         table = PlanTable(options["protocol"], "The plan", "selection.protocol")
         options["protocol"] = ProtocolSpec.read(table).protocol()
     return options
-
-
-#: Where fitted methods keep the methods they are made of.
-_INSIDE = ("quantifier_", "best_quantifier_", "aggregator_", "base_")
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +306,10 @@ class CellResult:
                 seed=named.seed,
                 shift=name,
                 metric=metric,
-                value=_mean(self.columns[metric][rows]),
+                # A regime without samples has no mean.
+                value=float(self.columns[metric][rows].mean(dtype=np.float64))
+                if rows.any()
+                else float("nan"),
                 n_samples=int(rows.sum()),
                 version=self.versions["prevalens"],
                 data_sha=self.data_sha,
@@ -432,16 +425,13 @@ def _columns(found: Evaluation, metrics: Sequence[str]) -> dict[str, npt.NDArray
 
 def _labels(found: Evaluation) -> dict[str, list[Any]]:
     gap = found.estimated - found.true
-    return {
-        "name": list(found.labels),
-        "training": _rounded(found.training),
-        "error": _rounded(np.abs(gap).mean(axis=0)),
-        "bias": _rounded(gap.mean(axis=0)),
+    figures: dict[str, Floats] = {
+        "training": found.training,
+        "error": np.abs(gap).mean(axis=0),
+        "bias": gap.mean(axis=0),
     }
-
-
-def _rounded(values: Floats) -> list[float]:
-    return [round(value, 7) for value in values.tolist()]
+    rounded = {name: [round(v, 7) for v in values.tolist()] for name, values in figures.items()}
+    return {"name": list(found.labels), **rounded}
 
 
 def _usage(fit: Meter, evaluation: Meter, *, shared: bool) -> Usage:
@@ -449,35 +439,34 @@ def _usage(fit: Meter, evaluation: Meter, *, shared: bool) -> Usage:
     return Usage(
         fit_seconds=round(fit.seconds, 4),
         quantify_seconds=round(evaluation.seconds, 4),
-        seconds=round(sum(one.seconds for one in counted), 4),
+        seconds=round(sum(meter.seconds for meter in counted), 4),
         peak_megabytes=round(max(fit.peak_megabytes, evaluation.peak_megabytes), 1),
-        scores_reused=sum(one.reused for one in counted),
-        scores_computed=sum(one.computed for one in counted),
+        scores_reused=sum(meter.reused for meter in counted),
+        scores_computed=sum(meter.computed for meter in counted),
         warnings=tuple(dict.fromkeys(fit.warnings + evaluation.warnings)),
     )
 
 
-def _chosen(part: Any, path: str = "") -> dict[str, Any]:
-    """What every search in a fitted method has chosen, by the way that leads to it."""
-    found = {f"{path}{name}": value for name, value in getattr(part, "best_params_", {}).items()}
-    for name in _INSIDE:
-        if hasattr(part, name):
-            found |= _chosen(getattr(part, name), f"{path}{name.removesuffix('_')}.")
-    return found
+def _chosen(part: BaseEstimator, path: str = "") -> dict[str, Any]:
+    """What every search in a fitted method has chosen, by the path that leads to it."""
+    chosen: dict[str, Any] = {}
+    if isinstance(part, GridSearch):
+        chosen = {f"{path}{name}": value for name, value in part.best_params_.items()}
+    for name, inner in vars(part).items():
+        # Attributes that `fit` has set.
+        if name.endswith("_") and isinstance(inner, BaseEstimator):
+            chosen |= _chosen(inner, f"{path}{name.removesuffix('_')}.")
+    return chosen
 
 
 def _plain(value: Any) -> Any:
     """Chosen parameters as values that can be written down; parts by their names."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return to_text(expression_of(value)) if hasattr(value, "get_params") else str(value)
-
-
-def _mean(values: npt.NDArray[Any]) -> float:
-    return float(values.mean(dtype=np.float64)) if values.size else float("nan")
+    return to_text(expression_of(value)) if isinstance(value, BaseEstimator) else str(value)

@@ -1,4 +1,4 @@
-"""The door of plans: a table of a TOML file, read key by key, with a sentence for each refusal."""
+"""Specifications of methods and protocols, as the tables of a plan's file give them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,13 @@ from prevalens import catalogue
 from prevalens.catalogue import CatalogueEntry, parse_value
 from prevalens.datasets import Dataset
 from prevalens.expression import Call, Method, parse_method
-from prevalens.protocols import (
-    MLAPP,
-    ChronologicalWindows,
-    CovariateTilt,
-    LabelsetWeights,
-    LabelTilt,
-    Natural,
-    Periods,
-    Protocol,
-    TwoLabels,
-)
+from prevalens.protocols import Protocol
+from prevalens.protocols.families import ALIASES, FAMILIES, family_name
 from prevalens.selection.grid_search import GridSearch
 from prevalens.validation import InputError, check_choice
 
 __all__ = [
     "GRIDS",
-    "PROTOCOLS",
     "MethodSpec",
     "Parts",
     "PlanTable",
@@ -306,19 +296,6 @@ def parse(text: str, parts: Parts | None = None) -> Any:
     return catalogue.parse(text, more={**_TUNED, **(parts or {})})
 
 
-PROTOCOLS: dict[str, type[Protocol]] = {
-    kind.name: kind
-    for kind in (
-        MLAPP,
-        Natural,
-        TwoLabels,
-        LabelsetWeights,
-        LabelTilt,
-        CovariateTilt,
-        ChronologicalWindows,
-        Periods,
-    )
-}
 #: Parameters of protocols that the data fill in.
 _FROM_DATA = ("X", "times")
 #: Parameters of the search that the plan or the runner fills in.
@@ -337,7 +314,7 @@ class ProtocolSpec:
     name : str
         What to call it in tables.
     kind : str
-        Which protocol it is, one of `PROTOCOLS`.
+        Which protocol it is: a name of `prevalens.protocols.families`.
     parameters : dict
         Its parameters, save those that come from the data.
 
@@ -356,11 +333,12 @@ class ProtocolSpec:
         """Read it from a table of a plan."""
         name = table.text("name", table.values.get("kind", "ml-app"))
         kind = table.text("kind", name)
-        if kind not in PROTOCOLS:
+        if kind not in FAMILIES and kind not in ALIASES:
             key = "kind" if "kind" in table.values else "name"
-            table.fail(key, f"is {kind!r}, which is no protocol; {suggestion(kind, PROTOCOLS)}")
-        known = inspect.signature(PROTOCOLS[kind]).parameters
-        given = table.options(one for one in known if one not in _FROM_DATA)
+            table.fail(key, f"is {kind!r}, which is no protocol; {suggestion(kind, FAMILIES)}")
+        kind = family_name(kind)
+        known = inspect.signature(FAMILIES[kind]).parameters
+        given = table.options(parameter for parameter in known if parameter not in _FROM_DATA)
         table.close()
         return cls(name, kind, given)
 
@@ -371,7 +349,7 @@ class ProtocolSpec:
 
     def protocol(self, dataset: Dataset | None = None) -> Protocol:
         """Build the protocol; one that goes by time is told the times of the test items."""
-        made = PROTOCOLS[self.kind]
+        made = FAMILIES[self.kind]
         parameters = dict(self.parameters)
         if dataset is not None and "times" in inspect.signature(made).parameters:
             if dataset.test_times is None:
