@@ -75,14 +75,14 @@ def test_the_same_seed_gives_the_same_samples_to_all() -> None:
 
 def test_every_item_is_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
-    original = PerLabel.predict
+    original = PerLabel._votes
 
     def counting(self: PerLabel, X: np.ndarray) -> np.ndarray:
         calls["items"] += len(X)
         return original(self, X)
 
     quantifier = Quantifier(PerLabel(), CC()).fit(DATA.train.X, DATA.train.Y)
-    monkeypatch.setattr(PerLabel, "predict", counting)
+    monkeypatch.setattr(PerLabel, "_votes", counting)
     evaluate(quantifier, DATA.test, MLAPP(size=50, grid=11), random_state=0)
     assert calls["items"] == DATA.test.n_items
 

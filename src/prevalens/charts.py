@@ -1,4 +1,8 @@
-"""What a chart shows, whoever draws it."""
+"""Charts of estimates and errors for notebooks: in matplotlib, in altair, or as a table.
+
+Results such as `PrevalenceEstimate` say what to show as `Dots` or `Lines`; `draw` and `table` show
+it. The pages of `prevalens.reports` have a kit of their own, which needs no library.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,17 @@ import numpy as np
 from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice
 
-__all__ = ["Dots", "Line", "Lines", "altair_chart", "draw", "frame", "matplotlib_chart", "table"]
+__all__ = ["Dots", "Drawing", "Line", "Lines", "draw", "frame", "table"]
 
-Array: TypeAlias = Floats
+#: Axes of matplotlib, or a chart of altair.
+Drawing: TypeAlias = Any
+
+_HUE, _TABLE_HUE = "#0067a5", "#2f83ab"
+#: As many names as an axis has room for.
+_MOST_TICKS = 12
+#: Size of a bar in a table, and the room at its ends.
+_WIDTH, _HEIGHT, _MARGIN = 160, 18, 5
+_MODULES = {"matplotlib": "matplotlib.pyplot", "altair": "altair"}
 
 
 @dataclass(frozen=True)
@@ -38,10 +50,10 @@ class Dots:
     """
 
     names: Sequence[str]
-    values: Array
-    lower: Array | None = None
-    upper: Array | None = None
-    reference: Array | None = None
+    values: Floats
+    lower: Floats | None = None
+    upper: Floats | None = None
+    reference: Floats | None = None
     axis: str = "prevalence"
     reference_name: str = "training"
     title: str = ""
@@ -52,15 +64,27 @@ class Dots:
         parts = [self.values, self.upper, self.reference]
         return max((float(np.max(part)) for part in parts if part is not None), default=0.0) or 1.0
 
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """Values, ends of the intervals and reference by their names, as far as they are there."""
+        names = ("values", "lower", "upper", "reference")
+        parts = {name: vars(self)[name] for name in names}
+        return {name: part for name, part in parts.items() if part is not None}
+
 
 @dataclass(frozen=True)
 class Line:
     """Values over something, with a band around them where there is one."""
 
     name: str
-    values: Array
-    lower: Array | None = None
-    upper: Array | None = None
+    values: Floats
+    lower: Floats | None = None
+    upper: Floats | None = None
+
+    @property
+    def band(self) -> tuple[Floats, Floats] | None:
+        """Both ends of the band, if there is one."""
+        return None if self.lower is None or self.upper is None else (self.lower, self.upper)
 
 
 @dataclass(frozen=True)
@@ -76,7 +100,7 @@ class Lines:
     title : str
     """
 
-    places: Sequence[Any]
+    places: Sequence[object]
     lines: Sequence[Line]
     x_axis: str = ""
     y_axis: str = ""
@@ -85,10 +109,10 @@ class Lines:
     @property
     def numeric(self) -> bool:
         """Whether the places are numbers."""
-        return all(isinstance(one, (int, float, np.number)) for one in self.places)
+        return all(isinstance(place, (int, float, np.number)) for place in self.places)
 
 
-def frame(columns: Mapping[str, Sequence[Any]], backend: str = "pandas") -> Any:
+def frame(columns: Mapping[str, Sequence[object]], backend: str = "pandas") -> Any:
     """A frame of columns.
 
     Parameters
@@ -102,137 +126,10 @@ def frame(columns: Mapping[str, Sequence[Any]], backend: str = "pandas") -> Any:
     (1, 2)
     """
     check_choice(backend, "backend", ("pandas", "polars"))
-    try:
-        library = importlib.import_module(backend)
-    except ImportError as error:
-        raise InputError(f'A frame needs {backend}: pip install "prevalens[frames]".') from error
-    return library.DataFrame(dict(columns))
+    return _library(backend, "A frame", backend, "frames").DataFrame(dict(columns))
 
 
-_HUE = "#0067a5"
-
-
-def altair_chart(altair: Any, chart: Dots | Lines) -> Any:
-    """The chart, layered: intervals below, values above."""
-    layers = (
-        _altair_dots(altair, chart) if isinstance(chart, Dots) else _altair_lines(altair, chart)
-    )
-    drawn = altair.layer(*layers)
-    return drawn.properties(title=chart.title) if chart.title else drawn
-
-
-def _data(altair: Any, records: Sequence[dict[str, Any]]) -> Any:
-    return altair.Data(values=list(records))
-
-
-def _altair_dots(altair: Any, chart: Dots) -> list[Any]:
-    columns = {"value": chart.values, "lower": chart.lower, "upper": chart.upper}
-    columns["reference"] = chart.reference
-    given = {name: part for name, part in columns.items() if part is not None}
-    records = [
-        {"name": name, **{key: float(part[i]) for key, part in given.items()}}
-        for i, name in enumerate(chart.names)
-    ]
-    base = altair.Chart(_data(altair, records)).encode(
-        y=altair.Y("name:N", sort=None, title=None),
-        tooltip=["name:N", *(f"{key}:Q" for key in given)],
-    )
-    layers = []
-    if "lower" in given and "upper" in given:
-        bar = base.mark_bar(height=6, cornerRadius=3, opacity=0.35, color=_HUE)
-        layers.append(bar.encode(x=altair.X("lower:Q", title=chart.axis), x2="upper:Q"))
-    layers.append(
-        base.mark_point(filled=True, size=60, color=_HUE, opacity=1).encode(
-            x=altair.X("value:Q", title=chart.axis)
-        )
-    )
-    if "reference" in given:
-        layers.append(base.mark_tick(thickness=2, color="black").encode(x="reference:Q"))
-    return layers
-
-
-def _altair_lines(altair: Any, chart: Lines) -> list[Any]:
-    records = []
-    for line in chart.lines:
-        for i, place in enumerate(chart.places):
-            record = {"line": line.name, "value": float(line.values[i])}
-            record["place"] = float(place) if chart.numeric else str(place)
-            if line.lower is not None and line.upper is not None:
-                record |= {"lower": float(line.lower[i]), "upper": float(line.upper[i])}
-            records.append(record)
-    kind = "Q" if chart.numeric else "N"
-    base = altair.Chart(_data(altair, records)).encode(
-        x=altair.X(f"place:{kind}", sort=None, title=chart.x_axis or None),
-        color=altair.Color("line:N", title=None, sort=None),
-    )
-    layers = []
-    if any(line.lower is not None for line in chart.lines):
-        band = base.mark_area(opacity=0.15).encode(y="lower:Q", y2="upper:Q")
-        layers.append(band)
-    value = altair.Y("value:Q", title=chart.y_axis or None)
-    layers.append(base.mark_line(point=True).encode(y=value, tooltip=["line:N", "value:Q"]))
-    return layers
-
-
-#: As many names as an axis has room for.
-_MOST_TICKS = 12
-
-
-def matplotlib_chart(pyplot: Any, chart: Dots | Lines, ax: Any = None) -> Any:
-    """Draw on axes, or on those of a new figure; the axes are returned."""
-    if isinstance(chart, Dots):
-        ax = _axes(pyplot, ax, height=1.2 + 0.28 * len(chart.names))
-        _matplotlib_dots(ax, chart)
-    else:
-        ax = _axes(pyplot, ax, height=4.0)
-        _matplotlib_lines(ax, chart)
-    if chart.title:
-        ax.set_title(chart.title)
-    return ax
-
-
-def _axes(pyplot: Any, ax: Any, *, height: float) -> Any:
-    return pyplot.subplots(figsize=(7, height), layout="constrained")[1] if ax is None else ax
-
-
-def _matplotlib_dots(ax: Any, chart: Dots) -> None:
-    rows = np.arange(len(chart.names))
-    if chart.lower is not None and chart.upper is not None:
-        ax.hlines(rows, chart.lower, chart.upper, color="C0", alpha=0.35, linewidth=6)
-    ax.plot(chart.values, rows, "o", color="C0", label=chart.axis)
-    if chart.reference is not None:
-        ax.plot(chart.reference, rows, "|", color="black", markersize=12, markeredgewidth=2)
-        ax.lines[-1].set_label(chart.reference_name)
-        ax.legend(frameon=False)
-    ax.set_yticks(rows, list(chart.names))
-    ax.invert_yaxis()
-    ax.set_xlim(left=0)
-    ax.set_xlabel(chart.axis)
-    ax.grid(axis="x", alpha=0.3)
-
-
-def _matplotlib_lines(ax: Any, chart: Lines) -> None:
-    places = list(chart.places) if chart.numeric else list(range(len(chart.places)))
-    for number, line in enumerate(chart.lines):
-        hue = f"C{number % 10}"
-        if line.lower is not None and line.upper is not None:
-            ax.fill_between(places, line.lower, line.upper, color=hue, alpha=0.15, linewidth=0)
-        ax.plot(places, line.values, marker="o", markersize=3, color=hue, label=line.name)
-    if not chart.numeric:
-        every = -(-len(places) // _MOST_TICKS)
-        names = [str(name) for name in chart.places[::every]]
-        ax.set_xticks(places[::every], names, rotation=30, ha="right")
-    ax.set_ylim(bottom=0)
-    ax.set_xlabel(chart.x_axis)
-    ax.set_ylabel(chart.y_axis)
-    ax.legend(frameon=False)
-    ax.grid(axis="y", alpha=0.3)
-
-
-_MODULES = {"matplotlib": "matplotlib.pyplot", "altair": "altair"}
-
-
-def draw(chart: Dots | Lines, backend: str = "matplotlib", *, ax: Any = None) -> Any:
+def draw(chart: Dots | Lines, backend: str = "matplotlib", *, ax: Drawing | None = None) -> Drawing:
     """Draw a chart.
 
     Parameters
@@ -249,21 +146,106 @@ def draw(chart: Dots | Lines, backend: str = "matplotlib", *, ax: Any = None) ->
     check_choice(backend, "backend", tuple(_MODULES))
     if ax is not None and backend != "matplotlib":
         raise InputError(f"An ax is for matplotlib; {backend} makes a chart of its own.")
-    library = _library(backend)
+    library = _library(_MODULES[backend], "plot", backend, "plot")
     if backend == "altair":
-        return altair_chart(library, chart)
-    return matplotlib_chart(library, chart, ax)
+        layers = _altair_dots if isinstance(chart, Dots) else _altair_lines
+        drawn = library.layer(*layers(library, chart))  # type: ignore[arg-type]
+        return drawn.properties(title=chart.title) if chart.title else drawn
+    if ax is None:
+        height = 1.2 + 0.28 * len(chart.names) if isinstance(chart, Dots) else 4.0
+        ax = library.subplots(figsize=(7, height), layout="constrained")[1]
+    if isinstance(chart, Dots):
+        _matplotlib_dots(ax, chart)
+    else:
+        _matplotlib_lines(ax, chart)
+    if chart.title:
+        ax.set_title(chart.title)
+    return ax
 
 
-def _library(backend: str) -> ModuleType:
+def _library(module: str, what: str, name: str, extra: str) -> ModuleType:
     try:
-        return importlib.import_module(_MODULES[backend])
+        return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(f'plot needs {backend}: pip install "prevalens[plot]".') from error
+        raise InputError(f'{what} needs {name}: pip install "prevalens[{extra}]".') from error
 
 
-_WIDTH, _HEIGHT, _MARGIN = 160, 18, 5
-_TABLE_HUE = "#2f83ab"
+def _altair_dots(altair: Any, chart: Dots) -> list[Any]:
+    """Intervals below, values above, references on top."""
+    # Of one value, altair says "value".
+    columns = {"value" if key == "values" else key: part for key, part in chart.columns.items()}
+    records = [
+        {"name": name, **{key: float(part[i]) for key, part in columns.items()}}
+        for i, name in enumerate(chart.names)
+    ]
+    base = altair.Chart(altair.Data(values=records)).encode(
+        y=altair.Y("name:N", sort=None, title=None),
+        tooltip=["name:N", *(f"{key}:Q" for key in columns)],
+    )
+    layers = []
+    if "lower" in columns and "upper" in columns:
+        bar = base.mark_bar(height=6, cornerRadius=3, opacity=0.35, color=_HUE)
+        layers.append(bar.encode(x=altair.X("lower:Q", title=chart.axis), x2="upper:Q"))
+    point = base.mark_point(filled=True, size=60, color=_HUE, opacity=1)
+    layers.append(point.encode(x=altair.X("value:Q", title=chart.axis)))
+    if "reference" in columns:
+        layers.append(base.mark_tick(thickness=2, color="black").encode(x="reference:Q"))
+    return layers
+
+
+def _altair_lines(altair: Any, chart: Lines) -> list[Any]:
+    records = []
+    for line in chart.lines:
+        for i, place in enumerate(chart.places):
+            record: dict[str, object] = {"line": line.name, "value": float(line.values[i])}
+            record["place"] = float(place) if chart.numeric else str(place)  # type: ignore[arg-type]
+            if line.band is not None:
+                record |= {"lower": float(line.band[0][i]), "upper": float(line.band[1][i])}
+            records.append(record)
+    kind = "Q" if chart.numeric else "N"
+    base = altair.Chart(altair.Data(values=records)).encode(
+        x=altair.X(f"place:{kind}", sort=None, title=chart.x_axis or None),
+        color=altair.Color("line:N", title=None, sort=None),
+    )
+    value = altair.Y("value:Q", title=chart.y_axis or None)
+    layers = [base.mark_line(point=True).encode(y=value, tooltip=["line:N", "value:Q"])]
+    if any(line.band is not None for line in chart.lines):
+        layers.insert(0, base.mark_area(opacity=0.15).encode(y="lower:Q", y2="upper:Q"))
+    return layers
+
+
+def _matplotlib_dots(ax: Drawing, chart: Dots) -> None:
+    rows = np.arange(len(chart.names))
+    if chart.lower is not None and chart.upper is not None:
+        ax.hlines(rows, chart.lower, chart.upper, color="C0", alpha=0.35, linewidth=6)
+    ax.plot(chart.values, rows, "o", color="C0", label=chart.axis)
+    if chart.reference is not None:
+        ax.plot(chart.reference, rows, "|", color="black", markersize=12, markeredgewidth=2)
+        ax.lines[-1].set_label(chart.reference_name)
+        ax.legend(frameon=False)
+    ax.set_yticks(rows, list(chart.names))
+    ax.invert_yaxis()
+    ax.set_xlim(left=0)
+    ax.set_xlabel(chart.axis)
+    ax.grid(axis="x", alpha=0.3)
+
+
+def _matplotlib_lines(ax: Drawing, chart: Lines) -> None:
+    places = list(chart.places) if chart.numeric else list(range(len(chart.places)))
+    for number, line in enumerate(chart.lines):
+        hue = f"C{number % 10}"
+        if line.band is not None:
+            ax.fill_between(places, *line.band, color=hue, alpha=0.15, linewidth=0)
+        ax.plot(places, line.values, marker="o", markersize=3, color=hue, label=line.name)
+    if not chart.numeric:
+        every = -(-len(places) // _MOST_TICKS)
+        names = [str(name) for name in chart.places[::every]]
+        ax.set_xticks(places[::every], names, rotation=30, ha="right")
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel(chart.x_axis)
+    ax.set_ylabel(chart.y_axis)
+    ax.legend(frameon=False)
+    ax.grid(axis="y", alpha=0.3)
 
 
 def table(chart: Dots, *, most: int = 200) -> str:
@@ -281,7 +263,8 @@ def table(chart: Dots, *, most: int = 200) -> str:
     >>> table(Dots(["<spam>"], np.array([0.5])))[:7]
     '<table>'
     """
-    heads = ["", chart.axis, *_interval_head(chart), *_reference_head(chart), ""]
+    titles = {"values": chart.axis, "reference": chart.reference_name}
+    heads = ["", *(titles.get(name, name) for name in chart.columns), ""]
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     body = "".join(_row(chart, i) for i in range(min(most, len(chart.names))))
     hidden = len(chart.names) - most
@@ -290,17 +273,8 @@ def table(chart: Dots, *, most: int = 200) -> str:
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def _interval_head(chart: Dots) -> list[str]:
-    return [] if chart.lower is None else ["lower", "upper"]
-
-
-def _reference_head(chart: Dots) -> list[str]:
-    return [] if chart.reference is None else [chart.reference_name]
-
-
 def _row(chart: Dots, i: int) -> str:
-    numbers = [chart.values, chart.lower, chart.upper, chart.reference]
-    cells = "".join(f"<td>{part[i]:.4f}</td>" for part in numbers if part is not None)
+    cells = "".join(f"<td>{part[i]:.4f}</td>" for part in chart.columns.values())
     return f"<tr><th>{escape(str(chart.names[i]))}</th>{cells}<td>{_bar(chart, i)}</td></tr>"
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from prevalens.charts import Dots, Line, Lines, draw, frame, table
-from prevalens.types import Floats
+from prevalens.charts import Dots, Drawing, Line, Lines, draw, frame, table
+from prevalens.types import Array, Floats
 from prevalens.validation import InputError, check_choice, check_fraction, check_label_names
 
 __all__ = ["Intervals", "PrevalenceEstimate"]
@@ -90,7 +90,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         point: npt.ArrayLike,
         labels: Sequence[str],
         *,
-        index: Sequence[Any] | None = None,
+        index: Sequence[object] | None = None,
         lower: npt.ArrayLike | None = None,
         upper: npt.ArrayLike | None = None,
         band_lower: npt.ArrayLike | None = None,
@@ -136,7 +136,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             raise InputError(f"p_value must lie between 0 and 1; got {p_value!r}.")
         return float(array) if array.ndim == 0 else array
 
-    def _index(self, index: Sequence[Any] | None) -> list[Any] | None:
+    def _index(self, index: Sequence[object] | None) -> list[object] | None:
         if self.point.ndim == 1:
             return None
         names = list(range(len(self.point)) if index is None else index)
@@ -144,12 +144,14 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             raise InputError(f"There are {len(self.point)} samples but {len(names)} names.")
         return [name.item() if isinstance(name, np.generic) else name for name in names]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.array(self.point, dtype=dtype, copy=copy)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        plain = [x.point if isinstance(x, PrevalenceEstimate) else x for x in inputs]
-        return getattr(ufunc, method)(*plain, **kwargs)
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
+    ) -> Any:
+        arrays = [x.point if isinstance(x, PrevalenceEstimate) else x for x in inputs]
+        return getattr(ufunc, method)(*arrays, **kwargs)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -164,17 +166,17 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.point)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Floats]:
         return iter(self.point)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         """By label name: that label's prevalence; else as numpy does it."""
         if isinstance(key, str):
             if key not in self.labels:
                 raise InputError(f"There is no label {key!r} in this estimate.")
             column = self.point[..., self.labels.index(key)]
             return float(column) if column.ndim == 0 else column
-        return self.point[key]
+        return self.point[key]  # type: ignore[call-overload]
 
     def sample(self, position: int) -> PrevalenceEstimate:
         """The estimate of one of several samples, shape (n_labels,)."""
@@ -183,7 +185,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         fields = {name: part[position] for name, part in parts.items()}
         return PrevalenceEstimate(self.point[position], self.labels, level=self.level, **fields)
 
-    def to_dict(self) -> dict[Any, Any]:
+    def to_dict(self) -> dict[object, Any]:
         """``{label: prevalence}``; for several samples ``{sample: {label: prevalence}}``."""
         if self.index is None:
             return dict(zip(self.labels, self.point.tolist(), strict=True))
@@ -206,13 +208,13 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             check_choice(form, "form", ("long", "wide"))
         return frame(self._columns(form), backend)
 
-    def _columns(self, form: str | None = None) -> dict[str, list[Any]]:
+    def _columns(self, form: str | None = None) -> dict[str, Sequence[object]]:
         default = "long" if self.index is None else "wide"
         return self._long() if (form or default) == "long" else self._wide()
 
-    def _long(self) -> dict[str, list[Any]]:
+    def _long(self) -> dict[str, Sequence[object]]:
         n_samples = 1 if self.index is None else len(self)
-        columns: dict[str, list[Any]] = {}
+        columns: dict[str, Sequence[object]] = {}
         if self.index is not None:
             columns["sample"] = [name for name in self.index for _ in self.labels]
         columns["label"] = list(self.labels) * n_samples
@@ -222,8 +224,10 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             columns["upper"] = self.upper.reshape(-1).tolist()
         return columns
 
-    def _wide(self) -> dict[str, list[Any]]:
-        columns: dict[str, list[Any]] = {} if self.index is None else {"sample": list(self.index)}
+    def _wide(self) -> dict[str, Sequence[object]]:
+        columns: dict[str, Sequence[object]] = (
+            {} if self.index is None else {"sample": list(self.index)}
+        )
         values = np.atleast_2d(self.point)
         columns.update({name: values[:, j].tolist() for j, name in enumerate(self.labels)})
         return columns
@@ -248,8 +252,8 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         *,
         reference: npt.ArrayLike | None = None,
         labels: Sequence[str] | None = None,
-        ax: Any = None,
-    ) -> Any:
+        ax: Drawing | None = None,
+    ) -> Drawing:
         """Draw the estimate.
 
         One sample: a dot per label with its interval. Several: a line per label over the
@@ -281,15 +285,15 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         self, reference: npt.ArrayLike | None = None, labels: Sequence[str] | None = None
     ) -> Dots:
         rows = [self.labels.index(name) for name in labels or self.labels]
-        beside = None if reference is None else np.asarray(reference, dtype=np.float64)
-        if beside is not None and beside.shape != self.shape:
+        other = None if reference is None else np.asarray(reference, dtype=np.float64)
+        if other is not None and other.shape != self.shape:
             raise InputError(
                 f"The reference must have a value for each of the {len(self.labels)} labels; got "
-                f"shape {beside.shape}."
+                f"shape {other.shape}."
             )
-        parts = (self.lower, self.upper, beside)
-        low, high, beside = (None if part is None else part[rows] for part in parts)
-        return Dots([self.labels[j] for j in rows], self.point[rows], low, high, beside)
+        parts = (self.lower, self.upper, other)
+        low, high, other = (None if part is None else part[rows] for part in parts)
+        return Dots([self.labels[j] for j in rows], self.point[rows], low, high, other)
 
     def _lines(self, labels: Sequence[str] | None = None) -> Lines:
         varying = np.argsort(-np.ptp(self.point, axis=0), kind="stable")[:_MOST_LINES].tolist()
@@ -315,6 +319,6 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     text = f"{value:.4f}" if isinstance(value, float) else html.escape(str(value))
     return f"<td>{text}</td>"

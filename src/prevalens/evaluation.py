@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from prevalens._version import __version__
-from prevalens.charts import Dots, Line, Lines, draw, table
+from prevalens.charts import Dots, Drawing, Line, Lines, draw, table
 from prevalens.collection import Collection
 from prevalens.metrics import MEASURES, SHIFT_NAMES, shift, shift_bins
 from prevalens.protocols import Protocol
-from prevalens.quantifier import Quantifier
 from prevalens.records import Record
 from prevalens.samples import Samples
+from prevalens.selection import QuantifierLike
 from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice, check_rng
 
@@ -65,8 +64,8 @@ class Evaluation:
         A regime without samples has the mean NaN.
         """
         errors, bins = self.errors(metric), shift_bins(self.shift)
-        found = {name: _mean(errors[bins == number]) for number, name in enumerate(SHIFT_NAMES)}
-        return found | {"all": _mean(errors)}
+        regimes = {name: _mean(errors[bins == i]) for i, name in enumerate(SHIFT_NAMES)}
+        return regimes | {"all": _mean(errors)}
 
     def by_label(self) -> dict[str, float]:
         """Mean absolute error of each label over all samples."""
@@ -95,8 +94,13 @@ class Evaluation:
         return rows
 
     def plot(
-        self, backend: str = "matplotlib", *, metric: str = "ae", n_bins: int = 12, ax: Any = None
-    ) -> Any:
+        self,
+        backend: str = "matplotlib",
+        *,
+        metric: str = "ae",
+        n_bins: int = 12,
+        ax: Drawing | None = None,
+    ) -> Drawing:
         """Draw the mean error by shift, with the middle 80 % of the samples as a band.
 
         Parameters
@@ -109,8 +113,8 @@ class Evaluation:
         """
         errors, bins = self.errors(metric), shift_bins(self.shift, n_bins)
         groups = [errors[bins == number] for number in np.unique(bins)]
-        low, high = np.array([np.quantile(one, [0.1, 0.9]) for one in groups]).T
-        line = Line(self.method, np.array([one.mean() for one in groups]), low, high)
+        low, high = np.array([np.quantile(group, [0.1, 0.9]) for group in groups]).T
+        line = Line(self.method, np.array([group.mean() for group in groups]), low, high)
         places = [float(self.shift[bins == number].mean()) for number in np.unique(bins)]
         chart = Lines(places, [line], "shift since training", metric.upper(), self.protocol)
         return draw(chart, backend, ax=ax)
@@ -147,13 +151,13 @@ def _mean(values: Floats) -> tuple[float, int]:
 
 
 def evaluate(
-    quantifier: Quantifier, pool: Collection, protocol: Protocol, *, random_state: object = 0
+    quantifier: QuantifierLike, pool: Collection, protocol: Protocol, *, random_state: object = 0
 ) -> Evaluation:
     """Draw samples from a labelled pool and compare estimates with the truth.
 
     Parameters
     ----------
-    quantifier : fitted Quantifier
+    quantifier : fitted quantifier
     pool : Collection
         Labelled items the quantifier has not seen.
     protocol : Protocol
@@ -167,12 +171,13 @@ def evaluate(
 
     Examples
     --------
+    >>> from prevalens import Quantifier
     >>> from prevalens.datasets import synthetic
     >>> from prevalens.protocols import Natural
     >>> data = synthetic(n_train=300, n_test=200, n_labels=4, random_state=0)
     >>> quantifier = Quantifier().fit(data.train.X, data.train.Y)
-    >>> found = evaluate(quantifier, data.test, Natural(size=50, n_samples=20), random_state=0)
-    >>> len(found)
+    >>> evaluation = evaluate(quantifier, data.test, Natural(size=50, n_samples=20), random_state=0)
+    >>> len(evaluation)
     20
     """
     samples = protocol.with_items(pool.X).draw(pool.Y, check_rng(random_state))
@@ -182,7 +187,7 @@ def evaluate(
 
 
 def evaluate_samples(
-    quantifiers: Mapping[str, Quantifier],
+    quantifiers: Mapping[str, QuantifierLike],
     pool: Collection,
     samples: Samples,
     *,
@@ -220,7 +225,7 @@ def evaluate_samples(
     }
 
 
-def _estimates(quantifier: Quantifier, pool: Collection, samples: Samples) -> Floats:
+def _estimates(quantifier: QuantifierLike, pool: Collection, samples: Samples) -> Floats:
     estimate = quantifier.quantify_many(pool.X, samples)
     if estimate.shape[1] != pool.n_labels:
         raise InputError(

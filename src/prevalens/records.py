@@ -1,4 +1,4 @@
-"""Results with their birth certificate.
+"""Results with their provenance.
 
 A `Result` is what one method did on one dataset, sample by sample; a `Record` is one figure of
 it. Everything that is ever put into a table or a picture is made from these, and from nothing
@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from prevalens.types import Array
 from prevalens.validation import InputError
 
 __all__ = ["Record", "Result", "to_rows"]
@@ -26,7 +24,7 @@ class Record:
     Attributes
     ----------
     dataset, method, protocol : str
-        The method and the protocol in the words of the catalogue.
+        The names of method and protocol in the catalogue.
     seed : int
         What the randomness came from.
     shift : str
@@ -66,7 +64,7 @@ class Record:
         return cls(**row)
 
 
-def to_rows(records: Iterable[Record]) -> list[dict[str, Any]]:
+def to_rows(records: Iterable[Record]) -> list[dict[str, object]]:
     """Turn records into plain rows, for a data frame or a file."""
     return [asdict(record) for record in records]
 
@@ -81,7 +79,7 @@ class Result:
     method : str
         What it is called in tables, such as ``BC+BA``.
     expression : str
-        The method in the words of the catalogue.
+        The method's name in the catalogue.
     variant : str
         Which of several ways to run the method; empty if there is one.
     seed : int
@@ -102,8 +100,8 @@ class Result:
     method: str
     expression: str
     seed: int
-    shift: npt.NDArray[np.floating[Any]]
-    errors: Mapping[str, npt.NDArray[np.floating[Any]]]
+    shift: Array
+    errors: Mapping[str, Array]
     variant: str = ""
     by_label: Mapping[str, float] = field(default_factory=dict)
     version: str = ""
