@@ -11,59 +11,29 @@ from collections.abc import Mapping
 
 __all__ = ["DARK", "LIGHT", "N_SERIES", "colour", "declarations", "series", "standalone"]
 
-# Okabe and Ito's idea of hues that colour-blind readers can tell apart, darkened or lightened
-# until each has a contrast of at least 3 to the ground.
-_SERIES_LIGHT = (
-    "#0067a5",
-    "#c2500a",
-    "#007d5f",
-    "#b0408c",
-    "#7255c4",
-    "#806600",
-    "#2f83ab",
-    "#5b6770",
-)
-_SERIES_DARK = (
-    "#62b2f0",
-    "#ff9d5c",
-    "#4cc9a0",
-    "#ee93cd",
-    "#b6a2f7",
-    "#dcbd45",
-    "#93d4ea",
-    "#a9b4be",
-)
-
+# On light and on dark ground. The series follow Okabe and Ito's idea of hues that colour-blind
+# readers can tell apart, changed until each has a contrast of at least 3 to the ground.
+_COLOURS = {
+    "ground": ("#ffffff", "#14181d"),
+    "raised": ("#f4f6f8", "#1d232a"),
+    "text": ("#1b2128", "#e7ebef"),
+    "muted": ("#55606d", "#a5b0bc"),
+    "line": ("#d4dae1", "#37414c"),
+    "link": ("#0a5aa8", "#7dbcff"),
+    "plus": ("#c2500a", "#ff9d5c"),
+    "minus": ("#0067a5", "#62b2f0"),
+    "series-1": ("#0067a5", "#62b2f0"),
+    "series-2": ("#c2500a", "#ff9d5c"),
+    "series-3": ("#007d5f", "#4cc9a0"),
+    "series-4": ("#b0408c", "#ee93cd"),
+    "series-5": ("#7255c4", "#b6a2f7"),
+    "series-6": ("#806600", "#dcbd45"),
+    "series-7": ("#2f83ab", "#93d4ea"),
+    "series-8": ("#5b6770", "#a9b4be"),
+}
+LIGHT, DARK = ({name: pair[dark] for name, pair in _COLOURS.items()} for dark in (0, 1))
 #: How many colours there are for lines and bars; more series repeat them with another dash.
-N_SERIES = len(_SERIES_LIGHT)
-
-
-def _named(colours: tuple[str, ...]) -> dict[str, str]:
-    return {f"series-{number}": value for number, value in enumerate(colours, start=1)}
-
-
-LIGHT: Mapping[str, str] = {
-    "ground": "#ffffff",
-    "raised": "#f4f6f8",
-    "text": "#1b2128",
-    "muted": "#55606d",
-    "line": "#d4dae1",
-    "link": "#0a5aa8",
-    "plus": "#c2500a",
-    "minus": "#0067a5",
-    **_named(_SERIES_LIGHT),
-}
-DARK: Mapping[str, str] = {
-    "ground": "#14181d",
-    "raised": "#1d232a",
-    "text": "#e7ebef",
-    "muted": "#a5b0bc",
-    "line": "#37414c",
-    "link": "#7dbcff",
-    "plus": "#ff9d5c",
-    "minus": "#62b2f0",
-    **_named(_SERIES_DARK),
-}
+N_SERIES = sum(name.startswith("series-") for name in _COLOURS)
 
 _DARK_SCREEN = "@media (prefers-color-scheme:dark)"
 _VARIABLE = re.compile(r"var\(--pv-([a-z0-9-]+), #[0-9a-f]{6}\)")
