@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -246,7 +245,7 @@ def batch_sections(report: BatchResult) -> list[Section]:
         "Trend over batches": _trend(report) if several else (),
         "Biggest movers": _movers(report, batch),
         "Labels that move together": _together(report),
-        "What drives the estimates": _drivers(report, batch),
+        "What drives the estimates": [_drivers(report, batch)],
         "Data warnings": _warnings(report),
         "All estimates": _estimates(report) if several else (),
         "How the numbers were made": _provenance(report),
@@ -361,26 +360,12 @@ def _together(report: BatchResult) -> list[SectionPart]:
     return [pairs_grid(report, pairs)]
 
 
-def _drivers(report: BatchResult, batch: int) -> list[SectionPart]:
-    parts: list[SectionPart] = []
-    if report.drivers:
-        parts.append(
-            "Features whose mean has moved since training, times the weight the label's linear "
-            "classifier gives them: their part in the change of the label's mean log-odds. They "
-            "explain the scores, not the causes: a word may stand in for something else, and the "
-            "correction for the classifier's errors comes after them."
-        )
-        for place, drivers in enumerate(report.drivers):
-            grid = drivers_grid(drivers)
-            shown = {"title": grid.caption, "content": to_html(grid), "opened": place == 0}
-            parts.append(render("details.html", **shown))
+def _drivers(report: BatchResult, batch: int) -> Markup:
+    scores = None
     if report.counted is not None:
-        parts += [
-            "How far the classifier's scores moved by themselves, and what the correction for its "
-            "errors adds. A large correction relies on the error rates seen in training.",
-            scores_grid(report, batch, movers(report, batch, _MOST_MOVERS)),
-        ]
-    return parts or ["The method offers no weights and no uncorrected scores to look into."]
+        scores = to_html(scores_grid(report, batch, movers(report, batch, _MOST_MOVERS)))
+    grids = [drivers_grid(drivers) for drivers in report.drivers]
+    return render("batch_drivers.html", grids=grids, html=to_html, scores=scores)
 
 
 def _warnings(report: BatchResult) -> list[SectionPart]:
@@ -419,68 +404,69 @@ def report_of(
     true: npt.ArrayLike | None = None,
     title: str = "Prevalence of labels",
 ) -> BatchResult:
-    """What the report shows of a batch result.
+    """A batch result with all that its report shows.
 
     Parameters
     ----------
     result : BatchResult
     model : Model, optional
-        The model that made it, for what drives the estimates.
+        The model that made it, to show what drives the estimates.
     true : array of float, shape (n_batches, n_labels), optional
         The truth, where it is known.
     title : str
     """
+    drivers: tuple[Drivers, ...] = ()
+    if model is not None and result.feature_means is not None:
+        batch = focus(result)
+        means, labels = result.feature_means[batch], movers(result, batch, _MOST_DRIVEN)
+        drivers = drivers_of(model, means, labels=labels, batch=result.batches[batch])
+    provenance = _provenance_lines(result.provenance, model)
     return replace(
         result,
         true=true,  # type: ignore[arg-type]
-        drivers=_drivers_of_report(result, model),
-        provenance=_provenance_lines(result.provenance, model),
+        drivers=drivers,
+        provenance=provenance,
         title=title,
     )
 
 
-def report_html(result: BatchResult, model: Model | None = None, **more: Any) -> str:
+def report_html(
+    result: BatchResult,
+    model: Model | None = None,
+    *,
+    true: npt.ArrayLike | None = None,
+    title: str = "Prevalence of labels",
+) -> str:
     """The report on a batch result as one HTML file; see `report_of`."""
-    return batch_page(report_of(result, model, **more))
+    return batch_page(report_of(result, model, true=true, title=title))
 
 
-def _drivers_of_report(result: BatchResult, model: Model | None) -> tuple[Drivers, ...]:
-    if model is None or result.feature_means is None:
-        return ()
-    batch = focus(result)
-    return drivers_of(
-        model,
-        result.feature_means[batch],
-        labels=movers(result, batch, _MOST_DRIVEN),
-        batch=result.batches[batch],
-    )
-
-
-def _provenance_lines(given: Mapping[str, Any], model: Model | None) -> dict[str, str]:
-    """The birth certificates of result and model, line by line."""
-    lines = {}
+def _provenance_lines(given: Mapping[str, object], model: Model | None) -> dict[str, str]:
+    """Where a result and its model come from, line by line."""
+    own = {name: _provenance_text(value) for name, value in given.items() if name != "model"}
+    own["estimated"] = own.pop("created", "")
     if model is not None:
         summary = model.summary
-        lines = {
+        own |= {
             "method": f"{summary.method} ({summary.group})",
             "preparation": summary.preparation,
             "training": f"{summary.n_items:,} items, {len(model.labels)} labels, "
             f"{summary.cardinality:.2f} labels per item",
             "model trained": str(model.provenance.get("created", "")),
         }
-    own = {name: _provenance_text(value) for name, value in given.items() if name != "model"}
-    own["estimated"] = own.pop("created", "")
-    return {name: value for name, value in {**own, **lines}.items() if value}
+    return {name: value for name, value in own.items() if value}
 
 
-def _provenance_text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return (
-            str(value["name"])
-            if "name" in value
-            else ", ".join(map(_provenance_text, value.values()))
-        )
-    if isinstance(value, (list, tuple)):
-        shown = ", ".join(map(_provenance_text, value[:10]))
-        return f"{shown} and {len(value) - 10} more" if len(value) > 10 else shown
-    return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)
+def _provenance_text(value: object) -> str:
+    match value:
+        case {"name": name}:
+            return str(name)
+        case Mapping():
+            return ", ".join(map(_provenance_text, value.values()))
+        case list() | tuple():
+            shown = ", ".join(map(_provenance_text, value[:10]))
+            return f"{shown} and {len(value) - 10} more" if len(value) > 10 else shown
+        case int():
+            return f"{value:,}"
+        case _:
+            return "" if value is None else str(value)

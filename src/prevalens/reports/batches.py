@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +13,9 @@ from scipy.stats import false_discovery_control, t
 from prevalens.model.model import Model
 from prevalens.model.result import BatchResult, Driver, Drivers
 from prevalens.tables.column_guard import guard_of
+from prevalens.tables.text import TextPreparation
 from prevalens.types import Floats
+from prevalens.validation import FloatArray
 
 __all__ = [
     "FEWEST_BATCHES",
@@ -27,7 +27,6 @@ __all__ = [
     "movers",
     "movers_over_all",
     "moving_together",
-    "overlap",
     "steps",
 ]
 
@@ -78,22 +77,19 @@ class LargestChange:
 
 
 def steps(report: BatchResult, most: int = 10) -> list[LargestChange]:
-    """The largest changes between batches that follow each other."""
-    changes = [
-        LargestChange(label, start, float(change), not overlap(report, label, start, stop))
-        for start, stop in pairwise(range(len(report.batches)))
-        for label, change in enumerate(report.point[stop] - report.point[start])
+    """The largest changes between batches that follow each other, the clear ones first."""
+    change = np.diff(report.point, axis=0)
+    clear = np.zeros(change.shape, dtype=bool)
+    if report.lower is not None and report.upper is not None:
+        rises, falls = report.lower[1:] > report.upper[:-1], report.upper[1:] < report.lower[:-1]
+        clear = rises | falls
+    order = np.lexsort((-np.abs(change).ravel(), ~clear.ravel()))[:most]
+    return [
+        LargestChange(
+            int(label), int(start), float(change[start, label]), bool(clear[start, label])
+        )
+        for start, label in zip(*np.unravel_index(order, change.shape), strict=True)
     ]
-    changes.sort(key=lambda step: (-step.clear, -abs(step.change)))
-    return changes[:most]
-
-
-def overlap(report: BatchResult, label: int, first: int, second: int) -> bool:
-    """Whether the intervals of a label in two batches overlap; True without intervals."""
-    if report.lower is None or report.upper is None:
-        return True
-    low, high = report.lower[:, label], report.upper[:, label]
-    return bool(low[first] <= high[second] and low[second] <= high[first])
 
 
 @dataclass(frozen=True)
@@ -174,7 +170,7 @@ def _p_values(correlations: Floats, n: int) -> Floats:
 
 def drivers_of(
     model: Model,
-    means: npt.NDArray[np.floating[Any]],
+    means: FloatArray,
     *,
     labels: Sequence[int],
     batch: str,
@@ -199,40 +195,37 @@ def drivers_of(
 
     Notes
     -----
-    The pushes of all features add up to the move of the label's mean log-odds since training.
-    That is not yet the move of its estimate: posteriors are not linear in log-odds, and the
+    The pushes of all features add up to the change of the label's mean log-odds since training.
+    That is not the change of its estimate: posteriors are not linear in log-odds, and the
     aggregator corrects them.
     """
-    weights, names = label_weights(model), getattr(model.preparation, "terms_", None)
+    weights, preparation = label_weights(model), model.preparation
+    names = preparation.terms_ if isinstance(preparation, TextPreparation) else None
     if weights is None or names is None:
         return ()
-    moved = np.asarray(means, dtype=np.float64) - model.feature_means
-    return tuple(
-        Drivers(
-            model.labels[label],
-            batch,
-            tuple(
-                Driver(names[j], float(push[j]), float(model.feature_means[j]), float(means[j]))
-                for j in np.argsort(-np.abs(push), kind="stable")[:most]
-                if push[j] != 0
-            ),
+    before = model.feature_means
+    change = np.asarray(means, dtype=np.float64) - before
+    drivers = []
+    for label in labels:
+        push = weights[label] * change
+        order = np.argsort(-np.abs(push), kind="stable")[:most]
+        strongest = tuple(
+            Driver(names[j], float(push[j]), float(before[j]), float(means[j]))
+            for j in order
+            if push[j] != 0
         )
-        for label in labels
-        for push in [weights[label] * moved]
-    )
+        drivers.append(Drivers(model.labels[label], batch, strongest))
+    return tuple(drivers)
 
 
 def label_weights(model: Model) -> Floats | None:
     """Weights of the features for each label, shape (n_labels, n_features); None if not linear."""
+    classifier = model.quantifier.classifier_
+    if guard_of(classifier) is not None and len(classifier) == 2:
+        classifier = classifier[-1]
     try:
-        weights = np.asarray(_behind_guard(model.quantifier.classifier_).coef_, dtype=np.float64)
+        weights = np.asarray(classifier.coef_, dtype=np.float64)
     except AttributeError:
         return None
     fits = weights.shape == (len(model.labels), len(model.feature_means))
     return weights if fits else None
-
-
-def _behind_guard(classifier: Any) -> Any:
-    """The classifier itself, where only a guard of its columns stands before it."""
-    is_pair = guard_of(classifier) is not None and len(classifier) == 2
-    return classifier[-1] if is_pair else classifier
