@@ -1,4 +1,4 @@
-"""The door of the server: which requests are let in, and the headers every answer carries.
+"""Checks before any route: which requests are let in, how large they may be, security headers.
 
 A server on loopback is reachable by every web page the user has open. Three checks keep them out:
 the Host header (a foreign name that was rebound to 127.0.0.1), the Origin and Sec-Fetch-Site
@@ -48,16 +48,16 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
 
 
 class RequestGuard:
-    """Let in only requests that were meant for this server.
+    """Lets in only requests that were meant for this server.
 
     Parameters
     ----------
     app : ASGI application
     token : str, optional
-        What requests to the interface have to show as ``Authorization: Bearer ...``.
+        Secret that requests to the interface must carry as ``Authorization: Bearer ...``.
     hosts : iterable of str
-        Names allowed in the Host header, beside ``localhost`` and plain addresses: only a name can
-        be rebound by a foreign name server.
+        Names allowed in the Host header, in addition to ``localhost`` and numeric addresses, which
+        no foreign name server can rebind.
     """
 
     def __init__(self, app: ASGIApp, *, token: str | None, hosts: Iterable[str]) -> None:
@@ -83,8 +83,8 @@ class RequestGuard:
 
     def _check_host(self, headers: Headers) -> None:
         values = headers.getlist("host")
-        found = _HOST.fullmatch(values[0]) if len(values) == 1 else None
-        if found is None or not self._serves(found[1].lower()):
+        match = _HOST.fullmatch(values[0]) if len(values) == 1 else None
+        if match is None or not self._serves(match[1].lower()):
             raise Problem(
                 "misdirected",
                 "This server does not answer under that name; use localhost or its address, or "
@@ -118,7 +118,7 @@ def _below(path: str, places: Iterable[str]) -> bool:
 
 
 def _check_origin(scope: Scope, headers: Headers) -> None:
-    """Refuse what another page sends, even where the browser would not show it the answer."""
+    """Refuse requests of foreign pages, even if the browser would hide the answer from them."""
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != headers["host"].lower():
         raise Problem("forbidden", "Pages of other servers may not use this one.")
@@ -146,7 +146,7 @@ def _answer(problem: Problem) -> JSONResponse:
 
 
 class BodyLimits:
-    """Refuse bodies that are too large, before or while they arrive, and clients that stall.
+    """Refuses bodies that are too large, before or while they arrive, and clients that stall.
 
     Parameters
     ----------

@@ -26,18 +26,18 @@ class Job:
     Attributes
     ----------
     kind : str
-        What is done: "train", "quantify" or "demo".
+        "train", "quantify" or "demo".
     folder : Path
-        Its files; removed with the job.
+        Folder of its files, which is removed with it.
     state : str
     stage : str
-        What is being done, for people.
+        Description of the current stage, for people.
     share : float or None
-        How much of it is done, where that is known.
+        Share of the work that is done, if known.
     result : dict
         The answer, once it is done.
     problem : Problem or None
-        Why it failed.
+        Reason of its failure.
     """
 
     kind: str
@@ -54,19 +54,19 @@ class Job:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the job has ended, in any way."""
         return self.state not in ("waiting", "running")
 
-    def progress(self, news: dict[str, Any]) -> None:
-        """Take in what the worker says about itself."""
+    def progress(self, report: dict[str, Any]) -> None:
+        """Note the stage and the share of the work that its worker reports."""
         if self.over:
             return
         self.state = "running"
-        self.stage = str(news.get("stage", self.stage))
-        self.share = news.get("share")
+        self.stage = str(report.get("stage", self.stage))
+        self.share = report.get("share")
 
     def shown(self) -> dict[str, Any]:
-        """What a client sees."""
+        """The form in which clients see it."""
         until = time.time() if self.ended is None else self.ended
         return {
             "id": self.id,
@@ -84,7 +84,7 @@ Work = Callable[[Job], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class Jobs:
-    """The jobs there are; finished ones are kept for a while.
+    """All jobs; finished ones are kept for a while.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Jobs:
         return self._jobs[key]
 
     def start(self, kind: str, work: Work, *, folder: Path) -> Job:
-        """Begin a job; `work` is given the job and returns its result."""
+        """Start a job; `work` is called with the job and returns its result."""
         if self._closed:
             raise Problem("busy", "The server is stopping.", {"retry-after": "30"})
         self._make_room()
@@ -133,7 +133,7 @@ class Jobs:
             job.result = await work(job)
             job.state = "done"
         except asyncio.CancelledError:
-            # Cancelled on purpose, by its client or by the end of the server: nothing to hand on.
+            # On purpose, by its client or by the end of the server: not to be raised again.
             job.state = "cancelled"
             job.problem = Problem("cancelled", "The job was cancelled.")
         except Problem as problem:
@@ -163,7 +163,7 @@ class Jobs:
         self._storage.remove(job.folder)
 
     def expire(self) -> None:
-        """Drop jobs that were over long ago."""
+        """Drop jobs that ended long ago."""
         oldest = time.time() - self._limits.kept_seconds
         for job in self.all():
             if job.over and (job.ended or job.started) < oldest:
@@ -175,7 +175,7 @@ class Jobs:
             self.forget(job)
 
     async def close(self, seconds: float) -> None:
-        """Take no more jobs, give those that run some time, then stop them."""
+        """Accept no more jobs; let running ones go on for some seconds, then cancel them."""
         self._closed = True
         tasks = [job.task for job in self.unfinished if job.task is not None]
         if tasks:

@@ -29,7 +29,7 @@ STATUS = {
 
 
 class Problem(Exception):  # noqa: N818 - most are refusals, not errors.
-    """A refusal that the client is told about.
+    """A refusal that is sent to the client.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What clients send and get, as types: the same for checks and for the OpenAPI document."""
+"""Types of what clients send and receive, for checks and for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class QuantifyBody(_Strict):
 
     @model_validator(mode="after")
     def _one_source(self) -> QuantifyBody:
-        if sum(one is not None for one in (self.texts, self.rows, self.uploads)) != 1:
+        if sum(source is not None for source in (self.texts, self.rows, self.uploads)) != 1:
             raise ValueError("give exactly one of texts, rows and uploads")
-        if sum(one is not None for one in (self.groups, self.by, self.by_time)) > 1:
+        if sum(way is not None for way in (self.groups, self.by, self.by_time)) > 1:
             raise ValueError("give at most one of groups, by and by_time")
         if self.groups is not None and self.uploads is not None:
             raise ValueError("groups go with texts or rows; for uploads name a column in by")
@@ -204,7 +204,7 @@ class JobsAnswer(BaseModel):
     jobs: list[JobAnswer]
 
 
-class Group(BaseModel):
+class EstimateGroup(BaseModel):
     """A batch."""
 
     name: str
@@ -240,16 +240,16 @@ class QuantifyAnswer(BaseModel):
     labels: list[str]
     training: dict[str, float]
     ordered: bool
-    groups: list[Group]
+    groups: list[EstimateGroup]
     rows: list[Row]
     warnings: list[Warned]
     command: str | None
 
 
 def first_error(error: ValidationError) -> str:
-    """The first thing that is wrong, as a sentence."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in found["loc"])[:200]
-    what = found["msg"].removeprefix("Value error, ")
+    """The first error, as a sentence."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])[:200]
+    what = first["msg"].removeprefix("Value error, ")
     sentence = f"{place}: {what}" if place else what
     return sentence[:1].upper() + sentence[1:].rstrip(".") + "."

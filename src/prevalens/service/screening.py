@@ -133,10 +133,10 @@ def _grows(name: str, allowed: int) -> Problem:
     )
 
 
-def too_many(name: str, found: int, what: str, allowed: int) -> Problem:
+def too_many(name: str, count: int, what: str, allowed: int) -> Problem:
     """The refusal of a table that is too long or too wide."""
     return Problem(
-        "too_large", f"{name} has {found:,} {what} or more; this server reads up to {allowed:,}."
+        "too_large", f"{name} has {count:,} {what} or more; this server reads up to {allowed:,}."
     )
 
 

@@ -23,7 +23,7 @@ from prevalens.service.state import ServerState
 
 __all__ = ["serve", "server_for"]
 
-#: Time to send the head of a request.
+#: Seconds that a client may take to send the head of a request.
 _HEAD_SECONDS = 15.0
 _BUSY = json.dumps(Problem("busy", "The server has enough connections; try again soon.").body())
 _FULL = (
@@ -33,7 +33,7 @@ _FULL = (
 
 
 class _ImpatientProtocol(H11Protocol):
-    """HTTP that also closes connections on which no complete request head arrives.
+    """An HTTP protocol that also closes connections on which no complete request head arrives.
 
     Without it, a client that sends one letter per minute would hold its connection for ever.
     """
@@ -62,7 +62,7 @@ class _ImpatientProtocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        # From here on the server's own time for idle connections counts.
+        # From here on uvicorn's own time limit for idle connections holds.
         self._stop_waiting()
 
     def _wait_for_head(self) -> None:
@@ -79,7 +79,7 @@ class _ImpatientProtocol(H11Protocol):
 
 
 def server_for(state: ServerState) -> uvicorn.Server:
-    """A uvicorn server for a state."""
+    """Make a uvicorn server for a state."""
     limits = state.limits
     protocol = type("Protocol", (_ImpatientProtocol,), {"most_connections": limits.connections})
     config = uvicorn.Config(
@@ -132,11 +132,11 @@ async def _serve(state: ServerState, ready: Callable[[str], None]) -> None:
 
 
 def _listen(settings: Settings) -> socket.socket:
-    """Take the port first: a sentence if somebody else has it."""
+    """Open the port before anything else, so that a port in use is refused at once."""
     try:
-        return socket.create_server(
-            (settings.host, settings.port), family=_family(settings), backlog=128
-        )
+        address = (settings.host, settings.port)
+        family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server(address, family=family, backlog=128)
     except (OSError, OverflowError) as error:
         raise InputError(
             f"Cannot listen on {settings.host} port {settings.port}: {error}; choose another with "
@@ -144,15 +144,10 @@ def _listen(settings: Settings) -> socket.socket:
         ) from error
 
 
-def _family(settings: Settings) -> socket.AddressFamily:
-    found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
-    return found[0][0]
-
-
 def _address(settings: Settings, listening: socket.socket) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     shown = f"[{host}]" if ":" in host else host
-    # In the fragment, which browsers keep to themselves.
+    # In the fragment, which browsers do not send.
     secret = f"#token={quote(settings.token, safe='')}" if settings.token else ""
     return f"http://{shown}:{listening.getsockname()[1]}/{secret}"
 

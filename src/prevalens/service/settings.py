@@ -1,4 +1,4 @@
-"""What the person who starts the server decides: address, models and limits."""
+"""Settings of a server: address, token, models and limits."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ __all__ = ["Limits", "Settings", "is_loopback", "parse_size"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]?)B?", re.IGNORECASE)
-#: A token that is shorter could be guessed.
+#: Shorter tokens could be guessed.
 MIN_TOKEN = 16
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one client may ask for.
+    """Limits on requests, work and stored data.
 
     Parameters
     ----------
     upload_bytes : int
-        Size of one request's body.
+        Maximum size of the body of a request.
     unpacked_bytes : int
-        Size of a compressed file when unpacked.
+        Maximum size of a compressed file when unpacked.
     stored_bytes : int
-        All uploads kept at one time.
+        Maximum size of all uploads together.
     files : int
-        Files in one request.
+        Maximum number of files in a request.
     rows, columns : int
-        Size of a table.
+        Maximum size of a table.
     quantify_seconds, train_seconds : float
-        Work on one request or job.
+        Time limit per estimate and per training.
     stall_seconds : float
-        Silence of a client in the middle of a request.
+        Maximum pause of a client in the middle of a request.
     body_seconds : float
-        Time to send a body.
+        Maximum time to send a body.
     workers : int
-        Estimates worked on at one time.
+        Maximum number of estimates at the same time.
     trainings : int
-        Models trained at one time.
+        Maximum number of trainings at the same time.
     waiting : int
-        Requests and jobs that may wait for a worker.
+        Maximum number of requests and jobs that wait for a worker.
     connections : int
-        Open connections.
+        Maximum number of open connections.
     kept_jobs, kept_models : int
-        Finished jobs and models trained here that are kept.
+        Maximum number of finished jobs and of models trained here.
     kept_seconds : float
-        How long uploads and finished jobs are kept.
+        Time for which unused uploads and finished jobs are kept.
     grace_seconds : float
-        What running work gets when the server is stopped.
+        Time that running work gets to finish when the server is stopped.
     worker_bytes : int, optional
-        Memory of one worker; None for no limit.
+        Maximum memory of a worker; None for no limit.
     """
 
     upload_bytes: int = 500 * 10**6
@@ -89,14 +89,14 @@ class Settings:
     host, port : str, int
         Where to listen; port 0 takes a free one.
     token : str, optional
-        What every request has to show. On other addresses than loopback one is made if none is
-        given.
+        Secret that every request must carry. If omitted, one is generated for any address other
+        than loopback.
     hosts : tuple of str
-        Names, beside ``localhost`` and addresses, under which the server may be asked.
+        Host names, in addition to ``localhost``, under which the server may be called.
     models : tuple of Path
         Model files, or folders of them.
     keep : Path, optional
-        Folder for models trained here; without it they live as long as the server.
+        Folder for models trained here; if omitted, they are removed when the server stops.
     limits : Limits
     """
 
@@ -109,7 +109,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
 
     def checked(self) -> Settings:
-        """The same settings with a token where one is needed; a sentence if one is too short."""
+        """These settings, with a token if one is needed; a token that is too short is refused."""
         if self.token is not None and len(self.token) < MIN_TOKEN:
             raise InputError(
                 f"A token needs at least {MIN_TOKEN} characters; this one has {len(self.token)}."
@@ -136,15 +136,15 @@ def is_loopback(host: str) -> bool:
 
 
 def parse_size(text: str) -> int:
-    """A number of bytes from words such as ``500MB``.
+    """The number of bytes that a text such as ``500MB`` stands for.
 
     Examples
     --------
     >>> parse_size("500MB"), parse_size("2g"), parse_size("1024")
     (500000000, 2000000000, 1024)
     """
-    found = _SIZE.fullmatch(text.strip())
-    size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if size < 1:
         raise InputError(f"{text!r} is not a size; write for example 500MB or 2GB.")
     return size

@@ -1,4 +1,4 @@
-"""Everything that lives as long as the server."""
+"""The state of a server: its storage, jobs, workers, models and metrics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXPIRE_EVERY = 30.0
 
 
 class ServerState:
-    """The parts of one server, and their common beginning and end.
+    """The parts of a server, started and closed together.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class ServerState:
 
 
 def _resident() -> float:
-    """Memory that is in use now, where the system tells; else 0."""
+    """Bytes of memory that the process uses now; 0 if the system does not tell."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):
