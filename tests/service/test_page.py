@@ -226,7 +226,7 @@ def test_what_the_training_left_out_is_told(
     page.locator("#train-method").fill("lr+cc")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(page.locator("[name=model][value=few]")).to_be_checked()
-    expect(page.locator(".note")).to_contain_text("'rare'")
+    expect(page.locator(".note", has_text="'rare'")).to_be_visible()
 
 
 def test_an_error_is_shown_and_can_be_put_away(visit: Callable[..., Any], tmp_path: Path) -> None:
