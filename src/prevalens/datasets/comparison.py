@@ -44,7 +44,9 @@ class DatasetComparison:
     def differences(self) -> tuple[str, ...]:
         """The columns in which the two differ as printed, that is to three decimals."""
         printed, computed = asdict(self.printed), asdict(self.computed)
-        return tuple(one for one in printed if shown(printed[one]) != shown(computed[one]))
+        return tuple(
+            column for column in printed if shown(printed[column]) != shown(computed[column])
+        )
 
     @property
     def agreeing(self) -> int:
@@ -59,18 +61,18 @@ def shown(value: float) -> str:
 
 def figures(dataset: Dataset) -> Figures:
     """The row of the table for a prepared dataset."""
-    found = dataset.statistics()
+    statistics = dataset.statistics()
     return Figures(
         classes=dataset.train.n_labels,
         train=dataset.train.n_items,
         test=dataset.test.n_items,
         features=dataset.train.n_features or 0,
-        card=found.cardinality,
-        dens=found.density,
-        div=found.diversity,
-        norm_div=found.normalised_diversity,
-        puniq=found.puniq,
-        pmax=found.pmax,
+        card=statistics.cardinality,
+        dens=statistics.density,
+        div=statistics.diversity,
+        norm_div=statistics.normalised_diversity,
+        puniq=statistics.puniq,
+        pmax=statistics.pmax,
     )
 
 

@@ -16,7 +16,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -118,19 +117,13 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-@dataclass
 class _PartialFile:
     """The bytes fetched so far, and the server's name for the version they belong to."""
 
-    target: Path
-
-    @property
-    def path(self) -> Path:
-        return self.target.with_name(f"{self.target.name}.part")
-
-    @property
-    def tag_path(self) -> Path:
-        return self.target.with_name(f"{self.target.name}.part.tag")
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = target.with_name(f"{target.name}.part")
+        self._tag_path = target.with_name(f"{target.name}.part.tag")
 
     @property
     def size(self) -> int:
@@ -138,17 +131,17 @@ class _PartialFile:
 
     @property
     def tag(self) -> str:
-        return self.tag_path.read_text() if self.tag_path.exists() else ""
+        return self._tag_path.read_text() if self._tag_path.exists() else ""
 
     def start_over(self, tag: str = "") -> None:
         self.path.unlink(missing_ok=True)
-        self.tag_path.unlink(missing_ok=True)
+        self._tag_path.unlink(missing_ok=True)
         if tag:
-            self.tag_path.write_text(tag)
+            self._tag_path.write_text(tag)
 
     def finish(self) -> None:
         self.path.replace(self.target)
-        self.tag_path.unlink(missing_ok=True)
+        self._tag_path.unlink(missing_ok=True)
 
 
 def _fetch_with_retries(
@@ -168,8 +161,10 @@ def _fetch_with_retries(
                     part.start_over()
                 elif error.code < 500 and error.code not in (408, 429):
                     break
+        except urllib.error.URLError as error:
+            reason = str(error.reason)
         except (_CutOffError, OSError, http.client.HTTPException) as error:
-            reason = str(getattr(error, "reason", None) or error or type(error).__name__)
+            reason = str(error) or type(error).__name__
         else:
             return
     raise DownloadError(f"{url} could not be fetched: {reason}.")
@@ -183,25 +178,19 @@ def _fetch(url: str, part: _PartialFile, timeout: float) -> None:
         headers |= {"Range": f"bytes={start}-", "If-Range": part.tag}
     request = urllib.request.Request(url, headers=headers)
     with urllib.request.urlopen(request, timeout=timeout) as response:
-        if response.status != 206 or not _continues(response, start):
+        continues = str(response.headers.get("Content-Range", "")).startswith(f"bytes {start}-")
+        if response.status != 206 or not continues:
             start = 0
             part.start_over(_version(response))
         _save(response, part, start)
 
 
 def _version(response: Any) -> str:
-    """A name of this version of the file that the server can compare; empty if it gives none."""
+    """The server's name for this version of the file; empty if it gives none."""
     tag = str(response.headers.get("ETag") or "")
     # A weak tag does not promise the same bytes.
-    return (
-        tag
-        if tag and not tag.startswith("W/")
-        else str(response.headers.get("Last-Modified") or "")
-    )
-
-
-def _continues(response: Any, start: int) -> bool:
-    return str(response.headers.get("Content-Range", "")).startswith(f"bytes {start}-")
+    weak = not tag or tag.startswith("W/")
+    return str(response.headers.get("Last-Modified") or "") if weak else tag
 
 
 def _save(response: Any, part: _PartialFile, start: int) -> None:
@@ -223,11 +212,10 @@ def _check(url: str, part: _PartialFile, sha256: str | None) -> None:
     if sha256 is None:
         return
     try:
-        found = f"its SHA-256 is {digest(part.path)}"
+        content = f"its SHA-256 is {digest(part.path)}"
     except FormatError:
-        found = "its compressed data is damaged"
-    if not found.endswith(sha256):
+        content = "its compressed data is damaged"
+    if not content.endswith(sha256):
         part.start_over()
-        raise DownloadError(
-            f"{url} is not the expected file: {found}, not {sha256}; it was deleted."
-        )
+        what = f"{content}, not {sha256}; it was deleted."
+        raise DownloadError(f"{url} is not the expected file: {what}")

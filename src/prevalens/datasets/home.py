@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,8 @@ class FoundFiles:
         for file, path in zip(self.layout.files, self.paths, strict=True):
             paths.setdefault(file.role, []).append(path)
         lists = self.layout.lists
-        return {
-            role: found if role in lists else found[0] for role, found in paths.items()
-        } | self.layout.options
+        chosen = {role: own if role in lists else own[0] for role, own in paths.items()}
+        return chosen | self.layout.options
 
 
 def data_home(home: str | Path | None = None) -> Path:
@@ -135,7 +134,7 @@ def _fetch(entry: RegistryEntry, file: File, folder: Path, mirror: str | None) -
 
 
 def _sentence(entry: RegistryEntry, home: Path, why: str) -> str:
-    layout = next((one for one in entry.layouts if one.origin), entry.layouts[0])
+    layout = next((layout for layout in entry.layouts if layout.origin), entry.layouts[0])
     wanted = [file.name for file in layout.files]
     shown = ", ".join(wanted) if len(wanted) <= 4 else f"{wanted[0]} ... {wanted[-1]}"
     reason = f" {why}" if why else ""
@@ -205,18 +204,15 @@ def describe(name: str, *, home: str | Path | None = None) -> Description:
     built_in = entry.kind == "built-in"
     found = find(entry, place)
     layout = found.layout if found else next(iter(entry.layouts), None)
+    shared = {
+        field.name: getattr(entry, field.name)
+        for field in fields(entry)
+        if field.name not in ("folder", "layouts")
+    }
     return Description(
-        name=entry.name,
-        title=entry.title,
-        about=entry.about,
-        reference=entry.reference,
-        note=entry.note,
-        kind=entry.kind,
-        text=entry.text,
+        **shared,
         origin=entry.origin,
         folder=None if built_in else place / entry.folder,
         files=tuple(file.name for file in layout.files) if layout else (),
         available=built_in or found is not None,
-        shape=entry.shape,
-        printed=entry.printed,
     )

@@ -90,19 +90,19 @@ class RegistryEntry:
     title: str
     about: str
     kind: Literal["paper", "stand-in", "built-in"]
-    folder: str
-    text: bool
     reference: str
-    note: str
     shape: Shape
-    layouts: tuple[Layout, ...]
+    folder: str
+    text: bool = False
+    note: str = ""
+    layouts: tuple[Layout, ...] = ()
     #: What the paper prints; None where it prints nothing.
-    printed: Figures | None
+    printed: Figures | None = None
 
     @property
     def origin(self) -> str:
         """Where the data comes from: the first address known."""
-        return next((one.origin for one in self.layouts if one.origin), self.reference)
+        return next((layout.origin for layout in self.layouts if layout.origin), self.reference)
 
 
 def names(kind: str | None = None) -> tuple[str, ...]:
@@ -127,16 +127,14 @@ def names(kind: str | None = None) -> tuple[str, ...]:
 def lookup(name: str) -> RegistryEntry:
     """The entry of a dataset, by its name or another name of it."""
     entries = _entries()
-    found = entries.get(ALIASES.get(name, name))
-    if found is None:
+    entry = entries.get(ALIASES.get(name, name))
+    if entry is None:
         close = difflib.get_close_matches(str(name).lower(), [*entries, *ALIASES], n=3)
-        hint = (
-            f"did you mean {' or '.join(map(repr, close))}?"
-            if close
-            else "see prevalens.datasets.names()."
-        )
+        hint = "see prevalens.datasets.names()."
+        if close:
+            hint = f"did you mean {' or '.join(map(repr, close))}?"
         raise InputError(f"There is no dataset {name!r}; {hint}")
-    return found
+    return entry
 
 
 @cache
@@ -146,31 +144,22 @@ def _entries() -> dict[str, RegistryEntry]:
 
 
 def _entry(name: str, values: dict[str, Any]) -> RegistryEntry:
-    printed = values.get("printed")
-    return RegistryEntry(
-        name=name,
-        title=values["title"],
-        about=values["about"],
-        kind=values["kind"],
-        folder=values.get("folder", name),
-        text=values.get("text", False),
-        reference=values["reference"],
-        note=values.get("note", ""),
-        shape=Shape(**values["shape"]),
-        layouts=tuple(_layout(layout) for layout in values.get("layouts", ())),
-        printed=None if printed is None else Figures(**printed),
-    )
+    known = {"name": name, "folder": name} | values
+    known["shape"] = Shape(**values["shape"])
+    known["layouts"] = tuple(_layout(layout) for layout in values.get("layouts", ()))
+    if "printed" in values:
+        known["printed"] = Figures(**values["printed"])
+    return RegistryEntry(**known)
 
 
 def _layout(values: dict[str, Any]) -> Layout:
-    fetcher = values.get("fetcher")
     return Layout(
         format=values["format"],
         files=tuple(_files(values)),
         options=values.get("options", {}),
         lists=frozenset(role for role, named in values["files"].items() if isinstance(named, list)),
         origin=values.get("base") or values.get("origin", ""),
-        fetcher=fetcher,
+        fetcher=values.get("fetcher"),
     )
 
 
