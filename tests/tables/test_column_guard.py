@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from prevalens import datasets
 from prevalens.classifiers import PerLabel
 from prevalens.errors import InputError, PrevalensWarning
-from prevalens.model.file import from_bytes, to_bytes
+from prevalens.model.file import read_manifest, read_parts, write_model
 from prevalens.protocols import MLAPP
 from prevalens.tables import column_guard as module
 from prevalens.tables.column_guard import ColumnGuard, DriftWarning, guard_of
@@ -245,9 +246,11 @@ def test_refusals() -> None:
         ColumnGuard(names=["a"]).fit(X, Y)
 
 
-def test_in_a_pipeline_and_through_a_file() -> None:
+def test_in_a_pipeline_and_through_a_file(tmp_path: Path) -> None:
     pipeline = make_pipeline(ColumnGuard(), PerLabel()).fit(X, Y)
-    again = from_bytes("m", to_bytes({"p": pipeline}))["p"]
+    path = tmp_path / "m"
+    write_model(path, {}, {"p": pipeline})
+    again = read_parts(path, read_manifest(path))["p"]
     with pytest.warns(DriftWarning):
         expected = pipeline.predict_proba(stuck(X))
     with pytest.warns(DriftWarning):

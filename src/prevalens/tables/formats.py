@@ -52,17 +52,16 @@ class CsvTable(Table):
         self.name = source.name
         self.total = source.size
         self.encoding = encoding
-        self.delimiter = delimiter or self._guess_delimiter()
-        with self.source.text(self.encoding) as (text, _):
+        if delimiter is None:
+            with source.text(encoding) as (text, _):
+                first = _QUOTED.sub("", text.readline(2**20))
+            delimiter = max(_DELIMITERS, key=first.count)
+        self.delimiter = delimiter
+        with source.text(encoding) as (text, _):
             header = self._header(*self._reader(text))
         self._positions = {name: j for j, name in enumerate(header) if name}
         self._width = len(header)
         self.columns = check_header(self.name, header)
-
-    def _guess_delimiter(self) -> str:
-        with self.source.text(self.encoding) as (text, _):
-            first = _QUOTED.sub("", text.readline(2**20))
-        return max(_DELIMITERS, key=first.count)
 
     def _reader(self, text: Any) -> tuple[Any, Iterator[list[str]]]:
         """The reader, which counts lines, and its rows; a blank line is no row."""
@@ -84,6 +83,7 @@ class CsvTable(Table):
             raise damaged(place, f"this is no proper CSV ({error}).") from None
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        positions = {name: self._positions[name] for name in columns}
         with self.source.text(self.encoding) as (text, raw):
             reader, lines = self._reader(text)
             self._header(reader, lines)
@@ -92,22 +92,17 @@ class CsvTable(Table):
                 # Quoted line breaks and blank lines make rows and lines differ.
                 in_step = reader.line_num - line == len(rows)
                 first, word = (line + 1, "line") if in_step else (number, "row")
-                chunk = Chunk({}, len(rows), first, self.name, raw.tell(), word)
-                self._check_widths(rows, chunk)
-                cells = {name: self._column(rows, name) for name in columns}
+                self._check_widths(rows, f"{self.name}, {word}", first)
+                cells = {name: [row[j] for row in rows] for name, j in positions.items()}
                 yield Chunk(cells, len(rows), first, self.name, raw.tell(), word)
                 number, line = number + len(rows), reader.line_num
 
-    def _column(self, rows: list[list[str]], name: str) -> list[str]:
-        position = self._positions[name]
-        return [row[position] for row in rows]
-
-    def _check_widths(self, rows: list[list[str]], chunk: Chunk) -> None:
+    def _check_widths(self, rows: list[list[str]], place: str, first: int) -> None:
         if set(map(len, rows)) == {self._width}:
             return
         bad = next(i for i, row in enumerate(rows) if len(row) != self._width)
         raise damaged(
-            chunk.place(bad),
+            f"{place} {first + bad}",
             f"there are {len(rows[bad])} values for {self._width} columns; quote texts that hold "
             f"{self.delimiter!r} or line breaks.",
         )
@@ -135,12 +130,12 @@ class JsonLinesTable(Table):
             records = [record for _, record in islice(self._records(text), _LOOKED_AT)]
         if not records:
             raise damaged(self.name, "there are no items.")
-        self.columns = check_header(self.name, names_of(records))
+        self.columns = check_header(self.name, _names_of(records))
 
     def _records(self, text: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(text, start=1):
             if line.strip():
-                yield number, json_object(f"{self.name}, line {number}", line)
+                yield number, _json_object(f"{self.name}, line {number}", line)
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
         with self.source.text(self.encoding) as (text, raw):
@@ -153,12 +148,12 @@ class JsonLinesTable(Table):
                 number += len(rows)
 
 
-def names_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
+def _names_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """The keys of all records, in the order in which they first occur."""
     return list(dict.fromkeys(str(name) for record in records for name in record))
 
 
-def json_object(place: str, text: str) -> dict[str, Any]:
+def _json_object(place: str, text: str) -> dict[str, Any]:
     """One JSON object, or a sentence that says where there is none."""
     value = _parsed(place, text)
     if not isinstance(value, dict):
@@ -379,4 +374,4 @@ def _from_list(data: Any, name: str) -> Table:
 
 
 def _of_records(rows: Sequence[Mapping[str, Any]], name: str) -> FrameTable:
-    return FrameTable({key: [row.get(key) for row in rows] for key in names_of(rows)}, name)
+    return FrameTable({key: [row.get(key) for row in rows] for key in _names_of(rows)}, name)

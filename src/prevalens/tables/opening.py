@@ -1,12 +1,12 @@
-"""Opening a file: which format, which compression, which name in sentences."""
+"""Opening a table: its format by content and name, patterns and folders of files."""
 
 from __future__ import annotations
 
 import glob
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from prevalens.errors import InputError
 from prevalens.files import ByteSource, damaged, file_ending, from_stdin
@@ -15,7 +15,7 @@ from prevalens.tables.table import Table
 
 __all__ = ["FORMATS", "Reading", "expand", "open_table"]
 
-#: File endings that are known, and the format each stands for.
+#: The format of a file by its ending.
 FORMATS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -50,16 +50,16 @@ def open_table(
         CSV, TSV, JSON lines, JSON, Parquet or Excel, also compressed by gzip, bzip2 or xz; ``"-"``
         is standard input.
     delimiter : str, optional
-        Of a CSV file. Left out: the most frequent of comma, semicolon, tab and bar in its first
-        line.
+        Column delimiter of a CSV file. Default: the most frequent of comma, semicolon, tab and
+        vertical bar in its first line.
     encoding : str, optional
-        Of a text file. Left out: UTF-8, or what its first bytes say.
+        Encoding of a text file. Default: UTF-8, or the encoding that its first bytes tell.
     sheet : str, optional
-        Of an Excel workbook. Left out: the first.
+        Sheet of an Excel workbook. Default: the first.
     format : {"csv", "tsv", "jsonl", "json", "parquet", "excel"}, optional
-        Left out: by the first bytes and the file's ending.
+        Default: detected from the first bytes and the ending of the name.
     name : str, optional
-        What to call the table in sentences.
+        Name of the table in messages.
 
     Examples
     --------
@@ -70,25 +70,26 @@ def open_table(
     >>> next(table.chunks())["text"]
     ['printer on fire']
     """
+    if format is not None and format not in _NAMES:
+        raise InputError(f"There is no format {format!r}; there are {', '.join(_NAMES)}.")
     source = _source(path, name)
     with source.held():
         start = source.start()
         if not start:
             raise damaged(source.name, "the file is empty.")
-        kind = _check_format(format) if format else _guess(source, start)
-        return _table(source, kind, delimiter, encoding, sheet)
-
-
-def _table(
-    source: ByteSource, kind: str, delimiter: str | None, encoding: str | None, sheet: str | None
-) -> Table:
-    if kind in ("csv", "tsv"):
-        return CsvTable(source, delimiter or ("\t" if kind == "tsv" else None), encoding)
-    if kind == "jsonl":
-        return JsonLinesTable(source, encoding)
-    if kind == "json":
-        return json_table(source, encoding)
-    return ParquetTable(source) if kind == "parquet" else ExcelTable(source, sheet)
+        match format or _guess(source, start):
+            case "tsv":
+                return CsvTable(source, delimiter or "\t", encoding)
+            case "jsonl":
+                return JsonLinesTable(source, encoding)
+            case "json":
+                return json_table(source, encoding)
+            case "parquet":
+                return ParquetTable(source)
+            case "excel":
+                return ExcelTable(source, sheet)
+            case _:
+                return CsvTable(source, delimiter, encoding)
 
 
 def _source(path: str | Path | IO[bytes], name: str | None) -> ByteSource:
@@ -99,14 +100,8 @@ def _source(path: str | Path | IO[bytes], name: str | None) -> ByteSource:
     return ByteSource(Path(path), name)
 
 
-def _check_format(name: str) -> str:
-    if name not in _NAMES:
-        raise InputError(f"There is no format {name!r}; there are {', '.join(_NAMES)}.")
-    return name
-
-
 def _guess(source: ByteSource, start: bytes) -> str:
-    """The first bytes tell more than the name."""
+    """The format: by the first bytes, which tell more than the name, then by the name."""
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"PK"):
@@ -117,12 +112,7 @@ def _guess(source: ByteSource, start: bytes) -> str:
     if known in ("parquet", "excel"):
         what = "Parquet file" if known == "parquet" else "Excel workbook"
         raise damaged(source.name, f"this is no {what}, though its name says so.")
-    return known or _by_content(start)
-
-
-def _by_content(start: bytes) -> str:
-    kinds: dict[Any, str] = {b"{": "jsonl", b"[": "json"}
-    return kinds.get(start.lstrip()[:1], "csv")
+    return known or {b"{": "jsonl", b"[": "json"}.get(start.lstrip()[:1], "csv")
 
 
 @dataclass(frozen=True)
@@ -142,13 +132,7 @@ class Reading:
 
     def open(self, path: str | Path) -> Table:
         """Open a file with these settings."""
-        return open_table(
-            path,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            sheet=self.sheet,
-            format=self.format,
-        )
+        return open_table(path, **asdict(self))
 
 
 _WILD = "*?["
@@ -168,25 +152,25 @@ def expand(paths: str | Path | Iterable[str | Path]) -> list[Path]:
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     if not given:
         raise InputError("No file is named; give at least one.")
-    found = [file for one in given for file in _expanded(Path(one))]
-    return list(dict.fromkeys(found))
+    files = [file for path in given for file in _expanded(Path(path))]
+    return list(dict.fromkeys(files))
 
 
 def _expanded(path: Path) -> list[Path]:
     if path.is_dir():
-        inside = sorted(file for file in path.iterdir() if _is_table(file))
+        inside = sorted(
+            file
+            for file in path.iterdir()
+            if file.is_file() and not file.name.startswith(".") and file_ending(file) in FORMATS
+        )
         if not inside:
             endings = ", ".join(FORMATS)
             raise InputError(f"The folder {path} holds no table; tables end in {endings}.")
         return inside
     if path.exists() or str(path) == "-" or not any(mark in str(path) for mark in _WILD):
         return [path]
-    fitting = sorted(Path(one) for one in glob.glob(str(path), recursive=True))  # noqa: PTH207
+    fitting = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
     files = [file for file in fitting if file.is_file()]
     if not files:
         raise InputError(f"No file fits the pattern {str(path)!r}.")
     return files
-
-
-def _is_table(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".") and file_ending(path) in FORMATS
