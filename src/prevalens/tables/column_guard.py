@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self, TypeAlias
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -210,16 +211,19 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             "is wrong, train anew with such items or without ColumnGuard (named methods have none)."
         )
 
-    def _nearness(self, one: tuple[int, float]) -> float:
-        """The less, the more standard deviations a column has moved by."""
-        column, mean = one
+    def _nearness(self, moved: tuple[int, float]) -> float:
+        """Minus the number of standard deviations by which a column has moved."""
+        column, mean = moved
         return -abs(mean - self.mean_[column]) / max(self.deviation_[column], 1e-9)
 
     def _warning(self, drift: Drift, names: Any = None) -> DriftWarning:
         return DriftWarning(self.sentence(drift, names), sorted(drift))
 
     def _learn_names(self, X: Any) -> None:
-        names = self.names if self.names is not None else getattr(X, "columns", None)
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        names = self.names
+        if names is None and isinstance(frame, nw.DataFrame):
+            names = frame.columns
         if names is None:
             return
         if len(names) != self.n_features_in_:

@@ -407,7 +407,7 @@ class ColumnPreparation(Preparation):
         return np.array(names, dtype=object)
 
     def describe(self) -> str:
-        """What is done, in a short sentence."""
+        """A short description for people."""
         kinds = [encoder.kind for encoder in self.encoders_.values()]
         counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
         return f"{len(kinds)} columns ({counted}), {self.n_features_:,} features"

@@ -108,7 +108,7 @@ class CsvTable(Table):
         )
 
 
-#: Rows that are looked at to learn the columns.
+#: Rows that are read to find the columns.
 _LOOKED_AT = 1000
 
 
@@ -154,7 +154,7 @@ def _names_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _json_object(place: str, text: str) -> dict[str, Any]:
-    """One JSON object, or a sentence that says where there is none."""
+    """One JSON object; an error with its place if there is none."""
     value = _parsed(place, text)
     if not isinstance(value, dict):
         raise damaged(place, f"expected a JSON object, got {text.strip()[:40]!r}.")
@@ -310,7 +310,7 @@ class FrameTable(Table):
     ----------
     columns : mapping of name to sequence
     name : str
-        What to call it in sentences.
+        Name of the table in messages.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], name: str) -> None:
@@ -331,15 +331,15 @@ class FrameTable(Table):
 
 
 def as_table(data: Any, *, name: str = "the data") -> Table:
-    """A table of what is in memory.
+    """A table of data in memory.
 
     Parameters
     ----------
     data : data frame, mapping of columns, list of records, or list of texts
-        Frames of pandas, polars and whatever narwhals knows. A list of texts becomes a table with
-        the one column ``text``. A Table stays as it is.
+        Frames of pandas, polars and others that narwhals supports. A list of texts becomes a table
+        with one column, ``text``. A Table is returned as it is.
     name : str
-        What to call it in sentences.
+        Name of the table in messages.
 
     Examples
     --------

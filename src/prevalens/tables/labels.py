@@ -30,14 +30,14 @@ _SEPARATORS = re.compile(r"[,;|]")
 
 def label_columns(table: Table, names: Iterable[str]) -> list[str]:
     """The columns that names and patterns such as ``topic_*`` stand for."""
-    found: list[str] = []
+    chosen: dict[str, None] = {}
     for name in names:
-        fitting = [one for one in table.columns if fnmatch.fnmatchcase(one, name)]
+        fitting = [column for column in table.columns if fnmatch.fnmatchcase(column, name)]
         if name in table.columns or not fitting:
             table.check_columns([name])
             fitting = [name]
-        found += [one for one in fitting if one not in found]
-    return found
+        chosen |= dict.fromkeys(fitting)
+    return list(chosen)
 
 
 def labels_of_columns(chunk: Chunk, names: Sequence[str]) -> LabelMatrix:
@@ -113,7 +113,7 @@ def _divided(chunk: Chunk, row: int, text: str) -> list[Any]:
 
 
 def tag_matrix(chunk: Chunk, sets: Sequence[set[str]], labels: Sequence[str]) -> LabelMatrix:
-    """A matrix of 0/1 from sets of tags; a tag that is no label is refused with its place."""
+    """A matrix of 0/1 from sets of tags; a tag that is not among the labels is refused."""
     column = {name: j for j, name in enumerate(labels)}
     Y = np.zeros((len(sets), len(labels)), dtype=np.int8)
     for row, tags in enumerate(sets):

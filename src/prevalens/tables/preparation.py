@@ -1,10 +1,10 @@
-"""What every preparation offers: fit without labels, transform, and how new the items look."""
+"""Preparations: from items to a matrix of numbers, fitted without labels."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,9 @@ class CellError(InputError):
     Attributes
     ----------
     row : int
-        Of the item among those handed in, from 0; who knows where they came from can say the line.
+        Position of the item, from 0; callers that know its file turn it into a line number.
     what : str
+        What is wrong.
     """
 
     def __init__(self, row: int, what: str) -> None:
@@ -34,16 +35,16 @@ class CellError(InputError):
 
 @dataclass(frozen=True)
 class Unfamiliar:
-    """How much of some items was not there in training.
+    """How much of some items does not occur in the training.
 
     Attributes
     ----------
     share : float
-        Of the words, or of the cells, that the preparation does not know.
+        Share of words, or cells, that the preparation does not know.
     usual : float
-        The share to expect of items that are like those of the training.
+        The share to expect in items like those of the training.
     examples : tuple of str
-        The most frequent unknown ones.
+        The most frequent unknown words or cells.
     """
 
     share: float
@@ -64,12 +65,12 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     kind: str
 
     def fit(self, items: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn from the items of the training; labels are not looked at."""
+        """Learn from the items of the training; labels are ignored."""
         self._learn(items)
         return self
 
     def fit_transform(self, items: Any, y: Any = None, **_: Any) -> Any:  # noqa: ARG002
-        """Learn from the items and give their matrix, in one pass."""
+        """Learn from the items and return their matrix, in one pass."""
         return self._learn(items)
 
     def transform(self, items: Any) -> Any:
@@ -79,14 +80,14 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def _learn(self, items: Any) -> Any:
-        """Learn, set `n_features_`, and give the items' matrix."""
+        """Learn, set `n_features_`, and return the matrix of the items."""
 
     @abstractmethod
     def _transform(self, items: Any) -> Any:
         """Items to a matrix."""
 
     def unfamiliar(self, items: Any) -> Unfamiliar | None:  # noqa: ARG002
-        """How much of these items was not there in training; None where it cannot be told."""
+        """How much of these items does not occur in the training; None if it is not known."""
         return None
 
     @abstractmethod
@@ -95,16 +96,16 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def describe(self) -> str:
-        """What is done, in a short sentence."""
+        """A short description for people."""
 
 
 class ArrayPreparation(Preparation):
-    """Numbers stay as they are; only their form is checked.
+    """Numbers as they are; only their shape is checked.
 
     Notes
     -----
-    For embeddings and other features that were made elsewhere. Features on very different scales
-    should be scaled before, or given as named columns.
+    For embeddings and other features that were computed elsewhere. Features on very different
+    scales should be scaled before, or given as named columns.
 
     Examples
     --------
@@ -133,12 +134,19 @@ class ArrayPreparation(Preparation):
         return _numbered(self.n_features_)
 
     def describe(self) -> str:
-        """What is done, in a short sentence."""
+        """A short description for people."""
         return f"{self.n_features_:,} features as they are"
 
 
+@runtime_checkable
+class _Transformer(Protocol):
+    def fit(self, items: Any) -> Any: ...
+
+    def transform(self, items: Any) -> Any: ...
+
+
 class GivenPreparation(Preparation):
-    """A transformer of scikit-learn, or a pipeline of them, that the user brings along.
+    """A transformer of scikit-learn, or a pipeline of them, that the user provides.
 
     Parameters
     ----------
@@ -159,7 +167,7 @@ class GivenPreparation(Preparation):
         self.transformer = transformer
 
     def _learn(self, items: Any) -> Any:
-        if not hasattr(self.transformer, "transform"):
+        if not isinstance(self.transformer, _Transformer):
             raise InputError(f"A preparation needs fit and transform; got {self.transformer!r}.")
         self.transformer_ = clone(self.transformer).fit(items)
         matrix = self._transform(items)
@@ -177,7 +185,7 @@ class GivenPreparation(Preparation):
             return _numbered(self.n_features_)
 
     def describe(self) -> str:
-        """What is done, in a short sentence."""
+        """A short description for people."""
         return f"{type(self.transformer).__name__} of the user, {self.n_features_:,} features"
 
 

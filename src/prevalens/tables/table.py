@@ -1,9 +1,10 @@
-"""Table and Chunk: named columns, some thousand rows at a time."""
+"""Table and Chunk: named columns, read some thousand rows at a time."""
 
 from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,9 @@ from prevalens.files import damaged
 
 __all__ = ["CHUNK_ROWS", "Chunk", "Table", "check_header"]
 
-#: Rows of a chunk: enough that the work per chunk does not count, few enough to fit anywhere.
+#: Rows of a chunk: enough to make the overhead per chunk negligible, few enough for any memory.
 CHUNK_ROWS = 8192
-#: How many columns a sentence names.
+#: Largest number of columns that a message names.
 _NAMED = 12
 
 
@@ -29,11 +30,11 @@ class Chunk:
         Lists or arrays of equal length.
     n_rows : int
     first : int
-        Number of the first row, as `word` counts.
+        Number of the first row, counted as `word` says.
     source : str
         The table's name.
     position : int
-        How much of the table's `total` has been read with this chunk.
+        How much of the table's `total` has been read, this chunk included.
     word : str
         What `first` counts: "line" of the file, or "row" of the table from 1.
     """
@@ -52,7 +53,7 @@ class Chunk:
         return self.columns[name]
 
     def place(self, row: int) -> str:
-        """Where a row of this chunk stands, for a sentence: ``tickets.csv, line 17``."""
+        """The place of a row of this chunk, for messages: ``tickets.csv, line 17``."""
         return f"{self.source}, {self.word} {self.first + row}"
 
 
@@ -62,10 +63,10 @@ class Table(ABC):
     Attributes
     ----------
     name : str
-        The file's name, for sentences.
+        The file's name, for messages.
     columns : tuple of str
     total : int or None
-        Bytes or rows in all, where known; a chunk's `position` counts in the same unit.
+        Total number of bytes or rows, if known; a chunk's `position` has the same unit.
     """
 
     name: str
@@ -75,12 +76,12 @@ class Table(ABC):
     def chunks(
         self, columns: Iterable[str] | None = None, *, chunk_rows: int = CHUNK_ROWS
     ) -> Iterator[Chunk]:
-        """Read the rows in order; only the columns asked for are kept.
+        """Read the rows in order, and only the columns asked for.
 
         Parameters
         ----------
         columns : iterable of str, optional
-            All if left out.
+            All if omitted.
         chunk_rows : int
         """
         chosen = self.columns if columns is None else tuple(dict.fromkeys(columns))
@@ -89,7 +90,7 @@ class Table(ABC):
 
     @abstractmethod
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
-        """Read; the columns are there."""
+        """Read columns that exist."""
 
     def read(self, columns: Iterable[str] | None = None) -> Chunk:
         """All rows as one chunk."""
@@ -98,13 +99,13 @@ class Table(ABC):
         n_rows = sum(map(len, parts))
         joined = {name: [cell for part in parts for cell in part[name]] for name in chosen}
         first = parts[0] if parts else Chunk({}, 0, 1, self.name)
-        # Lines can be counted on only if every chunk counts them.
+        # Line numbers hold only if every chunk counts lines.
         word = first.word if len({part.word for part in parts}) <= 1 else "row"
         start = first.first if word == first.word else 1
         return Chunk(joined, n_rows, start, self.name, self.total or 0, word)
 
     def check_columns(self, names: Iterable[str]) -> None:
-        """Refuse columns that are not there, in one sentence."""
+        """Refuse columns that do not exist."""
         for name in names:
             if name not in self.columns:
                 raise InputError(self._missing(name))
@@ -117,7 +118,7 @@ class Table(ABC):
         return f"{self.name} has no column {name!r}; it has {self.shown()}.{hint}"
 
     def shown(self) -> str:
-        """The names of the columns, for a sentence."""
+        """The names of the columns, for messages."""
         more = f", ... ({len(self.columns)} in all)" if len(self.columns) > _NAMED else ""
         return ", ".join(map(repr, self.columns[:_NAMED])) + more
 
@@ -126,13 +127,11 @@ class Table(ABC):
 
 
 def check_header(name: str, header: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns; an empty one stands for row numbers and is left out by callers."""
+    """The names of the columns, without empty ones, which stand for row numbers."""
     named = [column for column in header if column]
     if not named:
         raise damaged(name, "the columns have no names; the first line must name them.")
-    seen: set[str] = set()
-    for column in named:
-        if column in seen:
+    for column, count in Counter(named).items():
+        if count > 1:
             raise damaged(name, f"two columns are called {column!r}; give each its own name.")
-        seen.add(column)
     return tuple(named)

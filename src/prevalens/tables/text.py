@@ -1,4 +1,4 @@
-"""Texts of any language as weighted terms."""
+"""Texts of any language as tf-idf weighted terms."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _DIGIT = re.compile(r"\d")
 #: From this many texts on, terms are hashed: a vocabulary of all pairs would not fit in memory.
 _HASH_FROM = 150_000
 _HASHED = 2**18
-#: Texts that are looked at to tell the script, or what is unknown.
+#: Texts that are examined to detect the script, or unknown words.
 _LOOKED_AT = 2000
 _EXAMPLES = 10
 
 
 def _normal(text: str) -> str:
-    """Lower case, and numbers by their length only: 1987 and 2024 are both four digits."""
+    """Lower case, with every digit replaced by 0: 1987 and 2024 become the same word."""
     return _DIGIT.sub("0", text.lower())
 
 
@@ -49,12 +49,12 @@ class TextPreparation(Preparation):
     Parameters
     ----------
     min_df : int, optional
-        Texts a term must occur in. Left out: 1 below 200 texts, 2 below 2,000, 3 below 20,000,
-        else 5.
+        Least number of texts a term must occur in. Default: 1 below 200 texts, 2 below 2,000, 3
+        below 20,000, else 5.
     max_terms : int
-        The most frequent terms are kept.
+        Largest number of terms; the most frequent ones are kept.
     pairs : bool
-        Whether neighbouring words make terms.
+        Whether pairs of neighbouring words are terms, too.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class TextPreparation(Preparation):
     Notes
     -----
     Linear in the length of the texts. From 150,000 training texts on, terms are hashed to 262,144
-    columns: memory stays flat, but terms can no longer be named. Does not see what words do not
-    say: word order beyond pairs, synonyms.
+    columns: memory stays bounded, but terms can no longer be named. Fails where the meaning is in
+    word order beyond pairs, or in synonyms.
 
     Examples
     --------
@@ -95,12 +95,12 @@ class TextPreparation(Preparation):
         self.n_features_ = int(counts.shape[1])
         self.n_texts_with_ = np.bincount(counts.indices, minlength=self.n_features_)
         self.idf_ = (np.log((1 + len(texts)) / (1 + self.n_texts_with_)) + 1).astype(np.float32)
-        # A word of a text is new to the others if no more than the least number have it.
+        # A word that only the least number of texts have would be unknown without them.
         self.usual_unfamiliar_ = self._unknown(texts, self.min_df_)[0]
         return self._weighted(counts)
 
     def _longest(self, texts: Sequence[str]) -> int:
-        """How many neighbours make a term: more where characters count as words."""
+        """Longest term in words; longer where every character counts as a word."""
         if not self.pairs:
             return 1
         sample = "".join(_some(texts))
@@ -142,7 +142,7 @@ class TextPreparation(Preparation):
         }
 
     def _counting(self) -> Any:
-        """The counter of terms; after loading it is made when first needed."""
+        """The counter of terms; after loading it is built when first needed."""
         if getattr(self, "_counter", None) is None:
             self._counter = (
                 CountVectorizer(**self._settings(), vocabulary=self.terms_)
@@ -157,7 +157,7 @@ class TextPreparation(Preparation):
         return self._weighted(self._counting().transform(check_texts(items)))
 
     def _weighted(self, counts: Any) -> Any:
-        """1 + log of the counts, times the rarity of the term; then rows of length 1."""
+        """Turn counts into (1 + log count) x idf, in place, with rows of length 1."""
         weights = (1 + np.log(counts.data)) * self.idf_[counts.indices]
         sizes = np.diff(counts.indptr)
         rows = np.repeat(np.arange(len(sizes)), sizes)
@@ -166,13 +166,13 @@ class TextPreparation(Preparation):
         return counts
 
     def unfamiliar(self, items: Any) -> Unfamiliar:
-        """The share of words that the training texts do not have, in a sample of the texts."""
+        """The share of words, in a sample of the texts, that do not occur in the training."""
         share, unknown = self._unknown(check_texts(items), 0)
         examples = tuple(word for word, _ in unknown.most_common(_EXAMPLES))
         return Unfamiliar(share, self.usual_unfamiliar_, examples)
 
     def _unknown(self, texts: Sequence[str], at_most: int) -> tuple[float, Counter[str]]:
-        """Share and counts of words that no more than `at_most` training texts have."""
+        """Share and counts of words that occur in no more than `at_most` training texts."""
         words = Counter(_words(_some(texts)))
         distinct = list(words)
         known = dict(zip(distinct, self._texts_with(distinct) > at_most, strict=True))
@@ -189,18 +189,18 @@ class TextPreparation(Preparation):
         return np.where(found < 0, 0, self.n_texts_with_[found])
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """The terms; where they are hashed, their numbers."""
+        """The terms, or their numbers where terms are hashed."""
         if self.terms_ is not None:
             return np.array(self.terms_, dtype=object)
         return np.array([f"term {number}" for number in range(self.n_features_)], dtype=object)
 
     def describe(self) -> str:
-        """What is done, in a short sentence."""
+        """A short description for people."""
         what = "hashed" if self.terms_ is None else f"{self.n_features_:,}"
         return f"tf-idf of {what} terms of up to {self.longest_} words"
 
     def __getstate__(self) -> dict[str, Any]:
-        """One long text of all terms is stored and read at once; the counter is made anew."""
+        """Store all terms as one text, which is read fast; the counter is not stored."""
         state = {**super().__getstate__()}
         state.pop("_counter", None)
         if state.get("terms_") is not None:
@@ -223,10 +223,10 @@ def _words(texts: Sequence[str]) -> Iterator[str]:
 
 
 def check_texts(items: Any) -> Sequence[str]:
-    """Texts as a list of str; what is missing is an empty text."""
+    """Texts as a list of str; missing ones become empty texts."""
     if isinstance(items, str):
         raise InputError("The items are a single string; give a list with one text per item.")
-    texts = items.tolist() if hasattr(items, "tolist") else list(items)
+    texts = list(items)
     if all(type(text) is str for text in texts):
         return texts
     return [_text(row, cell) for row, cell in enumerate(texts)]

@@ -53,19 +53,15 @@ def label_names(path: str | Path) -> list[str]:
     path = Path(path)
     try:
         root = ElementTree.fromstring(read_bytes(path))
+    # Unknown encodings come as ValueError or LookupError.
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        # Expat tells the line; unknown encodings come as ValueError or LookupError.
-        line = getattr(error, "position", (None,))[0]
+        line = error.position[0] if isinstance(error, ElementTree.ParseError) else None
         raise damaged(path, f"this is not well-formed XML ({error}).", line=line) from error
-    labels = [element for element in root.iter() if _local_name(element) == "label"]
+    labels = [element for element in root.iter() if str(element.tag).rpartition("}")[2] == "label"]
     names = [element.get("name", "") for element in labels]
     if not names or not all(name.strip() for name in names):
         raise damaged(path, "expected <label name=...> for every label.")
     return names
-
-
-def _local_name(element: ElementTree.Element) -> str:
-    return str(element.tag).rpartition("}")[2]
 
 
 def mulan_parts(train: Path, test: Path, labels: Path) -> DatasetParts:
