@@ -56,7 +56,7 @@ def test_the_tables_hold_the_figures() -> None:
     assert line.entries[-1].text == "100 %"
 
 
-def test_protocols_have_words() -> None:
-    assert protocol_caption("natural", short=True) == "uniform"
+def test_protocols_are_described_after_their_names() -> None:
+    assert protocol_caption("natural").startswith("natural: drawn evenly")
+    assert protocol_caption("label-tilt").startswith("label-tilt: ")
     assert protocol_caption("mine") == "mine"
-    assert protocol_caption("label-tilt").startswith("tilt: ")

@@ -19,7 +19,7 @@ from prevalens.cli.options import (
     sample_options,
 )
 from prevalens.model.compare import DEFAULT_METHODS, Leaderboard, compare_files
-from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence, protocol_caption
+from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
 
 __all__ = ["command"]
 
@@ -59,7 +59,7 @@ def _print(found: Leaderboard, html: Path | None) -> None:
     console = Console(highlight=False)
     table = plain_table([""], title="Mean absolute error, in points")
     table.add_column("method", overflow="fold")
-    heads = ("error", "spread", *(protocol_caption(name, short=True) for name in found.protocols))
+    heads = ("error", "spread", *found.protocols)
     for name in (*heads, "s"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in found.places():

@@ -20,7 +20,7 @@ from prevalens.cli.options import (
 )
 from prevalens.model.evaluate import evaluate_files
 from prevalens.model.trust import Error, TrustReport
-from prevalens.reports.trust_page import Verdict, protocol_caption, trust_page, verdict
+from prevalens.reports.trust_page import Verdict, trust_page, verdict
 
 __all__ = ["command"]
 
@@ -91,10 +91,7 @@ def _print(found: TrustReport, answer: Verdict, html: Path | None) -> None:
     }
     console.print()
     console.print(_errors("Mean absolute error, in points, by shift", by_shift, found))
-    by_protocol = {
-        protocol_caption(name, short=True): own for name, own in found.by_protocol().items()
-    }
-    console.print(_errors("By kind of shift", by_protocol, found))
+    console.print(_errors("By kind of shift", found.by_protocol(), found))
     console.print(_labels(found))
     if html is not None:
         console.print(Text(f"Report: {html}"))

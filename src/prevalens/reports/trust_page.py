@@ -178,20 +178,19 @@ def _data(report: TrustReport) -> Iterator[Reason]:
         )
 
 
-#: Name in the commands and a description, by the name of the protocol.
+#: What the families of shifts do, by their names.
 _PROTOCOLS = {
-    "ml-app": ("ml-app", "one label at a time is steered from 0 to 100 %"),
-    "natural": ("natural", "drawn evenly, no shift but that of chance"),
-    "label-tilt": ("label-tilt", "the odds of all labels move at once"),
-    "labelset-weights": ("labelset", "whole label sets are weighted"),
-    "covariate-tilt": ("covariate", "the features move and the labels follow"),
+    "ml-app": "one label at a time is steered from 0 to 100 %",
+    "natural": "drawn evenly, no shift but that of chance",
+    "label-tilt": "the odds of all labels move at once",
+    "labelset-weights": "whole label sets are weighted",
+    "covariate-tilt": "the features move and the labels follow",
 }
 
 
-def protocol_caption(name: str, *, short: bool = False) -> str:
-    """The name of a protocol in the commands, with a description unless `short`."""
-    title, description = _PROTOCOLS.get(name, (name, ""))
-    return title if short or not description else f"{title}: {description}"
+def protocol_caption(name: str) -> str:
+    """The name of a protocol with a description, where there is one."""
+    return f"{name}: {_PROTOCOLS[name]}" if name in _PROTOCOLS else name
 
 
 def trust_page(report: TrustReport) -> str:
@@ -370,7 +369,6 @@ def leaderboard_grid(board: Leaderboard) -> Grid:
         )
         for place in places
     ]
-    protocols = (protocol_caption(name, short=True) for name in board.protocols)
     notes = [
         "Mean absolute error of the estimated prevalences in percentage points; spread: standard "
         "deviation over the folds.",
@@ -378,7 +376,7 @@ def leaderboard_grid(board: Leaderboard) -> Grid:
         "corrected for folds that share training items (Nadeau and Bengio 2003).",
         *(f"{name} could not be trained: {why}" for name, why in board.failures.items()),
     ]
-    headings = ("error", "spread", *protocols, "behind the first", "seconds")
+    headings = ("error", "spread", *board.protocols, "behind the first", "seconds")
     return Grid.from_rows("Methods, the best first", "method", headings, rows, notes)
 
 
