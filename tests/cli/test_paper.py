@@ -124,3 +124,9 @@ def test_unknown_words_are_refused(tmp_path: Path) -> None:
         CliRunner().invoke(command, ["--tables", "nosuch"], catch_exceptions=False)
     with pytest.raises(InputError, match="nosuch"):
         CliRunner().invoke(command, ["--datasets", "nosuch"], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("seeds", ["a", "0,b", "-1", ""])
+def test_seeds_must_be_numbers(seeds: str) -> None:
+    with pytest.raises(InputError, match="--seeds takes whole numbers with commas"):
+        CliRunner().invoke(command, ["--seeds", seeds, "--list"], catch_exceptions=False)

@@ -21,7 +21,7 @@ from prevalens.cli.plans import (
     chosen_cells,
     only_option,
     page_options,
-    run_told,
+    run_with_messages,
     write_text,
 )
 from prevalens.errors import InputError
@@ -103,7 +103,7 @@ def command(
         check_writable(path)
     if no_run:
         cells = finished_cells(cells, store)
-    summary = run_told(read, store, cells=cells, n_jobs=jobs, remember=not no_cache)
+    summary = run_with_messages(read, store, cells=cells, n_jobs=jobs, remember=not no_cache)
     found = plan_records(cells, store)
     if as_json:
         _print_json(_report(summary, found))
@@ -168,8 +168,8 @@ def _report(summary: Summary, records: list[Record]) -> dict[str, Any]:
         "found": summary.found,
         "computed": summary.computed,
         "failed": [
-            {**cell_fields(one.cell), "reason": one.sentence, "log": str(one.log)}
-            for one in summary.failed
+            {**cell_fields(failure.cell), "reason": failure.sentence, "log": str(failure.log)}
+            for failure in summary.failed
         ],
         "records": to_rows(records),
     }
@@ -189,9 +189,11 @@ def _print(summary: Summary, records: list[Record], metric: str, store: Store) -
         f"{len(summary.failed)} failed. Results are in {store.folder}.",
         highlight=False,
     )
-    for one in summary.failed:
+    for failure in summary.failed:
         console.print(
-            f"Failed: {one.cell}: {one.sentence} ({one.log})", highlight=False, markup=False
+            f"Failed: {failure.cell}: {failure.sentence} ({failure.log})",
+            highlight=False,
+            markup=False,
         )
 
 
@@ -205,7 +207,7 @@ def _table(records: list[Record], metric: str) -> Table:
         rows = {method[0]: _means(found) for method, found in _grouped(block, "method").items()}
         values = np.array(list(rows.values()))
         # A regime without samples has no best.
-        best = [best_of(one) if np.isfinite(one).any() else np.nan for one in values.T]
+        best = [best_of(column) if np.isfinite(column).any() else np.nan for column in values.T]
         for number, (method, row) in enumerate(rows.items()):
             figures = map(_figure, row, best)
             # As texts: a variant in brackets would be taken for markup.
@@ -226,9 +228,9 @@ def _means(records: list[Record]) -> list[float]:
     """For each regime the mean over all samples, whatever seed they were drawn with."""
     means = []
     for regime in _REGIMES:
-        found = [one for one in records if one.shift == regime and one.n_samples]
-        count = sum(one.n_samples for one in found)
-        total = sum(one.value * one.n_samples for one in found)
+        found = [record for record in records if record.shift == regime and record.n_samples]
+        count = sum(record.n_samples for record in found)
+        total = sum(record.value * record.n_samples for record in found)
         means.append(total / count if count else float("nan"))
     return means
 

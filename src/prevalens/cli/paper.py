@@ -14,9 +14,10 @@ from prevalens.cli.plans import (
     chosen_cells,
     only_option,
     page_options,
-    run_told,
+    run_with_messages,
     write_text,
 )
+from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.runner import Summary, finished_cells, plan_results
 from prevalens.experiments.store import Store
@@ -101,12 +102,12 @@ def command(
     if saved is not None:
         _write_reproduction(read_summaries(saved), reproduction)
         return
-    names = TABLES if tables == "all" else _words(tables)
+    names = TABLES if tables == "all" else _split(tables)
     plan = paper_plan(
         names,
-        AT_HAND if datasets == "all" else _words(datasets),
+        AT_HAND if datasets == "all" else _split(datasets),
         fast=fast,
-        seeds=[int(seed) for seed in _words(seeds)],
+        seeds=_seeds(seeds),
     )
     store = Store(folder or Path(f"{plan.name}-results"))
     cells = chosen_cells(plan.cells(), only)
@@ -121,28 +122,46 @@ def command(
         read_summaries(records)
     failed = False
     if not no_run:
-        summary = run_told(plan, store, cells=cells, n_jobs=jobs, progress=sys.stderr.isatty())
+        show = sys.stderr.isatty()
+        summary = run_with_messages(plan, store, cells=cells, n_jobs=jobs, progress=show)
         _report_run(summary)
         failed = bool(summary.failed)
     results = plan_results(cells, store)
-    for table in names:
-        _summarise(table, table_results(results, table))
+    by_table = {table: table_results(results, table) for table in names}
+    for table, found in by_table.items():
+        _print_agreement(table, found)
     if pages:
-        sections = [section for table in names for section in _sections(table, results)]
+        sections = [part for table, found in by_table.items() for part in _sections(table, found)]
         pages.write("Multi-label quantification: the paper's tables, run again", sections)
-    summaries = _table_summaries(names, results) if records or reproduction else {}
-    if records is not None:
-        summaries = {name: save_summary(one, records) for name, one in summaries.items()}
-        for table in summaries:
-            click.echo(f"Wrote the records of {table} to {records}.", err=True)
-    if reproduction is not None:
-        _write_reproduction(summaries, reproduction)
+    _write_summaries(by_table, records, reproduction)
     if failed:
         sys.exit(FAILED)
 
 
-def _words(text: str) -> list[str]:
+def _write_summaries(
+    by_table: Mapping[str, Sequence[Result]], records: Path | None, reproduction: Path | None
+) -> None:
+    """The records and the page on the reproduction, where asked for."""
+    if records is None and reproduction is None:
+        return
+    summaries = {table: summarise_table(table, found) for table, found in by_table.items() if found}
+    if records is not None:
+        for table, summary in summaries.items():
+            summaries[table] = save_summary(summary, records)
+            click.echo(f"Wrote the records of {table} to {records}.", err=True)
+    if reproduction is not None:
+        _write_reproduction(summaries, reproduction)
+
+
+def _split(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _seeds(text: str) -> list[int]:
+    seeds = _split(text)
+    if not seeds or not all(seed.isdecimal() for seed in seeds):
+        raise InputError(f"--seeds takes whole numbers with commas, such as 0,1; got {text!r}.")
+    return list(map(int, seeds))
 
 
 def _list(cells: Sequence[Cell], store: Store) -> None:
@@ -158,7 +177,7 @@ def _report_run(summary: Summary) -> None:
         click.echo(f"failed: {failed.cell}: {failed.sentence} ({failed.log})", err=True)
 
 
-def _summarise(table: str, results: Sequence[Result]) -> None:
+def _print_agreement(table: str, results: Sequence[Result]) -> None:
     """How many cells agree with the printed table."""
     if not results:
         click.echo(f"{table}: nothing has been run yet.")
@@ -168,16 +187,10 @@ def _summarise(table: str, results: Sequence[Result]) -> None:
 
 
 def _sections(table: str, results: Sequence[Result]) -> list[Section]:
-    chosen = table_results(results, table)
-    if not chosen:
+    if not results:
         return []
-    sections = paper_sections(chosen, metrics=("ae", "rae"), tables=[table])
+    sections = paper_sections(results, metrics=("ae", "rae"), tables=[table])
     return [Section(f"{table}: {section.title}", section.parts) for section in sections]
-
-
-def _table_summaries(names: Sequence[str], results: Sequence[Result]) -> dict[str, TableSummary]:
-    chosen = {table: table_results(results, table) for table in names}
-    return {table: summarise_table(table, found) for table, found in chosen.items() if found}
 
 
 def _write_reproduction(summaries: Mapping[str, TableSummary], path: Path | None) -> None:

@@ -30,12 +30,12 @@ __all__ = [
     "chosen_cells",
     "only_option",
     "page_options",
-    "run_told",
+    "run_with_messages",
     "write_text",
 ]
 
 
-def run_told(plan: Plan, store: Store, **options: Any) -> Summary:
+def run_with_messages(plan: Plan, store: Store, **options: Any) -> Summary:
     """`run_plan`; stopped by hand, it says that nothing is lost."""
     try:
         with said_warnings():

@@ -140,7 +140,7 @@ def _feed(total: Any, part: Any) -> bool:
         return True
     if sp.issparse(part) and part.format == "csr":
         total.update(f"{type(part).__name__} {part.shape}\n".encode())
-        return all(_feed(total, one) for one in (part.data, part.indices, part.indptr))
+        return all(_feed(total, array) for array in (part.data, part.indices, part.indptr))
     if not isinstance(part, np.ndarray):
         return False
     if part.dtype == object:

@@ -126,7 +126,7 @@ class Plan:
         plan = cls(
             name=_read_name(table),
             sources=_read_sources(table, Path(folder)),
-            methods=tuple(MethodSpec.read(one, parts) for one in table.tables("methods")),
+            methods=tuple(MethodSpec.read(inner, parts) for inner in table.tables("methods")),
             protocols=tuple(map(ProtocolSpec.read, table.tables("protocols", [_DEFAULT_PROTOCOL]))),
             seeds=table.wholes("seeds", (0,)),
             metrics=_read_metrics(table),
@@ -134,21 +134,21 @@ class Plan:
             parts=parts,
         )
         table.close()
-        _check_distinct(table, "methods", [one.name for one in plan.methods])
-        _check_distinct(table, "protocols", [one.name for one in plan.protocols])
+        _check_distinct(table, "methods", [method.name for method in plan.methods])
+        _check_distinct(table, "protocols", [protocol.name for protocol in plan.protocols])
         _check_overrides(plan, table)
         return plan
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; the inverse of `from_dict`."""
-        own = {one.name: one.to_table() for one in self.sources if one.train}
+        own = {source.name: source.to_table() for source in self.sources if source.train}
         content = {
             "name": self.name,
-            "datasets": [one.name for one in self.sources],
+            "datasets": [source.name for source in self.sources],
             "seeds": list(self.seeds),
             "metrics": list(self.metrics),
-            "protocols": [one.to_table() for one in self.protocols],
-            "methods": [one.to_table() for one in self.methods],
+            "protocols": [protocol.to_table() for protocol in self.protocols],
+            "methods": [method.to_table() for method in self.methods],
         }
         further = {"sources": own, "overrides": dict(self.overrides)}
         return content | {name: value for name, value in further.items() if value}
@@ -170,18 +170,21 @@ class Plan:
     def _protocols_on(self, dataset: str) -> list[ProtocolSpec]:
         changes = self.overrides.get(dataset, {}).get("protocols", {})
         return [
-            replace(one, parameters={**one.parameters, **changes.get(one.name, {})})
-            for one in self.protocols
+            replace(spec, parameters={**spec.parameters, **changes.get(spec.name, {})})
+            for spec in self.protocols
         ]
 
     def _methods_on(self, dataset: str) -> list[MethodSpec]:
         changes = self.overrides.get(dataset, {}).get("methods", {})
-        changed = [(one, PlanTable(_change_of(one, changes), "The plan")) for one in self.methods]
-        return [
-            _changed(one, change, self.parts) if change.values else one
-            for one, change in changed
-            if not change.take("skip", False)
-        ]
+        methods = []
+        for method in self.methods:
+            # What is said of a variant counts more than what is said of its label.
+            change = PlanTable(
+                _merged(changes.get(method.label, {}), changes.get(method.name, {})), "The plan"
+            )
+            if not change.take("skip", False):
+                methods.append(_changed(method, change, self.parts) if change.values else method)
+        return methods
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -194,11 +197,6 @@ def read_plan(path: str | Path) -> Plan:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise FormatError(f"{path}: this is not a TOML file: {error}.") from error
     return Plan.from_dict(content, where=str(path), folder=path.parent.resolve())
-
-
-def _change_of(method: MethodSpec, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What overrides say of a method: of its label, and more than that, of its variant."""
-    return _merged(changes.get(method.label, {}), changes.get(method.name, {}))
 
 
 def _changed(method: MethodSpec, change: PlanTable, parts: Parts) -> MethodSpec:
@@ -257,7 +255,7 @@ def _check_overrides(plan: Plan, table: PlanTable) -> None:
     """Every override changes something that is there, into something that can be read."""
     overrides = table.table("overrides")
     for dataset in overrides.values:
-        _check_known(overrides, dataset, [one.name for one in plan.sources])
+        _check_known(overrides, dataset, [source.name for source in plan.sources])
         changes = overrides.table(dataset)
         _check_protocols(changes.table("protocols"), plan.protocols)
         _check_methods(changes.table("methods"), plan)
@@ -265,7 +263,7 @@ def _check_overrides(plan: Plan, table: PlanTable) -> None:
 
 
 def _check_protocols(changes: PlanTable, protocols: tuple[ProtocolSpec, ...]) -> None:
-    by_name = {one.name: one for one in protocols}
+    by_name = {protocol.name: protocol for protocol in protocols}
     for name in changes.values:
         _check_known(changes, name, by_name)
         change = changes.table(name)
@@ -277,8 +275,10 @@ def _check_protocols(changes: PlanTable, protocols: tuple[ProtocolSpec, ...]) ->
 
 
 def _check_methods(changes: PlanTable, plan: Plan) -> None:
+    names = [name for method in plan.methods for name in (method.label, method.name)]
+    known = list(dict.fromkeys(names))
     for label in changes.values:
-        _check_known(changes, label, _names(plan.methods))
+        _check_known(changes, label, known)
         change = changes.table(label)
         if not isinstance(change.take("skip", False), bool):
             change.fail("skip", f"must be true or false; got {change.values['skip']!r}.")
@@ -288,11 +288,6 @@ def _check_methods(changes: PlanTable, plan: Plan) -> None:
             if label in (method.label, method.name):
                 _changed(method, change, plan.parts)
         change.close()
-
-
-def _names(methods: tuple[MethodSpec, ...]) -> list[str]:
-    """Labels, and labels with variants."""
-    return list(dict.fromkeys(name for one in methods for name in (one.label, one.name)))
 
 
 def _check_known(table: PlanTable, name: str, known: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar or lines, and an estimate of the time that is left."""
+"""Running a plan: the cells that the store does not have are computed and stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
     "Progress",
     "Summary",
     "finished_cells",
-    "in_words",
+    "format_duration",
     "plan_records",
     "plan_results",
     "run_plan",
@@ -63,49 +63,48 @@ class Durations:
     """
 
     def __init__(self) -> None:
-        self._words: list[tuple[str, ...]] = []
+        self._cells: list[tuple[str, ...]] = []
         self._logs: list[float] = []
 
     def add(self, cell: Cell, seconds: float) -> None:
         """Note how long a cell took."""
-        self._words.append(_words(cell))
+        self._cells.append(_terms(cell))
         self._logs.append(float(np.log(max(seconds, 1e-3))))
 
     def expected(self, cells: Sequence[Cell]) -> float | None:
         """Seconds that cells will take one after the other; None if nothing is known."""
         if not self._logs:
             return None
-        words = sorted({word for pair in self._words for word in pair})
-        columns = {word: j for j, word in enumerate(words)}
-        known = _indicators(self._words, columns)
+        terms = sorted({term for cell_terms in self._cells for term in cell_terms})
+        columns = {term: j for j, term in enumerate(terms)}
+        known = _indicators(self._cells, columns)
         mean = np.mean(self._logs)
         normal = known.T @ known + _SHRINK * np.eye(len(columns))
         effects = np.linalg.solve(normal, known.T @ (np.asarray(self._logs) - mean))
-        wanted = _indicators([_words(cell) for cell in cells], columns)
+        wanted = _indicators([_terms(cell) for cell in cells], columns)
         return float(np.exp(mean + wanted @ effects).sum())
 
 
-def _words(cell: Cell) -> tuple[str, ...]:
+def _terms(cell: Cell) -> tuple[str, ...]:
     # The first of several protocols pays for the training of all.
     return f"dataset {cell.dataset}", f"method {cell.method.name}", f"under {cell.protocol.name}"
 
 
-def _indicators(words: Sequence[tuple[str, ...]], columns: dict[str, int]) -> FloatArray:
-    matrix = np.zeros((len(words), len(columns)))
-    for row, pair in enumerate(words):
-        for word in pair:
-            if word in columns:
-                matrix[row, columns[word]] = 1.0
+def _indicators(cells: Sequence[tuple[str, ...]], columns: dict[str, int]) -> FloatArray:
+    matrix = np.zeros((len(cells), len(columns)))
+    for row, terms in enumerate(cells):
+        known = [columns[term] for term in terms if term in columns]
+        matrix[row, known] = 1.0
     return matrix
 
 
-def in_words(seconds: float | None) -> str:
-    """A duration as people say it.
+def format_duration(seconds: float | None) -> str:
+    """A duration as text, in seconds, minutes or hours.
 
     Examples
     --------
-    >>> in_words(1.23), in_words(12.3), in_words(150), in_words(9000), in_words(None)
-    ('1.2 s', '12 s', '2 min', '2.5 h', '?')
+    >>> [format_duration(seconds) for seconds in (1.23, 12.3, 150, 9000, None)]
+    ['1.2 s', '12 s', '2 min', '2.5 h', '?']
     """
     if seconds is None:
         return "?"
@@ -154,7 +153,7 @@ class Progress:
     def done(self, cell: Cell, seconds: float) -> None:
         """Tell of a cell that has been stored."""
         self._durations.add(cell, seconds)
-        self._step(cell, in_words(seconds))
+        self._step(cell, format_duration(seconds))
 
     def failed(self, cell: Cell) -> None:
         """Tell of a cell that has failed."""
@@ -168,11 +167,11 @@ class Progress:
     def _show(self, text: str) -> None:
         seconds = self._durations.expected(self._pending) if self._n_jobs else None
         left = None if seconds is None or not self._n_jobs else seconds / self._n_jobs
-        left_words = f"about {in_words(left)} left"
-        self._bar.set_postfix_str(left_words)
+        left_text = f"about {format_duration(left)} left"
+        self._bar.set_postfix_str(left_text)
         if self._lines and text:
             position = self._total - len(self._pending)
-            print(f"{position}/{self._total} {text}; {left_words}", file=sys.stderr, flush=True)
+            print(f"{position}/{self._total} {text}; {left_text}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def read_value(value: Any) -> Any:
     (None, 'balanced', 0.1, 10)
     """
     if isinstance(value, (list, tuple)):
-        return [read_value(one) for one in value]
+        return [read_value(item) for item in value]
     value_tree(value)  # refuses what is not one value
     return parse_value(value) if isinstance(value, str) else value
 
@@ -164,7 +164,7 @@ def value_tree(value: Any) -> Any:
     (10, 10, 10.0)
     """
     if isinstance(value, (list, tuple)):
-        return [value_tree(one) for one in value]
+        return [value_tree(item) for item in value]
     if isinstance(value, (bool, int, float)):
         return value
     if not isinstance(value, str):
@@ -188,9 +188,9 @@ def _plain(node: Any) -> Any:
             name: _plain(part) for name, part in parts.items() if part is not None
         }
     if isinstance(node, Call):
-        kwargs = {name: _plain(one) for name, one in node.kwargs.items()}
-        return {"name": node.name, "args": [_plain(one) for one in node.args], "kwargs": kwargs}
-    return [_plain(one) for one in node] if isinstance(node, list) else node
+        kwargs = {name: _plain(arg) for name, arg in node.kwargs.items()}
+        return {"name": node.name, "args": [_plain(arg) for arg in node.args], "kwargs": kwargs}
+    return [_plain(item) for item in node] if isinstance(node, list) else node
 
 
 def names_in(content: Any) -> set[str]:

@@ -230,7 +230,8 @@ def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRE
     def row(name: str, source: str, only: Mapping[str, str]) -> GridRow:
         found = [agreement(comparison, source, within=within, **only) for within in thresholds]
         shares = [
-            f"{percent(one.share)} ({one.n_agreeing})" if one.n_cells else MISSING for one in found
+            f"{percent(part.share)} ({part.n_agreeing})" if part.n_cells else MISSING
+            for part in found
         ]
         return (name, count(found[0].n_cells), *shares)
 
@@ -265,7 +266,7 @@ def agreements_grid(comparisons: Mapping[str, Comparison]) -> Grid:
         for source in comparison.sources[::-1]:
             found = [agreement(comparison, source, within=within) for within in (0.15, 0.25)]
             if found[0].n_cells:
-                shares = [f"{one.n_agreeing} ({percent(one.share)})" for one in found]
+                shares = [f"{part.n_agreeing} ({percent(part.share)})" for part in found]
                 sizes = (count(n_datasets), count(found[0].n_cells))
                 rows.append((f"{title}, {source}", *sizes, *shares))
     return Grid.from_rows(

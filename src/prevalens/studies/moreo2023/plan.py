@@ -94,7 +94,9 @@ def paper_plan(
         "methods": [_small(method) if fast else method for method in methods.values()],
     }
     if "delicious" in datasets:
-        coarse = {name: change for one in content["methods"] for name, change in _coarser(one)}
+        coarse = {
+            name: change for method in content["methods"] for name, change in _coarser(method)
+        }
         content["overrides"] = {
             "delicious": {"protocols": {"ml-app": {"grid": 21}}, "methods": coarse}
         }
@@ -239,7 +241,7 @@ def _aggregators() -> list[dict[str, Any]]:
         *_counted_alone(),
         _method("RakEL-LPQ", DESCRIBED, "lr+lpq(pcc,random)", _powersets([2, 5, 10, 50, 100])),
         _method("kMeans-LPQ", DESCRIBED, "lr+lpq(pcc,kmeans)", _powersets([5, 15, 50, 100])),
-        *(one for one in _regressors() if one["label"] in ("Ridge-RQ", "RF-RQ")),
+        *(method for method in _regressors() if method["label"] in ("Ridge-RQ", "RF-RQ")),
         *_corrected(),
     ]
 

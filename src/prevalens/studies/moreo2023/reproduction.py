@@ -179,10 +179,10 @@ def _order_section(groups: Mapping[str, Comparison]) -> Section:
 
 def _standing(found: Sequence[Order]) -> str:
     """How often which group is ahead."""
-    last = sum(one.order[-1] == "BC+BA" for one in found)
-    first = sum(one.order[0] == "MLC+MLA" for one in found)
-    joint = sum(one.order[0].endswith("+MLA") for one in found)
-    leads = [one.ranks["BC+MLA"] - one.ranks["MLC+MLA"] for one in found]
+    last = sum(ranking.order[-1] == "BC+BA" for ranking in found)
+    first = sum(ranking.order[0] == "MLC+MLA" for ranking in found)
+    joint = sum(ranking.order[0].endswith("+MLA") for ranking in found)
+    leads = [ranking.ranks["BC+MLA"] - ranking.ranks["MLC+MLA"] for ranking in found]
     ahead = sum(lead > 0 for lead in leads)
     return (
         f"by mean rank over the datasets run, in {len(found)} combinations of base quantifier and "
@@ -244,7 +244,7 @@ def _missing(known: Mapping[str, TableSummary]) -> list[str]:
         if wanted.metric != "ae":
             continue
         done = {run.dataset for run in known[name].runs} if name in known else set()
-        missing = [dataset_title(one) for one in wanted.datasets if one not in done]
+        missing = [dataset_title(name) for name in wanted.datasets if name not in done]
         if missing:
             said = "any dataset" if not done else ", ".join(missing)
             sentences.append(f"{_title(name)}: not run on {said}.")

@@ -130,7 +130,9 @@ def all_expressions(*texts: str) -> str:
     'lr(tol=0.1)+pcc | lr+pcc'
     """
     separator = " | "
-    return separator.join(sorted({one for text in texts if text for one in text.split(separator)}))
+    return separator.join(
+        sorted({part for text in texts if text for part in text.split(separator)})
+    )
 
 
 def _run(results: Sequence[Result]) -> Run:
@@ -220,7 +222,7 @@ def read_summaries(folder: Path) -> dict[str, TableSummary]:
     found = [read_summary(path) for path in sorted(folder.glob("*.json"))]
     if not found:
         raise InputError(f"There are no records in {folder}; write some with --save-records.")
-    return {one.name: one for one in found}
+    return {summary.name: summary for summary in found}
 
 
 def read_summary(path: Path) -> TableSummary:
@@ -287,7 +289,7 @@ def merge_summaries(old: TableSummary, new: TableSummary) -> TableSummary:
     tables: dict[str, dict[str, ResultTable]] = {}
     for metric in dict.fromkeys((*old.tables, *new.tables)):
         # The newer first: it is asked first.
-        sides = [_Side(one.tables.get(metric, {}), one.methods) for one in (new, old)]
+        sides = [_Side(side.tables.get(metric, {}), side.methods) for side in (new, old)]
         ways = sorted({way for side in sides for way in side.tables}, key=_plain_first)
         tables[metric] = {way: _join(way, sides, methods) for way in ways}
     return TableSummary(old.name, tables, methods, _runs(old, new, tables, methods))
@@ -371,7 +373,7 @@ def _newest(
     sides: Sequence[_Side], way: str, own: bool, row: TableRow, column: str
 ) -> _Found | None:
     found = (side.cell(way, own, row, column) for side in sides)
-    return next((one for one in found if one is not None), None)
+    return next((cell for cell in found if cell is not None), None)
 
 
 def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
@@ -387,7 +389,7 @@ def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
 
 def _lone_side(found: Sequence[_Found | None]) -> _Side | None:
     """The side on which all cells of a row were tested; None if there is no such."""
-    sides = [one.side for one in found if one]
+    sides = [cell.side for cell in found if cell]
     return sides[0] if sides and all(side is sides[0] for side in sides) else None
 
 
@@ -395,8 +397,8 @@ def _judged(found: Sequence[_Found | None], metric: str) -> _Cells:
     """The best of a row, and of the others what is known of their test against it."""
     if _lone_side(found) is not None:
         # Rounded for a file, values that were not equal may be: the best is the one that was.
-        return tuple(one.cell if one else None for one in found)
-    judged = with_best([one.cell if one else None for one in found], metric)
+        return tuple(origin.cell if origin else None for origin in found)
+    judged = with_best([origin.cell if origin else None for origin in found], metric)
     best = next((one for one, cell in zip(found, judged, strict=True) if cell and cell.best), None)
     for i, (one, cell) in enumerate(zip(found, judged, strict=True)):
         if one is None or cell is None or best is None:

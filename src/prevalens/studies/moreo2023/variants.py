@@ -84,7 +84,7 @@ class CoarseAPP(Protocol):
         reached = [
             counts[counts <= n] if n >= self.min_positives else counts[:0] for n in positives
         ]
-        return [np.repeat(one, repeats) for one in reached]
+        return [np.repeat(points, repeats) for points in reached]
 
     def _count(self, Y: LabelMatrix) -> int:
         return sum(map(len, self._wanted(Y)))
@@ -263,7 +263,8 @@ class SeenItems(_Variant):
     def _best_regressor(self, learned: Any, judged: Any) -> Any:
         settings = [{"C": C} for C in self.Cs]
         fitted = list(BatchedLinearSVR(tol=self.tol).fit_settings(settings, *learned))
-        losses = [ae(judged[1], np.clip(one.predict(judged[0]), 0, 1)).mean() for one in fitted]
+        estimated, true = judged
+        losses = [ae(true, np.clip(fit.predict(estimated), 0, 1)).mean() for fit in fitted]
         return fitted[int(np.argmin(losses))]
 
     def quantify_many(self, X: Any, groups: Samples) -> PrevalenceEstimate:
