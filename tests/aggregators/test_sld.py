@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from prevalens.aggregators import platt, sld_blocked, sld_compiled
+from prevalens.aggregators import sld_blocked, sld_compiled
 from prevalens.aggregators.counting import CC, PCC
-from prevalens.aggregators.sld import SLD
+from prevalens.aggregators.sld import SLD, fit_platt
 from prevalens.aggregators.sld_blocked import Rule, poles
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -262,7 +262,7 @@ def test_platt_scaling_minimises_its_loss() -> None:
     rng = np.random.default_rng(6)
     Y = (rng.random((200, 3)) < [0.1, 0.5, 0.8]).astype(np.int8)
     posteriors = expit(3 * rng.normal(size=Y.shape) + 4 * Y - 1)
-    slope, intercept = platt.fit(posteriors, Y)
+    slope, intercept = fit_platt(posteriors, Y)
     for j in range(3):
         x, n = logit(posteriors[:, j]), Y[:, j].sum()
         target = np.where(Y[:, j] == 1, (n + 1) / (n + 2), 1 / (200 - n + 2))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
-from prevalens.aggregators.external import Native
+from prevalens.aggregators.external import ExternalQuantifier
 from prevalens.errors import FormatError, InputError
 from prevalens.files import ByteSource
 from prevalens.model import Model
@@ -179,8 +179,8 @@ def test_no_file_can_make_us_open_files_or_look_up_code(tmp_path: Path) -> None:
     parts = {"source": ByteSource(tmp_path / "secret")}
     with pytest.raises(InputError, match=r"prevalens.files.ByteSource"):
         check_storable(parts)
-    with pytest.raises(InputError, match=r"prevalens.aggregators.external.Native"):
-        check_storable(Native(Quantifier()))
+    with pytest.raises(InputError, match=r"prevalens.aggregators.external.ExternalQuantifier"):
+        check_storable(ExternalQuantifier(Quantifier()))
     words = re.compile(r"import_module|__import__|\beval\(|\bexec\(|\bopen\(|subprocess")
     modules = {name.rpartition(".")[0] for name in trusted_types() if name.startswith("prevalens.")}
     for name in sorted(modules):

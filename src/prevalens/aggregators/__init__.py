@@ -2,15 +2,15 @@
 
 `CC`, `PCC`, `ACC`, `PACC`, `SLD`, `HDy` and `PAV` look at each label alone. `RQ`, `LPQ` and
 `ScenarioMixture` look at labels together. `HDx` and `QuapyPerLabel` read the items themselves
-and need no classifier, and `Native` lets any other quantifier in. `TrainingPrevalence` is the
-baseline to beat.
+and need no classifier, and `ExternalQuantifier` lets any other quantifier in.
+`TrainingPrevalence` is the baseline to beat.
 """
 
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.calibrated import PAV
 from prevalens.aggregators.counting import CC, PCC, TrainingPrevalence
-from prevalens.aggregators.external import Native, QuantifierLike, QuapyPerLabel
+from prevalens.aggregators.external import ExternalQuantifier, QuantifierLike, QuapyPerLabel
 from prevalens.aggregators.lpq import LPQ
 from prevalens.aggregators.matching import HDx, HDy
 from prevalens.aggregators.mixture.aggregator import ScenarioMixture
@@ -40,10 +40,10 @@ __all__ = [
     "Aggregator",
     "BatchedLinearSVR",
     "ChainedSVR",
+    "ExternalQuantifier",
     "HDx",
     "HDy",
     "KMeansClusters",
-    "Native",
     "NormalisedLasso",
     "NormalisedRidge",
     "PrevalenceForest",

@@ -25,7 +25,7 @@ from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, take_items
 
 __all__ = [
-    "Native",
+    "ExternalQuantifier",
     "QuantifierLike",
     "QuapyPerLabel",
     "QuapyStates",
@@ -255,7 +255,7 @@ class QuantifierLike(Protocol):
         """Estimate the prevalences in one sample of items, shape (n_labels,)."""
 
 
-class Native(Aggregator):
+class ExternalQuantifier(Aggregator):
     """Any multi-label quantifier, aggregative or not, as an aggregator that reads the items.
 
     Parameters
@@ -283,12 +283,12 @@ class Native(Aggregator):
     ...     def quantify(self, X):
     ...         return self.answer
     >>> items = Scores(np.zeros((4, 1)), kind="features")
-    >>> native = Native(Constant()).fit(items, [[1, 0], [1, 0], [0, 0], [0, 1]])
-    >>> native.aggregate(items, Samples.whole(4)).tolist()
+    >>> external = ExternalQuantifier(Constant()).fit(items, [[1, 0], [1, 0], [0, 0], [0, 1]])
+    >>> external.aggregate(items, Samples.whole(4)).tolist()
     [[0.5, 0.25]]
     """
 
-    code = "native"
+    code = "external"
     consumes: Kind = "features"
 
     def __init__(self, quantifier: Any) -> None:
@@ -334,7 +334,7 @@ def as_aggregator(base: Any) -> Aggregator:
     if is_quapy(base):
         return QuapyPerLabel(base)
     if isinstance(base, QuantifierLike) and not isinstance(base, type):
-        return Native(base)
+        return ExternalQuantifier(base)
     raise InputError(
         f"The base must be an aggregator such as PCC(), or have fit(X, Y) and quantify(X); got "
         f"{base!r}."

@@ -319,7 +319,7 @@ class ProtocolMoments:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _GridSums:
     """Sums over a label's reachable grid points, each of shape (n_labels,).
 
     Attributes
@@ -350,7 +350,7 @@ def protocol_moments(X: Floats, Y: LabelMatrix, protocol: MLAPP) -> ProtocolMome
     -----
     O((n_items + n_labels) x n_inputs x (n_inputs + n_labels)) in matrix products.
     """
-    cells = _cells(Y, protocol)
+    cells = _grid_sums(Y, protocol)
     truth = Y.astype(np.float64)
     centre_x, centre_y = X.mean(axis=0), truth.mean(axis=0)
     # Around the means of the pool, so that nothing large cancels.
@@ -384,14 +384,14 @@ def protocol_moments(X: Floats, Y: LabelMatrix, protocol: MLAPP) -> ProtocolMome
     )
 
 
-def _cells(Y: LabelMatrix, protocol: MLAPP) -> _Cells:
+def _grid_sums(Y: LabelMatrix, protocol: MLAPP) -> _GridSums:
     served = protocol.reachable(Y).astype(np.float64)
     size = protocol.size
     wanted = positives_wanted(grid_points(protocol.grid), size).astype(np.float64)
     positives = Y.sum(axis=0, dtype=np.float64)[:, np.newaxis]
     negatives = len(Y) - positives
     others = size - wanted
-    return _Cells(
+    return _GridSums(
         count=served.sum(axis=1),
         share=served @ (wanted / size),
         squared=served @ (wanted / size) ** 2,

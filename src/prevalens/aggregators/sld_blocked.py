@@ -64,7 +64,7 @@ def poles(posteriors: npt.NDArray[Any], prior: Floats) -> Floats:
 _POLES_PER_BLOCK = 2**16
 
 
-class _Cells:
+class _Moving:
     """The cells of a block that still move: their poles in a row, and where they stand."""
 
     def __init__(self, poles: Floats, sizes: npt.NDArray[np.int64], start: Floats) -> None:
@@ -87,7 +87,7 @@ class _Cells:
             setattr(self, name, getattr(self, name)[mask])
 
 
-def _em_round(cells: _Cells, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _em_round(cells: _Moving, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """One EM step; returns where the cells stand and which have settled."""
     slope = cells.total(1.0 / (cells.poles + cells.spread(cells.q)))
     step = cells.q * (1.0 - cells.q) * slope / cells.sizes
@@ -95,7 +95,7 @@ def _em_round(cells: _Cells, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]
     return cells.q, np.abs(step) < tol
 
 
-def _exact_round(cells: _Cells, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _exact_round(cells: _Moving, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """One step of the exact solver; returns where the cells stand and which have settled."""
     x = 1.0 / (cells.poles + cells.spread(cells.q))
     high, low = np.maximum(x, 0.0), np.minimum(x, 0.0)
@@ -127,7 +127,7 @@ def _one_sided(
     return one_sided, np.where(up > 0.0, 1.0, np.where(down < 0.0, 0.0, start))
 
 
-def _solve(cells: _Cells, rule: Rule) -> tuple[Floats, int]:
+def _solve(cells: _Moving, rule: Rule) -> tuple[Floats, int]:
     """Move all cells until they settle; returns where, and how many did not."""
     advance = _exact_round if rule.exact else _em_round
     found = cells.start.copy()
@@ -169,7 +169,7 @@ def maximise(
         sizes = np.diff(offsets[samples.start : samples.stop + 1])
         n_labels = labels.stop - labels.start
         gathered = poles[labels][:, flat[first:last]].ravel()
-        cells = _Cells(gathered, np.tile(sizes, n_labels), np.repeat(start[labels], len(sizes)))
+        cells = _Moving(gathered, np.tile(sizes, n_labels), np.repeat(start[labels], len(sizes)))
         found, left = _solve(cells, rule)
         estimates[samples, labels] = found.reshape(n_labels, -1).T
         unfinished += left

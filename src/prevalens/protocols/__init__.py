@@ -14,9 +14,8 @@
 
 from prevalens.protocols.base import Protocol
 from prevalens.protocols.ml_app import MLAPP, Unreachable
-from prevalens.protocols.natural import Natural
 from prevalens.protocols.temporal import ChronologicalWindows, Periods
-from prevalens.protocols.tilts import CovariateTilt, LabelsetWeights, LabelTilt
+from prevalens.protocols.tilts import CovariateTilt, LabelsetWeights, LabelTilt, Natural
 from prevalens.protocols.two_labels import TwoLabels
 
 __all__ = [

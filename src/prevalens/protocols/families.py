@@ -13,9 +13,8 @@ import numpy as np
 
 from prevalens.protocols.base import Protocol
 from prevalens.protocols.ml_app import MLAPP
-from prevalens.protocols.natural import Natural
 from prevalens.protocols.temporal import ChronologicalWindows, Periods
-from prevalens.protocols.tilts import CovariateTilt, LabelsetWeights, LabelTilt
+from prevalens.protocols.tilts import CovariateTilt, LabelsetWeights, LabelTilt, Natural
 from prevalens.protocols.two_labels import TwoLabels
 from prevalens.samples import Samples
 from prevalens.types import LabelMatrix

@@ -1,9 +1,9 @@
-"""Tilts: shifts in which many labels move at once, made by weighting the items of the pool.
+"""Samples without shift, and tilts, in which many labels move at once by weights on the items.
 
-Each sample gets its own random weights and is drawn by them without replacement, so no
-item stands twice and no label is steered to a promised prevalence. With every tilt the
-labels of a sample can shift while the items of one label set (of one place in feature space,
-for `CovariateTilt`) stay what they are.
+`Natural` draws uniformly. With a tilt, each sample gets its own random weights and is drawn by them
+without replacement, so no item stands twice and no label is steered to a promised prevalence. With
+every tilt the labels of a sample can shift while the items of one label set (of one place in
+feature space, for `CovariateTilt`) stay what they are.
 """
 
 from __future__ import annotations
@@ -17,15 +17,55 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.protocols.base import FixedNumber, Protocol
-from prevalens.protocols.drawing import block_rows, draw_weighted, empty_indices
+from prevalens.protocols.drawing import block_rows, draw_from_groups, draw_weighted, empty_indices
 from prevalens.samples import Samples
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_matrix, check_same_length
 
-__all__ = ["CovariateTilt", "LabelTilt", "LabelsetWeights"]
+__all__ = ["CovariateTilt", "LabelTilt", "LabelsetWeights", "Natural"]
 
 #: From (number of samples, generator) to log-weights, shape (n_samples, n_items).
 _Weigh: TypeAlias = Callable[[int, np.random.Generator], Floats]
+
+
+class Natural(FixedNumber):
+    """Draw every sample uniformly and without replacement: no shift but that of chance.
+
+    Parameters
+    ----------
+    size : int
+        Items per sample.
+    n_samples : int
+        Number of samples.
+
+    Notes
+    -----
+    O(n_samples x size) time and memory. Says nothing about shift: a quantifier that always
+    answers the training prevalence looks good here.
+
+    References
+    ----------
+    The natural prevalence protocol of Esuli, Fabris, Moreo and Sebastiani, "Learning to
+    quantify", Springer 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Natural(size=2, n_samples=3).draw(np.eye(4), 0)
+    Samples(3 of 2 from 4 items)
+    """
+
+    name: ClassVar[str] = "natural"
+
+    def __init__(self, size: int = 100, n_samples: int = 1000) -> None:
+        self.size = size
+        self.n_samples = n_samples
+
+    def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
+        counts = np.full((self._count(Y), 1), self.size)
+        drawn = empty_indices(len(counts), self.size, n_items=len(Y))
+        draw_from_groups(drawn, [np.arange(len(Y))], counts, rng)
+        return Samples.from_indices(drawn, n_items=len(Y))
 
 
 class _Tilt(FixedNumber):

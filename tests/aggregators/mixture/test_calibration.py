@@ -14,7 +14,7 @@ from prevalens.aggregators.mixture.calibration import (
     Multiples,
     _quantiles,
 )
-from prevalens.aggregators.mixture.posterior import Posterior
+from prevalens.aggregators.mixture.scenarios import Posterior
 from prevalens.samples import Samples
 from prevalens.validation_shifts import ShiftedSplit
 

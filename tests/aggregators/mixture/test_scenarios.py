@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from prevalens.aggregators.mixture.posterior import Moments
-from prevalens.aggregators.mixture.scenarios import ScenarioModel
+from prevalens.aggregators.mixture.scenarios import Moments, ScenarioModel
 
 
 @pytest.fixture(scope="module")

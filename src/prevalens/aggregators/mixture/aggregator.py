@@ -12,8 +12,7 @@ from sklearn.base import clone
 from prevalens.aggregators.base import Aggregator, never_certain
 from prevalens.aggregators.counting import medians
 from prevalens.aggregators.mixture.calibration import Bands, Multiples
-from prevalens.aggregators.mixture.posterior import Moments, Posterior
-from prevalens.aggregators.mixture.scenarios import ScenarioModel
+from prevalens.aggregators.mixture.scenarios import Moments, Posterior, ScenarioModel
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores

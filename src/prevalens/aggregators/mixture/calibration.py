@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from prevalens.aggregators.counting import binomial_median
-from prevalens.aggregators.mixture.posterior import Posterior
+from prevalens.aggregators.mixture.scenarios import Posterior
 from prevalens.types import Floats
 from prevalens.validation_shifts import ShiftedSplit
 

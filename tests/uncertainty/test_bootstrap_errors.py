@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prevalens.uncertainty.errors import ErrorModel, Noise, fit_error_model
+from prevalens.uncertainty.bootstrap import ErrorModel, Noise, fit_error_model
 
 TRAINING = np.array([0.4, 0.5, 0.6])
 

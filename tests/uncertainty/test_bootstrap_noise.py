@@ -7,8 +7,8 @@ import numpy as np
 from prevalens.aggregators import PCC
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.uncertainty import errors as module
-from prevalens.uncertainty.errors import measure_noise, redrawn, resample
+from prevalens.uncertainty import bootstrap as module
+from prevalens.uncertainty.bootstrap import measure_noise, redrawn, resample
 
 RNG = np.random.default_rng(0)
 SCORES = Scores(RNG.random((60, 3)))

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from prevalens.aggregators.counting import PCC
-from prevalens.aggregators.external import Native, QuantifierLike, QuapyPerLabel, as_aggregator
+from prevalens.aggregators.external import (
+    ExternalQuantifier,
+    QuantifierLike,
+    QuapyPerLabel,
+    as_aggregator,
+)
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import InputError
@@ -41,31 +46,31 @@ EXPECTED = [[0.0, 0.5], [1.0, 1.0], [0.0, 1.0]]
 @pytest.mark.parametrize("items", [TEXTS, np.array(TEXTS, dtype=object)])
 def test_one_question_per_sample(items):
     scores = Scores(items, kind="features")
-    native = Native(MeanLength()).fit(scores, Y)
-    np.testing.assert_array_equal(native.aggregate(scores, SAMPLES), EXPECTED)
+    external = ExternalQuantifier(MeanLength()).fit(scores, Y)
+    np.testing.assert_array_equal(external.aggregate(scores, SAMPLES), EXPECTED)
 
 
 def test_all_samples_in_one_question_where_the_quantifier_can():
     scores = Scores(TEXTS, kind="features")
-    native = Native(InOneGo()).fit(scores, Y)
-    np.testing.assert_array_equal(native.aggregate(scores, SAMPLES), EXPECTED)
-    assert native.quantifier_.asked == 1
+    external = ExternalQuantifier(InOneGo()).fit(scores, Y)
+    np.testing.assert_array_equal(external.aggregate(scores, SAMPLES), EXPECTED)
+    assert external.quantifier_.asked == 1
 
 
 def test_the_quantifier_handed_in_is_not_fitted():
     original = MeanLength()
-    Native(original).fit(Scores(TEXTS, kind="features"), Y)
+    ExternalQuantifier(original).fit(Scores(TEXTS, kind="features"), Y)
     assert not hasattr(original, "shortest")
 
 
 def test_the_group_says_whether_labels_inform_each_other():
-    assert not Native(MeanLength()).joint
+    assert not ExternalQuantifier(MeanLength()).joint
     joint = MeanLength()
     joint.group = "BC+MLA"
-    assert Native(joint).joint
+    assert ExternalQuantifier(joint).joint
     del MeanLength.group
     try:
-        assert Native(MeanLength()).joint
+        assert ExternalQuantifier(MeanLength()).joint
     finally:
         MeanLength.group = "BC+BA"
 
@@ -74,7 +79,7 @@ def test_what_is_like_a_quantifier():
     assert isinstance(MeanLength(), QuantifierLike)
     assert not isinstance(object(), QuantifierLike)
     with pytest.raises(InputError, match="needs the methods fit"):
-        Native(object()).fit(Scores(TEXTS, kind="features"), Y)
+        ExternalQuantifier(object()).fit(Scores(TEXTS, kind="features"), Y)
 
 
 def test_a_wrong_number_of_answers_is_named():
@@ -83,21 +88,21 @@ def test_a_wrong_number_of_answers_is_named():
             return [0.5]
 
     scores = Scores(TEXTS, kind="features")
-    native = Native(Short()).fit(scores, Y)
+    external = ExternalQuantifier(Short()).fit(scores, Y)
     with pytest.raises(InputError, match=r"Short answered with shape \(3, 1\) for 3 samples of 2"):
-        native.aggregate(scores, SAMPLES)
+        external.aggregate(scores, SAMPLES)
 
 
 def test_no_samples():
     scores = Scores(TEXTS, kind="features")
     none = Samples(np.empty(0, dtype=int), [0], n_items=4)
-    assert Native(MeanLength()).fit(scores, Y).aggregate(scores, none).shape == (0, 2)
+    assert ExternalQuantifier(MeanLength()).fit(scores, Y).aggregate(scores, none).shape == (0, 2)
 
 
 def test_anything_as_an_aggregator():
     assert isinstance(as_aggregator(None), PCC)
-    native = as_aggregator(MeanLength())
-    assert isinstance(native, Native)
-    assert as_aggregator(native) is native
+    external = as_aggregator(MeanLength())
+    assert isinstance(external, ExternalQuantifier)
+    assert as_aggregator(external) is external
     quapy = pytest.importorskip("quapy")
     assert isinstance(as_aggregator(quapy.method.aggregative.CC()), QuapyPerLabel)
