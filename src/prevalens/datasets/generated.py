@@ -1,11 +1,10 @@
-"""Words for generated texts: the subjects of a help desk, and the words between them."""
+"""Generated multi-label data: numeric items or short texts, with a label mix that may shift."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +57,7 @@ def subjects(n: int) -> list[tuple[str, list[str]]]:
     return known[:n]
 
 
-def everyday_words() -> Sequence[str]:
+def everyday_words() -> list[str]:
     """Words that say nothing about a ticket's subject, from frequent to rare."""
     return list(dict.fromkeys(_EVERYDAY.split()))
 
@@ -133,14 +132,10 @@ def synthetic(
     >>> float(abs(moved.test.prevalence - moved.train.prevalence).mean().round(2))
     0.1
     """
-    size = _Sizes(
-        check_int(n_train, "n_train", minimum=1),
-        check_int(n_test, "n_test", minimum=1),
-        check_int(n_labels, "n_labels", minimum=1),
-        check_int(n_features, "n_features", minimum=1),
-    )
+    sizes = {"n_train": n_train, "n_test": n_test, "n_labels": n_labels, "n_features": n_features}
+    for name, size in (sizes | {"periods": periods}).items():
+        check_int(size, name, minimum=1)
     check_choice(kind, "kind", sorted(_NAMES))
-    check_int(periods, "periods", minimum=1)
     _check_finite(shift, "shift")
     _check_finite(signal, "signal", minimum=0)
     if periods > n_test:
@@ -148,12 +143,12 @@ def synthetic(
     # Separate streams: what one part draws does not change the others.
     streams = np.random.SeedSequence(check_int(random_state, "random_state", minimum=0)).spawn(5)
     of_labels, of_items, of_train, of_shift, of_test = map(np.random.default_rng, streams)
-    mix = _LabelMix.draw(of_labels, size.labels)
-    items: _ItemModel = (
-        _Numbers.draw(of_items, size, signal) if kind == "numeric" else _Texts(size.labels, signal)
-    )
-    train_Y = mix.labelsets(of_train, size.train)
-    test_Y, test_times = _test_labels(mix, of_shift, size.test, shift, periods)
+    mix = _LabelMix.draw(of_labels, n_labels)
+    items: _Numbers | _Texts = _Texts(n_labels, signal)
+    if kind == "numeric":
+        items = _Numbers.draw(of_items, (n_labels, n_features), signal)
+    train_Y = mix.labelsets(of_train, n_train)
+    test_Y, test_times = _test_labels(mix, of_shift, n_test, shift, periods)
     train, test = items.collection(of_train, train_Y), items.collection(of_test, test_Y)
     return Dataset(
         name=_NAMES[kind],
@@ -170,14 +165,6 @@ def _check_finite(value: float, name: str, minimum: float = -np.inf) -> None:
     if not (np.isfinite(value) and value >= minimum):
         least = f", at least {minimum}" if np.isfinite(minimum) else ""
         raise InputError(f"{name} must be a finite number{least}; got {value!r}.")
-
-
-@dataclass(frozen=True)
-class _Sizes:
-    train: int
-    test: int
-    labels: int
-    features: int
 
 
 @dataclass(frozen=True)
@@ -223,12 +210,6 @@ def _test_labels(
     return Y, np.repeat(months, sizes).astype("datetime64[s]")
 
 
-class _ItemModel(Protocol):
-    """How items look given their labels."""
-
-    def collection(self, rng: np.random.Generator, Y: LabelMatrix) -> Collection: ...
-
-
 @dataclass(frozen=True)
 class _Numbers:
     """A direction per label, weaker ones per pair of neighbours, and correlated noise."""
@@ -238,13 +219,13 @@ class _Numbers:
     noise: Floats
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, size: _Sizes, signal: float) -> _Numbers:
-        shape = (size.labels, size.features)
-        telling = np.arange(size.features) < max(1, round(0.75 * size.features))
+    def draw(cls, rng: np.random.Generator, shape: tuple[int, int], signal: float) -> _Numbers:
+        n_features = shape[1]
+        telling = np.arange(n_features) < max(1, round(0.75 * n_features))
         directions = rng.normal(size=shape) * telling
         directions *= _LENGTH * signal / np.linalg.norm(directions, axis=1, keepdims=True)
         pairs = rng.normal(size=shape) * telling * 0.15 * signal
-        noise = np.eye(size.features) + 0.15 * rng.normal(size=(size.features, size.features))
+        noise = np.eye(n_features) + 0.15 * rng.normal(size=(n_features, n_features))
         return cls(directions, pairs, noise)
 
     def collection(self, rng: np.random.Generator, Y: LabelMatrix) -> Collection:

@@ -25,7 +25,6 @@ from prevalens.validation import check_binary_matrix, check_matrix, check_same_l
 
 __all__ = ["FEWEST_ROWS", "ColumnGuard", "Drift", "DriftWarning", "guard_of"]
 
-_Means = Floats
 #: Columns adrift, and their means in the batch.
 Drift: TypeAlias = dict[int, float]
 #: Rows below which a mean says too little.
@@ -66,12 +65,12 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         How far beyond the explained range a mean may lie, in standard deviations of an item.
         ``float("inf")`` switches the guard off.
     names : sequence of str, optional
-        Of the columns, to name them in the warning; those of a data frame are known.
+        Names of the columns, for the warning; those of a data frame are known.
 
     Attributes
     ----------
     mean_ : array of float, shape (n_features,)
-        Of the training items.
+        Mean of the training items.
     deviation_ : array of float, shape (n_features,)
         Standard deviation of a training item.
     lowest_, highest_ : array of float, shape (n_features,)
@@ -87,9 +86,9 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     A column is adrift in a batch of 30 rows or more if its mean lies outside the range by more
     than `tolerance` standard deviations of an item, by more than ten standard errors, and by so
     much that a tenth of the rows, and ten of them, must have moved. A column of ones and zeros
-    that half of the items have can hardly be adrift; a rare one is if many more rows have it than
-    any label's items. A column that was 0 in all training items has taught a classifier nothing
-    and is left alone.
+    that is 1 in half of the items can hardly be adrift; a rare one is if it is 1 in many more rows
+    than among the items of any label. A column that was 0 in all training items has no effect on a
+    classifier and is left alone.
 
     A column adrift gets the mean of the training items in every row. In a sparse matrix that would
     store a number per row; where the column has grown, its stored entries share the training
@@ -161,12 +160,12 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         ----------
         parts : iterable of matrices
         names : sequence of str, optional
-            Of the columns, for the warning.
+            Names of the columns, for the warning.
         """
         drift: Drift = {}
         for part in parts:
-            mended, found = self.mend(part)
-            drift = found | drift
+            mended, own = self.mend(part)
+            drift = own | drift
             yield mended
         if drift:
             warnings.warn(self._warning(drift, names), stacklevel=2)
@@ -186,16 +185,16 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         return self._adrift(self._checked(X))
 
     def sentence(self, drift: Drift, names: Any = None, *, where: str = "this batch") -> str:
-        """What has happened to columns, and what was done about it.
+        """A sentence on the columns that have drifted and what was done about it.
 
         Parameters
         ----------
         drift : dict of int to float
             Columns and their means, as `mend` gives them.
         names : sequence of str, optional
-            Of all columns; those the guard knows if left out.
+            Names of all columns; those known from training if omitted.
         where : str
-            What to call the batch.
+            Name of the batch in the sentence.
         """
         names = getattr(self, "feature_names_in_", None) if names is None else names
         moved = [
@@ -263,22 +262,21 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         below, above = self.lowest_[columns] - values, values - self.highest_[columns]
         return np.maximum(np.maximum(below, above), 0)
 
-    def _farthest(self, part: Any, columns: npt.NDArray[np.intp]) -> _Means:
+    def _farthest(self, part: Any, columns: npt.NDArray[np.intp]) -> Floats:
         """How far the row that lies farthest outside does so, by column."""
         ends = [part.min(axis=0), part.max(axis=0)]
         low, high = (end.toarray().ravel() if sp.issparse(end) else end for end in ends)
-        found: _Means = np.maximum(self._beyond(low, columns), self._beyond(high, columns))
-        return found
+        return np.asarray(np.maximum(self._beyond(low, columns), self._beyond(high, columns)))
 
     def _without(self, matrix: Any, columns: npt.NDArray[np.intp]) -> Any:
         """A copy in which some columns have the mean of the training items."""
         if sp.issparse(matrix):
             return self._sparse_without(_canonical(matrix), columns)
-        found = matrix.copy()
-        found[:, columns] = 0
-        self._lengthen(found)
-        found[:, columns] = self.mean_[columns]
-        return found
+        held = matrix.copy()
+        held[:, columns] = 0
+        self._lengthen(held)
+        held[:, columns] = self.mean_[columns]
+        return held
 
     def _sparse_without(self, matrix: Any, columns: npt.NDArray[np.intp]) -> Any:
         n_rows = matrix.shape[0]
@@ -288,11 +286,11 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         kept[columns], shared[:] = 0, 0
         # What has grown has stored entries.
         shared[spread] = self.mean_[spread] * n_rows / _stored(matrix)[spread]
-        found = matrix.copy()
-        found.data *= kept[matrix.indices]
-        self._lengthen(found)
-        found.data += shared[matrix.indices]
-        return found if not len(filled) else type(matrix)(found + self._full(filled, found))
+        held = matrix.copy()
+        held.data *= kept[matrix.indices]
+        self._lengthen(held)
+        held.data += shared[matrix.indices]
+        return held if not len(filled) else type(matrix)(held + self._full(filled, held))
 
     def _lengthen(self, matrix: Any) -> None:
         """Bring rows that are not empty to length 1 in place, if that is what they all have."""
@@ -333,7 +331,7 @@ def _canonical(matrix: Any) -> Any:
     return matrix
 
 
-def _sums(matrix: Any) -> _Means:
+def _sums(matrix: Any) -> Floats:
     """Sums of the columns in double precision."""
     if sp.issparse(matrix):
         return np.asarray(
@@ -342,7 +340,7 @@ def _sums(matrix: Any) -> _Means:
     return np.asarray(matrix.sum(axis=0, dtype=np.float64))
 
 
-def _lengths(matrix: Any) -> _Means:
+def _lengths(matrix: Any) -> Floats:
     """Euclidean lengths of the rows."""
     if not sp.issparse(matrix):
         return np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
@@ -351,22 +349,22 @@ def _lengths(matrix: Any) -> _Means:
     return np.sqrt(np.bincount(rows, squares, minlength=matrix.shape[0]))
 
 
-def _variances(matrix: Any, mean: _Means) -> _Means:
+def _variances(matrix: Any, mean: Floats) -> Floats:
     n_items = matrix.shape[0]
     if sp.issparse(matrix):
         squares = np.bincount(
             matrix.indices, np.square(matrix.data, dtype=np.float64), minlength=matrix.shape[1]
         )
-        found = squares / n_items - mean**2
-        # What rounding leaves of a constant column is none.
-        return np.where(found > 1e-12 * mean**2, found, 0.0)
+        variances = squares / n_items - mean**2
+        # The remainder of rounding in a constant column is no variance.
+        return np.where(variances > 1e-12 * mean**2, variances, 0.0)
     total = np.zeros(len(mean))
     for rows in _blocks(n_items, len(mean)):
         total += np.square(matrix[rows] - mean).sum(axis=0)
     return total / n_items
 
 
-def _range(matrix: Any, Y: LabelMatrix, mean: _Means) -> tuple[_Means, _Means]:
+def _range(matrix: Any, Y: LabelMatrix, mean: Floats) -> tuple[Floats, Floats]:
     """Lowest and highest mean with a label or without it, over all labels."""
     n_items, lowest, highest = len(Y), mean.copy(), mean.copy()
     # The product of two sparse matrices costs the labels that items have, not all there are.

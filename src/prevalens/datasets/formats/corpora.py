@@ -1,11 +1,11 @@
-"""Ohsumed: a folder per class, holding a file per document.
+"""Text collections: Ohsumed, Reuters-21578 and RCV1-v2.
 
-A document of several classes lies in several folders under the same name. Either the classes
-stand below ``training`` and ``test``, or they stand alone, and the split follows the reference
-implementation of Moreo et al.: class after class, 70 % of the documents that are not yet
-assigned go to training, the others to test. With all 34,389 documents this gives the paper's
-24,061 and 10,328; which documents they are depends on the order of the folder listing there, and
-is the order of the names here.
+Ohsumed has a folder per class with a file per document; a document of several classes is in several
+folders under the same name. The class folders are either below ``training`` and ``test``, or there
+is one set of them, and the split follows the reference implementation of Moreo et al.: class after
+class, 70 % of the documents that are not yet assigned go to training, the others to test. With all
+34,389 documents this gives the paper's 24,061 and 10,328. Which documents they are depends on the
+order of the folder listing there, and on the order of the names here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -58,8 +57,8 @@ class _Documents:
             [self.texts[name] for name in names], [self.classes[name] for name in names], labels
         )
 
-    def labels(self) -> set[str]:
-        return set().union(*self.classes.values())
+    def labels(self) -> list[str]:
+        return sorted(set().union(*self.classes.values()))
 
 
 def read_ohsumed(path: str | Path) -> Collection:
@@ -72,7 +71,7 @@ def read_ohsumed(path: str | Path) -> Collection:
         for name, text in part.texts.items():
             for class_name in part.classes[name]:
                 documents.add(name, class_name, text)
-    return documents.collection(sorted(documents.texts), sorted(documents.labels()))
+    return documents.collection(sorted(documents.texts), documents.labels())
 
 
 def ohsumed_parts(documents: Path, test: Path | None = None) -> DatasetParts:
@@ -90,11 +89,11 @@ def ohsumed_parts(documents: Path, test: Path | None = None) -> DatasetParts:
         found = {"train": found.get("", _Documents()), "test": _read(test).get("", _Documents())}
     if not {"train", "test"} <= found.keys():
         return _split(documents, found.get("", _Documents()))
-    labels = sorted(found["train"].labels() | found["test"].labels())
-    train, test_ = (
+    labels = sorted({*found["train"].labels(), *found["test"].labels()})
+    train_items, test_items = (
         found[part].collection(sorted(found[part].texts), labels) for part in ("train", "test")
     )
-    return DatasetParts(train, test_)
+    return DatasetParts(train_items, test_items)
 
 
 def _read(path: Path) -> dict[str, _Documents]:
@@ -117,7 +116,7 @@ def _split(path: Path, documents: _Documents) -> DatasetParts:
     train: list[str] = []
     test: list[str] = []
     free = set(documents.texts)
-    labels = sorted(documents.labels())
+    labels = documents.labels()
     for label in labels:
         chosen = sorted(name for name in free if label in documents.classes[name])
         free.difference_update(chosen)
@@ -219,13 +218,11 @@ def _story(path: str | Path, line: int, attributes: str, inner: str) -> ReutersD
 
 def _time(inner: str) -> np.datetime64:
     match = _DATE.search(inner)
-    if match is None or match.group(2) not in _MONTHS:
-        return np.datetime64("NaT", "s")
-    day, month, year, hour, minute, second = match.groups(default="0")
-    date = (int(year), _MONTHS.index(month) + 1, int(day))
+    groups = match.groups(default="00") if match else ("00",) * 6
+    day, name, year, hour, minute, second = groups
+    month = 1 + _MONTHS.index(name) if name in _MONTHS else 0
     try:
-        when = datetime(*date, int(hour), int(minute), int(second))
-        return np.datetime64(when, "s")
+        return np.datetime64(f"{year}-{month:02}-{int(day):02}T{hour}:{minute}:{second}", "s")
     except ValueError:
         return np.datetime64("NaT", "s")
 
@@ -260,13 +257,14 @@ def _topic_names(topics: Path | None, stories: Iterable[Path]) -> list[str]:
 def _part(
     stories: Iterable[ReutersDocument], split: str, labels: list[str], path: Path
 ) -> tuple[Collection, Times]:
-    chosen = sorted((one for one in stories if one.split == split), key=lambda one: one.number)
+    chosen = sorted(
+        (story for story in stories if story.split == split), key=lambda story: story.number
+    )
     if not chosen:
         raise damaged(path, f'no story has LEWISSPLIT="{split}" and TOPICS="YES".')
-    collection = Collection(
-        [one.text for one in chosen], [set(one.topics) for one in chosen], labels
-    )
-    return collection, np.array([one.time for one in chosen], dtype="datetime64[s]")
+    topics = [set(story.topics) for story in chosen]
+    times = np.array([story.time for story in chosen], dtype="datetime64[s]")
+    return Collection([story.text for story in chosen], topics, labels), times
 
 
 def download_rcv1(folder: Path) -> None:
