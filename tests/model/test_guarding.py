@@ -136,7 +136,7 @@ def test_a_guard_does_not_hide_the_weights(model: Model) -> None:
 
 def test_items_in_memory_are_warned_of_once(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     words, _ = texts(200, footer=1)
-    monkeypatch.setattr("prevalens.model.model.CHUNK_ROWS", 50)
+    monkeypatch.setattr("prevalens.model.items.CHUNK_ROWS", 50)
     with pytest.warns(DriftWarning, match="'newsletter'") as caught:
         model.quantify(words, interval=None)
     assert len(caught) == 1

@@ -9,7 +9,8 @@ from prevalens import Quantifier
 from prevalens.aggregators import PCC
 from prevalens.classifiers import PerLabel
 from prevalens.datasets import synthetic
-from prevalens.model import Model, scoring
+from prevalens.model import Model
+from prevalens.model import model as scoring
 from prevalens.samples import Samples
 
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from prevalens.errors import InputError
-from prevalens.model.model import chunk_items, chunks_of, is_table, preparation_for, preparation_or
+from prevalens.model.items import chunk_items, chunks_of, is_table, preparation_for
 from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.formats import as_table
 from prevalens.tables.preparation import ArrayPreparation, GivenPreparation
@@ -34,10 +34,10 @@ def test_which_items_have_columns(items: object, answer: bool) -> None:
 
 
 def test_which_preparation_suits() -> None:
-    assert isinstance(preparation_for(TABLE, None, True), TextPreparation)
-    assert isinstance(preparation_for(TABLE, None, False), ColumnPreparation)
-    assert isinstance(preparation_for(["text"], None, False), TextPreparation)
-    assert isinstance(preparation_for(np.eye(2), None, False), ArrayPreparation)
+    assert isinstance(preparation_for(TABLE, None, text=True), TextPreparation)
+    assert isinstance(preparation_for(TABLE, None, text=False), ColumnPreparation)
+    assert isinstance(preparation_for(["text"], None, text=False), TextPreparation)
+    assert isinstance(preparation_for(np.eye(2), None, text=False), ArrayPreparation)
 
 
 def test_chunks() -> None:
@@ -51,6 +51,8 @@ def test_chunks() -> None:
 
 def test_a_preparation_that_is_given_is_taken() -> None:
     own = TextPreparation()
-    assert preparation_or(own, np.eye(2), None, False) is own
-    assert isinstance(preparation_or(StandardScaler(), ["text"], None, False), GivenPreparation)
-    assert isinstance(preparation_or(None, ["text"], None, False), TextPreparation)
+    assert preparation_for(np.eye(2), None, text=False, given=own) is own
+    assert isinstance(
+        preparation_for(["text"], None, text=False, given=StandardScaler()), GivenPreparation
+    )
+    assert isinstance(preparation_for(["text"], None, text=False, given=None), TextPreparation)

@@ -17,7 +17,7 @@ from prevalens.classifiers import PerLabel
 from prevalens.datasets import synthetic
 from prevalens.errors import InputError
 from prevalens.model import Model
-from prevalens.model import model as items_module
+from prevalens.model import items as items_module
 from prevalens.samples import Samples
 from prevalens.selection.grid_search import GridSearch
 

@@ -32,7 +32,6 @@ from prevalens.model.result import BatchResult
 from prevalens.protocols import MLAPP, Natural
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.page import write_page
-from prevalens.response import response
 from prevalens.samples import Samples
 from prevalens.tables.formats import as_table
 from prevalens.types import Floats
@@ -180,8 +179,8 @@ def run_demo(
     table = as_table({"text": list(data.test.X), "month": months})
     result = quantify_tables(model, [table], ByTime("month", "M"))
     samples, _ = Samples.by_group(months)
-    X = model.preparation.transform(list(data.test.X))
-    votes = response(model.quantifier.classifier_, X, "votes", len(model.labels)).values
+    votes = model.votes(model.preparation.transform(list(data.test.X)))
+    assert votes is not None  # logistic regressions vote
     return DemoRun(data, model, result, samples.mean(data.test.Y), samples.mean(votes))
 
 

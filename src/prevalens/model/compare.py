@@ -18,8 +18,9 @@ from prevalens.errors import InputError, PrevalensError, PrevalensWarning
 from prevalens.expression import expression_of, to_text
 from prevalens.metrics import ae
 from prevalens.model.evaluate import DEFAULT_PROTOCOLS, protocols_of, sample_size
+from prevalens.model.items import preparation_for, training_items
 from prevalens.model.labelled import read_labelled
-from prevalens.model.model import preparation_for, preparation_or, quantifier_of, training_items
+from prevalens.model.model import quantifier_of
 from prevalens.model.progress import Cancelled, CancelledError, Progress, Watch
 from prevalens.protocols import Protocol
 from prevalens.quantifier import Quantifier
@@ -248,7 +249,7 @@ def compare_files(
     kept = np.flatnonzero(found.Y.sum(axis=0, dtype=np.int64) >= min_positives)
     if not kept.size:
         raise InputError(f"No label has {min_positives} positive items in {found.items.source}.")
-    preparation = preparation_for(found.items, found.columns, found.text is not None)
+    preparation = preparation_for(found.items, found.columns, text=found.text is not None)
     return compare_methods(
         training_items(found.items, preparation, found.columns),
         found.Y[:, kept],
@@ -374,7 +375,7 @@ def _plain(name: str) -> Any:
 
 
 def _prepared(items: Any, given: Any) -> Any:
-    chosen = preparation_or(given, items, None, False)
+    chosen = preparation_for(items, None, text=False, given=given)
     # Items that come with a preparation are in the form it takes.
     return chosen.fit_transform(training_items(items, chosen, None) if given is None else items)
 

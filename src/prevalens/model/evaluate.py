@@ -9,21 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from prevalens.collection import label_matrix
 from prevalens.errors import InputError, PrevalensWarning
+from prevalens.model.items import chunks_of, stacked
 from prevalens.model.labelled import Labelled, read_labelled
-from prevalens.model.model import Model, chunks_of
+from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.trust import Trial, TrustReport
 from prevalens.protocols import Protocol
 from prevalens.protocols.families import FAMILIES, family_name, family_protocol
-from prevalens.response import offers, response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.tables.opening import Reading
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import LabelMatrix
 from prevalens.validation import check_int, check_same_length
 
 __all__ = [
@@ -254,16 +253,13 @@ class _Pool:
         self.model, self.Y = model, Y
         chunks = chunks_of(items, model.preparation, model.columns)
         prepared = (model.preparation.transform(chunk) for chunk in chunks)
-        self.X = _stacked(list(model.guarded(prepared)))
+        blocks = list(model.guarded(prepared))
+        if not blocks:
+            raise InputError("There are no labelled items to evaluate on.")
+        self.X = stacked(blocks)
         check_same_length(self.X.shape[0], "The items", len(Y), "Y")
         self.scores: Scores = model.quantifier.score(self.X)
-        self.votes = self._votes()
-
-    def _votes(self) -> Floats | None:
-        classifier = getattr(self.model.quantifier, "classifier_", None)
-        if classifier is None or "votes" not in offers(classifier):
-            return None
-        return response(classifier, self.X, "votes", self.Y.shape[1]).values
+        self.votes = model.votes(self.X)
 
     def trial(self, protocol: Protocol, interval: float | None, rng: np.random.Generator) -> Trial:
         samples = protocol.with_items(self.X).draw(self.Y, rng)
@@ -287,14 +283,6 @@ class _Pool:
             warnings.simplefilter("ignore", PrevalensWarning)
             found = self.model.aggregate(self.scores, samples, interval=level)
         return found.lower, found.upper
-
-
-def _stacked(blocks: list[Any]) -> Any:
-    if not blocks:
-        raise InputError("There are no labelled items to evaluate on.")
-    if len(blocks) == 1:
-        return blocks[0]
-    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.vstack(blocks)
 
 
 def _provenance(model: Model, protocols: dict[str, Protocol], seed: int) -> dict[str, str]:

@@ -1,18 +1,16 @@
-"""Items in any of their forms, cut into chunks that a preparation takes."""
+"""Model: a preparation and a fitted quantifier, trained together and kept in one file."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-import narwhals as nw
 import numpy as np
-import scipy.sparse as sp
-from sklearn.utils.validation import has_fit_parameter
+import numpy.typing as npt
 
 from prevalens.catalogue import parse
 from prevalens.collection import label_matrix
@@ -24,17 +22,15 @@ from prevalens.model.file import (
     read_parts,
     write_model,
 )
-from prevalens.model.scoring import estimate_fields, joined
+from prevalens.model.items import chunks_of, preparation_for, stacked, training_items
 from prevalens.quantifier import Quantifier
+from prevalens.response import offers, response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.tables.column_guard import guard_of
-from prevalens.tables.columns import ColumnPreparation
-from prevalens.tables.formats import as_table
-from prevalens.tables.preparation import ArrayPreparation, GivenPreparation, Preparation
-from prevalens.tables.table import CHUNK_ROWS, Chunk, Table
-from prevalens.tables.text import TextPreparation
-from prevalens.types import Floats, Groups, LabelMatrix
+from prevalens.selection import GridSearch
+from prevalens.tables.column_guard import ColumnGuard, guard_of
+from prevalens.tables.preparation import Preparation
+from prevalens.types import Array, Floats, Groups, Items, LabelMatrix, Labels, Progress
 from prevalens.uncertainty import Bootstrap
 from prevalens.validation import (
     FormatError,
@@ -42,101 +38,30 @@ from prevalens.validation import (
     check_label_names,
     check_same_length,
     count_items,
-    is_texts,
 )
 
-__all__ = [
-    "Model",
-    "Parts",
-    "chunk_items",
-    "chunks_of",
-    "is_table",
-    "preparation_for",
-    "preparation_or",
-    "quantifier_of",
-    "training_items",
-]
+__all__ = ["Method", "Model", "joined", "quantifier_of"]
 
-
-def is_table(items: Any) -> bool:
-    """Whether items have named columns: a Table, a frame, a mapping, a list of records."""
-    if isinstance(items, (Table, Mapping, Chunk)):
-        return True
-    native = nw.from_native(items, eager_only=True, pass_through=True)
-    if isinstance(native, nw.DataFrame):
-        return True
-    return isinstance(items, Sequence) and len(items) > 0 and isinstance(items[0], Mapping)
-
-
-def preparation_for(items: Any, columns: Sequence[str] | None, text: bool) -> Preparation:
-    """The preparation that suits the items."""
-    if is_table(items):
-        return TextPreparation() if text else ColumnPreparation(columns)
-    return TextPreparation() if _looks_like_texts(items) else ArrayPreparation()
-
-
-def preparation_or(
-    given: Any, items: Any, columns: Sequence[str] | None, text: bool
-) -> Preparation:
-    """The preparation or transformer that was given, or the one that suits the items."""
-    if given is None:
-        return preparation_for(items, columns, text)
-    return given if isinstance(given, Preparation) else GivenPreparation(given)
-
-
-def _looks_like_texts(items: Any) -> bool:
-    if sp.issparse(items):
-        return False
-    if isinstance(nw.from_native(items, allow_series=True, pass_through=True), nw.Series):
-        return True
-    return is_texts(items) or (isinstance(items, np.ndarray) and items.ndim == 1)
-
-
-def training_items(items: Any, preparation: Preparation, columns: Sequence[str] | None) -> Any:
-    """All items at once, in the form the preparation takes."""
-    if not is_table(items) or isinstance(preparation, GivenPreparation):
-        return items
-    chunk = items if isinstance(items, Chunk) else as_table(items).read(columns)
-    return chunk_items(chunk, preparation, columns)
-
-
-def chunk_items(chunk: Chunk, preparation: Preparation, columns: Sequence[str] | None) -> Any:
-    """The items of a chunk of rows, in the form the preparation takes."""
-    names = tuple(chunk.columns) if columns is None else tuple(columns)
-    if isinstance(preparation, ColumnPreparation):
-        return {name: chunk[name] for name in names}
-    if len(names) != 1:
-        raise InputError(f"The model reads one column; got {len(names)}.")
-    return chunk[names[0]]
-
-
-def chunks_of(items: Any, preparation: Preparation, columns: Sequence[str] | None) -> Iterator[Any]:
-    """Items in the form the preparation takes, some thousand at a time."""
-    if is_table(items) and not isinstance(preparation, GivenPreparation):
-        for chunk in as_table(items).chunks(columns):
-            yield chunk_items(chunk, preparation, columns)
-        return
-    for start in range(0, count_items(items), CHUNK_ROWS):
-        yield items[start : start + CHUNK_ROWS]
-
+#: How a method is named: "auto", an expression such as "lr+pacc", a quantifier or a search.
+Method: TypeAlias = str | Quantifier | GridSearch
 
 #: Share of the time budget that the choice of a method may take, calibrated intervals aside.
 _FOR_CHOICE = 0.8
 
 
-class Parts(NamedTuple):
+class _Parts(NamedTuple):
     """The fitted objects of a model.
 
     Attributes
     ----------
     preparation : Preparation
-    quantifier : fitted quantifier
+    quantifier : fitted Quantifier
     feature_means : array of float, shape (n_features,)
         Means of the prepared matrix over the training items.
     """
 
     preparation: Preparation
-    quantifier: Any
+    quantifier: Quantifier
     feature_means: Floats
 
 
@@ -177,7 +102,7 @@ class Model:
 
     def __init__(
         self,
-        make_parts: Callable[[], Parts],
+        make_parts: Callable[[], _Parts],
         labels: Iterable[str],
         summary: TrainingSummary,
         *,
@@ -191,7 +116,7 @@ class Model:
         self.columns = None if columns is None else tuple(columns)
 
     @cached_property
-    def _parts(self) -> Parts:
+    def _parts(self) -> _Parts:
         return self._make_parts()
 
     @property
@@ -200,7 +125,7 @@ class Model:
         return self._parts.preparation
 
     @property
-    def quantifier(self) -> Any:
+    def quantifier(self) -> Quantifier:
         """From the matrix to prevalences."""
         return self._parts.quantifier
 
@@ -218,18 +143,18 @@ class Model:
     @classmethod
     def fit(
         cls,
-        items: Any,
-        Y: Any,
+        items: Items,
+        Y: Labels,
         *,
         labels: Iterable[object] | None = None,
-        method: Any = "auto",
+        method: Method = "auto",
         text: str | None = None,
         columns: Sequence[str] | None = None,
         preparation: Any = None,
         time_budget: float | None = None,
         groups: Groups = None,
         source: Mapping[str, Any] | None = None,
-        progress: Callable[[str], None] | None = None,
+        progress: Progress | None = None,
     ) -> Model:
         """Learn from labelled items.
 
@@ -239,7 +164,7 @@ class Model:
         Y : 0/1 matrix, data frame or list of label sets, one row per item
         labels : sequence of str, optional
             Names of the labels; taken from Y if left out.
-        method : str or Quantifier
+        method : str, Quantifier or GridSearch
             ``"auto"``, an expression such as ``"stack(lr)+rq(pcc,svr)"``, or a quantifier.
         text : str, optional
             The column that holds the texts, where the items have columns.
@@ -259,7 +184,7 @@ class Model:
         on_stage = progress or (lambda _: None)
         start = time.perf_counter()
         names = (text,) if text is not None else None if columns is None else tuple(columns)
-        chosen = preparation_or(preparation, items, names, text is not None)
+        chosen = preparation_for(items, names, text=text is not None, given=preparation)
         Y, label_names = label_matrix(Y, labels)
         # What cannot be understood is refused before the work begins.
         quantifier_of(method)
@@ -269,16 +194,14 @@ class Model:
             X = chosen.fit_transform(training_items(items, chosen, names))
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
             spent = time.perf_counter() - start
-            quantifier = quantifier_of(method, _left(time_budget, spent))
-            options = _fit_options(quantifier, groups=groups, progress=on_stage)
-            quantifier.fit(X, Y, labels=label_names, **options)
-            # A search is kept as what it found.
-            quantifier = getattr(quantifier, "best_quantifier_", quantifier)
+            # The rest of the budget is for what comes before and after the choice of a method.
+            left = None if time_budget is None else max(1.0, _FOR_CHOICE * time_budget - spent)
+            quantifier = _fitted(quantifier_of(method, left), X, Y, label_names, groups, on_stage)
         seconds = time.perf_counter() - start
-        summary = _summary(chosen, quantifier, Y, seconds, [str(one.message) for one in caught])
+        summary = _summary(chosen, quantifier, Y, seconds, caught)
         means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
         made = provenance(summary.method, source)
-        parts = Parts(chosen, quantifier, means)
+        parts = _Parts(chosen, quantifier, means)
         return cls(lambda: parts, label_names, summary, provenance=made, columns=names)
 
     @property
@@ -286,27 +209,38 @@ class Model:
         """Share of training items that have each label."""
         return self.summary.prevalence
 
-    def score(self, items: Any) -> Scores:
+    def score(self, items: Items) -> Scores:
         """Scores of items, chunk by chunk, as the aggregator reads them."""
         chunks = chunks_of(items, self.preparation, self.columns)
         return self.score_prepared(self.preparation.transform(chunk) for chunk in chunks)
 
-    def score_prepared(self, matrices: Iterable[Any]) -> Scores:
+    def score_prepared(self, matrices: Iterable[Items]) -> Scores:
         """Scores of prepared chunks; nothing but the scores is kept, in single precision."""
         return joined(self.quantifier.score(X) for X in self.guarded(matrices))
 
-    def guarded(self, matrices: Iterable[Any]) -> Iterable[Any]:
-        """Prepared chunks without columns that are adrift, if the classifier has a guard.
+    @property
+    def guard(self) -> ColumnGuard | None:
+        """What holds columns that have drifted out of range at their training mean, if anything."""
+        return guard_of(self.quantifier.classifier_)
 
-        Of what it sees to here, the guard warns once, and not again chunk by chunk.
+    def guarded(self, matrices: Iterable[Items]) -> Iterable[Items]:
+        """Prepared chunks without columns that have drifted, if the classifier has a guard.
+
+        The guard warns once of what it does here, and not again chunk by chunk.
         """
-        guard = guard_of(getattr(self.quantifier, "classifier_", None))
-        if guard is None:
+        if self.guard is None:
             return matrices
-        return guard.transform_many(matrices, self.preparation.get_feature_names_out())
+        return self.guard.transform_many(matrices, self.preparation.get_feature_names_out())
+
+    def votes(self, X: Items) -> Floats | None:
+        """The classifier's votes on prepared items; None if the method has no such classifier."""
+        classifier = self.quantifier.classifier_
+        if classifier is None or "votes" not in offers(classifier):
+            return None
+        return response(classifier, X, "votes", len(self.labels)).values
 
     def quantify(
-        self, items: Any, *, interval: float | None = 0.9, groups: Any = None
+        self, items: Items, *, interval: float | None = 0.9, groups: Samples | Groups = None
     ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label, in all items or in each group of them.
 
@@ -338,7 +272,7 @@ class Model:
     ) -> PrevalenceEstimate:
         """Estimate the prevalences of samples of items that have been scored."""
         names = list(range(len(samples)) if index is None else index)
-        fields = estimate_fields(self.quantifier, scores, samples, interval, names)
+        fields = _estimate_fields(self.quantifier, scores, samples, interval, names)
         return PrevalenceEstimate(labels=self.labels, index=names, level=interval, **fields)
 
     def save(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
@@ -382,10 +316,10 @@ class Model:
 
 def _rebuilt(
     path: str | Path, manifest: Mapping[str, Any], labels: tuple[str, ...], trusted: Sequence[str]
-) -> Parts:
+) -> _Parts:
     found = read_parts(path, manifest, trusted)
     try:
-        parts = Parts(**found)
+        parts = _Parts(**found)
         fits = tuple(parts.quantifier.labels_) == labels
     except (TypeError, AttributeError):
         fits = False
@@ -394,64 +328,184 @@ def _rebuilt(
     return parts
 
 
-def quantifier_of(method: Any, time_budget: float | None = None) -> Any:
+def quantifier_of(method: Method, time_budget: float | None = None) -> Quantifier | GridSearch:
     """The quantifier that a method stands for; one that is named gets calibrated intervals."""
-    if isinstance(method, str):
-        found = _automatic(time_budget) if method == "auto" else parse(method)
-        if isinstance(found, Quantifier) and _reads_scores(found):
-            found.set_params(uncertainty=Bootstrap())
-        return found
-    if not hasattr(method, "fit") or not hasattr(method, "quantify"):
-        raise InputError(
-            f"A method is 'auto', an expression such as 'lr+pacc', or a Quantifier; got {method!r}."
-        )
-    return method
+    if not isinstance(method, str):
+        if not isinstance(method, (Quantifier, GridSearch)):
+            raise InputError(
+                "A method is 'auto', an expression such as 'lr+pacc', or a Quantifier; got "
+                f"{method!r}."
+            )
+        return method
+    if method == "auto" and time_budget is not None:
+        quantifier = Quantifier(time_budget=time_budget)
+    else:
+        quantifier = parse(method)
+    # On the items themselves, intervals could not be calibrated in reasonable time.
+    if quantifier.is_automatic or quantifier.resolved_parts()[1].consumes != "features":
+        quantifier.set_params(uncertainty=Bootstrap())
+    return quantifier
 
 
-def _left(budget: float | None, spent: float) -> float | None:
-    """Seconds for the choice of a method; the rest is for what comes before and after."""
-    return None if budget is None else max(1.0, _FOR_CHOICE * budget - spent)
-
-
-def _fit_options(quantifier: Any, **options: Any) -> dict[str, Any]:
-    """The options that the quantifier's `fit` takes; a search, for one, takes no callback."""
-    taken = {name: value for name, value in options.items() if has_fit_parameter(quantifier, name)}
-    if options["groups"] is not None and "groups" not in taken:
-        raise InputError(f"{type(quantifier).__name__} cannot keep groups of items together.")
-    return taken
-
-
-def _reads_scores(quantifier: Quantifier) -> bool:
-    """Whether intervals can be calibrated in reasonable time: not on the items themselves."""
-    return quantifier.is_automatic or quantifier.resolved_parts()[1].consumes != "features"
-
-
-def _automatic(time_budget: float | None) -> Quantifier:
-    return Quantifier() if time_budget is None else Quantifier(time_budget=time_budget)
+def _fitted(
+    quantifier: Quantifier | GridSearch,
+    X: Items,
+    Y: LabelMatrix,
+    labels: tuple[str, ...],
+    groups: Groups,
+    on_stage: Progress,
+) -> Quantifier:
+    """The quantifier after training; a search is kept as what it found."""
+    if isinstance(quantifier, Quantifier):
+        return quantifier.fit(X, Y, labels=labels, groups=groups, progress=on_stage)
+    found = quantifier.fit(X, Y, labels=labels, groups=groups).best_quantifier_
+    if not isinstance(found, Quantifier):
+        raise InputError(f"A model holds a Quantifier; the search found {found!r}.")
+    return found
 
 
 def _summary(
     preparation: Preparation,
-    quantifier: Any,
+    quantifier: Quantifier,
     Y: LabelMatrix,
     seconds: float,
-    warned: Sequence[str],
+    caught: Sequence[warnings.WarningMessage],
 ) -> TrainingSummary:
+    choice = quantifier.choice_
     return TrainingSummary(
         n_items=len(Y),
         n_features=preparation.n_features_,
         positives=tuple(Y.sum(axis=0, dtype=np.int64).tolist()),
         cardinality=float(Y.sum(dtype=np.int64)) / len(Y),
-        method=_name(quantifier),
+        method=quantifier.name if choice is None else choice.name,
         group=quantifier.group,
         preparation=preparation.describe(),
         kind=preparation.kind,
         seconds=seconds,
-        warnings=tuple(dict.fromkeys(warned)),
+        warnings=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
     )
 
 
-def _name(quantifier: Any) -> str:
-    """The method's name; of an automatic choice, that of what was chosen."""
-    choice = getattr(quantifier, "choice_", None)
-    return str(quantifier.name if choice is None else choice.name)
+def joined(parts: Iterable[Scores]) -> Scores:
+    """One set of scores from those of consecutive items, in single precision."""
+    kind = None
+    rows, members, features = _Rows(), _Rows(), []
+    for part in parts:
+        kind = part.kind
+        if kind == "features":
+            features.append(part.values)
+        else:
+            rows.add(part.values)
+        if part.members is not None:
+            members.add(part.members)
+    if kind is None or not (len(rows) or sum(map(count_items, features))):
+        raise InputError("There are no items to quantify.")
+    values = stacked(features) if features else rows.values()
+    return Scores(values, kind, members.values() if len(members) else None)
+
+
+class _Rows:
+    """Rows that are added block by block into one array, which grows by a fifth in place."""
+
+    def __init__(self) -> None:
+        self._values: npt.NDArray[np.float32] | None = None
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, block: Array) -> None:
+        """Put rows behind those that are there."""
+        if self._values is None:
+            self._values = np.empty((len(block), block.shape[1]), dtype=np.float32)
+        end = self._count + len(block)
+        if end > len(self._values):
+            self._resize(max(end, len(self._values) + len(self._values) // 5))
+        self._values[self._count : end] = block
+        self._count = end
+
+    def values(self) -> npt.NDArray[np.float32]:
+        """All rows."""
+        assert self._values is not None
+        self._resize(self._count)
+        return self._values
+
+    def _resize(self, rows: int) -> None:
+        assert self._values is not None
+        # Nobody else has seen the array, so it may move.
+        self._values.resize((rows, self._values.shape[1]), refcheck=False)
+
+
+#: Items of a batch that intervals are computed from; of larger batches a part stands for all.
+_LARGEST = 10_000
+#: Items whose intervals are computed at a time.
+_AT_A_TIME = 100_000
+_ENDS = ("lower", "upper", "band_lower", "band_upper")
+
+#: Parts of an estimate by their names.
+_Fields: TypeAlias = dict[str, Floats]
+
+
+def _estimate_fields(
+    quantifier: Quantifier,
+    scores: Scores,
+    samples: Samples,
+    level: float | None,
+    names: Sequence[Any],
+) -> _Fields:
+    """Estimates and, with a level, intervals, bands and goodness of fit, by their names.
+
+    Of a batch larger than 10,000 items as many are drawn at random, and stand for it. The ends of
+    a plain bootstrap's intervals are then moved towards the estimate by the square root of how many
+    times larger the batch is (m out of n). Other intervals keep their width: in batches of that
+    size it is that of the training more than that of the batch.
+
+    References
+    ----------
+    Bickel, Götze and van Zwet, "Resampling fewer than n observations", Statistica Sinica 7, 1997.
+    """
+    if level is None:
+        return {"point": quantifier.aggregate(scores, samples).point}
+    parts: list[_Fields] = []
+    for where, block in samples.blocks(_AT_A_TIME):
+        smaller, ratio = _thinned(block)
+        own, alone = _alone(scores, smaller)
+        estimate = quantifier.aggregate(own, alone, level, index=list(names[where]))
+        known = {name: vars(estimate)[name] for name in ("point", *_ENDS, "p_value")}
+        fields = {name: value for name, value in known.items() if value is not None}
+        if smaller is not block:
+            point = quantifier.aggregate(scores, block).point
+            # A plain bootstrap knows the noise of the items only, which is less in a larger batch.
+            calibrated = quantifier.has_calibrated_intervals
+            factor = np.ones(len(ratio)) if calibrated else 1 / np.sqrt(ratio)
+            fields = _moved(fields, point, factor)
+        parts.append(fields)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _alone(scores: Scores, samples: Samples) -> tuple[Scores, Samples]:
+    """The scores of the samples' items only, to keep the work proportional to the sample size."""
+    rows, places = np.unique(samples.flat, return_inverse=True)
+    return scores.take(rows), Samples(places, samples.offsets, n_items=len(rows))
+
+
+def _thinned(block: Samples) -> tuple[Samples, Floats]:
+    """The block with large samples cut to a random part, and how many times larger each was."""
+    sizes = block.sizes
+    if sizes.max() <= _LARGEST:
+        return block, np.ones(len(sizes))
+    rng = np.random.default_rng(0)
+    bags: list[Any] = [
+        bag if len(bag) <= _LARGEST else rng.choice(bag, _LARGEST, replace=False) for bag in block
+    ]
+    return Samples.from_indices(bags, n_items=block.n_items), sizes / np.minimum(sizes, _LARGEST)
+
+
+def _moved(fields: _Fields, point: Floats, factor: Floats) -> _Fields:
+    """Ends of intervals around the estimate of all items instead of that of a part of them."""
+    move = point - fields["point"]
+    narrowed = {
+        name: point + (fields[name] + move - point) * factor[:, np.newaxis] for name in _ENDS
+    }
+    ends = {name: np.clip(end, 0, 1) for name, end in narrowed.items()}
+    return {**fields, **ends, "point": point}

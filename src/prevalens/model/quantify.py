@@ -15,11 +15,12 @@ from prevalens.errors import InputError
 from prevalens.files import damaged
 from prevalens.model.file import provenance
 from prevalens.model.groups import Grouping, grouping_of
-from prevalens.model.model import Model, chunk_items
+from prevalens.model.items import chunk_items
+from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.result import BatchResult, Notice
 from prevalens.scores import Scores
-from prevalens.tables.column_guard import FEWEST_ROWS, Drift, guard_of
+from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
 from prevalens.tables.table import Chunk, Table
@@ -42,7 +43,7 @@ class Guarding:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._guard = guard_of(getattr(model.quantifier, "classifier_", None))
+        self._guard = model.guard
         self._drifts: dict[int, Drift] = {}
 
     def mend(self, X: Any, codes: npt.NDArray[np.int32]) -> Any:

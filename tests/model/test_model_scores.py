@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from prevalens.errors import InputError
-from prevalens.model.scoring import joined
+from prevalens.model.model import joined
 from prevalens.scores import Scores
 
 

@@ -1,0 +1,94 @@
+"""Items in any of their forms, cut into chunks that a preparation takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+
+from prevalens.errors import InputError
+from prevalens.tables.columns import ColumnPreparation
+from prevalens.tables.formats import as_table
+from prevalens.tables.preparation import ArrayPreparation, GivenPreparation, Preparation
+from prevalens.tables.table import CHUNK_ROWS, Chunk, Table
+from prevalens.tables.text import TextPreparation
+from prevalens.types import Items
+from prevalens.validation import count_items, is_texts
+
+__all__ = [
+    "chunk_items",
+    "chunks_of",
+    "is_table",
+    "preparation_for",
+    "stacked",
+    "training_items",
+]
+
+
+def stacked(blocks: Sequence[Items]) -> Items:
+    """Matrices of consecutive items as one matrix."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+
+
+def is_table(items: Items) -> bool:
+    """Whether items have named columns: a Table, a frame, a mapping, a list of records."""
+    if isinstance(items, (Table, Mapping, Chunk)):
+        return True
+    native = nw.from_native(items, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        return True
+    return isinstance(items, Sequence) and len(items) > 0 and isinstance(items[0], Mapping)
+
+
+def preparation_for(
+    items: Items, columns: Sequence[str] | None, *, text: bool, given: Any = None
+) -> Preparation:
+    """The preparation or transformer that was given, or the preparation that suits the items."""
+    if given is not None:
+        return given if isinstance(given, Preparation) else GivenPreparation(given)
+    if is_table(items):
+        return TextPreparation() if text else ColumnPreparation(columns)
+    return TextPreparation() if _looks_like_texts(items) else ArrayPreparation()
+
+
+def _looks_like_texts(items: Items) -> bool:
+    if sp.issparse(items):
+        return False
+    if isinstance(nw.from_native(items, allow_series=True, pass_through=True), nw.Series):
+        return True
+    return is_texts(items) or (isinstance(items, np.ndarray) and items.ndim == 1)
+
+
+def training_items(items: Items, preparation: Preparation, columns: Sequence[str] | None) -> Items:
+    """All items at once, in the form the preparation takes."""
+    if not is_table(items) or isinstance(preparation, GivenPreparation):
+        return items
+    chunk = items if isinstance(items, Chunk) else as_table(items).read(columns)
+    return chunk_items(chunk, preparation, columns)
+
+
+def chunk_items(chunk: Chunk, preparation: Preparation, columns: Sequence[str] | None) -> Items:
+    """The items of a chunk of rows, in the form the preparation takes."""
+    names = tuple(chunk.columns) if columns is None else tuple(columns)
+    if isinstance(preparation, ColumnPreparation):
+        return {name: chunk[name] for name in names}
+    if len(names) != 1:
+        raise InputError(f"The model reads one column; got {len(names)}.")
+    return chunk[names[0]]
+
+
+def chunks_of(
+    items: Items, preparation: Preparation, columns: Sequence[str] | None
+) -> Iterator[Items]:
+    """Items in the form the preparation takes, some thousand at a time."""
+    if is_table(items) and not isinstance(preparation, GivenPreparation):
+        for chunk in as_table(items).chunks(columns):
+            yield chunk_items(chunk, preparation, columns)
+        return
+    for start in range(0, count_items(items), CHUNK_ROWS):
+        yield items[start : start + CHUNK_ROWS]
