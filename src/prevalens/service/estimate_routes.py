@@ -180,13 +180,11 @@ async def _outcome(request: Request, jobs: Jobs, job: Job) -> None:
 
 
 def _answer(job: Job, format: str) -> Response:
-    """Read now, because the job's files are removed with it."""
+    """Read the answer now, because the job's files are removed with it."""
     if format == "json":
         return Response((job.folder / "answer.json").read_bytes(), media_type=_MEDIA["json"])
-    sent = _attachment(job, format)
     content = (job.folder / f"result.{format}").read_bytes()
-    kept = {name: value for name, value in sent.headers.items() if name.startswith("content-")}
-    return Response(content, headers=kept)
+    return Response(content, media_type=_MEDIA[format], headers=_attached(format))
 
 
 @job_router.get("", response_model=JobsAnswer)
@@ -222,16 +220,15 @@ async def answer(key: str, request: Request) -> Response:
 @job_router.get("/{key}/result.{ending}", response_class=FileResponse, responses={200: _FILES})
 async def result(key: str, ending: Literal["csv", "json", "html"], request: Request) -> Response:
     """Hand out a finished estimate as the file that the command line writes."""
-    return _attachment(_finished(request, key), ending)
+    path = _finished(request, key).folder / f"result.{ending}"
+    return FileResponse(path, media_type=_MEDIA[ending], headers=_attached(ending))
 
 
-def _attachment(job: Job, ending: str) -> Response:
-    return FileResponse(
-        job.folder / f"result.{ending}",
-        media_type=_MEDIA[ending],
-        filename=f"prevalence.{ending}",
-        headers={"content-security-policy": _ISOLATED},
-    )
+def _attached(ending: str) -> dict[str, str]:
+    return {
+        "content-disposition": f'attachment; filename="prevalence.{ending}"',
+        "content-security-policy": _ISOLATED,
+    }
 
 
 def _finished(request: Request, key: str) -> Job:

@@ -8,8 +8,9 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -252,12 +253,7 @@ class Models:
 
     def free_name(self, wanted: str) -> str:
         """A name that no model has yet, as close as possible to the one wanted."""
-        base = slug(wanted)
-        number, name = 1, base
-        while name in self._entries:
-            number += 1
-            name = f"{base}-{number}"
-        return name
+        return _first_free(slug(wanted), self.__contains__)
 
     def add(self, entry: ModelEntry) -> ModelEntry:
         """Add a model under a free name."""
@@ -287,11 +283,14 @@ def slug(name: str) -> str:
 
 def unused_path(folder: Path, name: str) -> Path:
     """A model file that does not exist yet, so that no kept model is overwritten."""
-    number, path = 1, folder / f"{name}{ENDING}"
-    while path.exists():
-        number += 1
-        path = folder / f"{name}-{number}{ENDING}"
-    return path
+    free = _first_free(name, lambda name: (folder / f"{name}{ENDING}").exists())
+    return folder / f"{free}{ENDING}"
+
+
+def _first_free(name: str, taken: Callable[[str], bool]) -> str:
+    """The first of ``name``, ``name-2``, ``name-3``, ... that is not taken."""
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(candidate for candidate in names if not taken(candidate))
 
 
 def model_files(paths: Iterable[Path]) -> list[Path]:
