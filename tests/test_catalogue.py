@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from prevalens import parse
 from prevalens.aggregators import ACC, PACC, PCC, RQ
 from prevalens.catalogue import ENTRIES, parse_value, register, unregister
-from prevalens.classifiers import HoldOut, Panel, PerLabel, Stacked, Tree
+from prevalens.classifiers import ClassifierEnsemble, HoldOut, PerLabel, Stacked, Tree
 from prevalens.datasets import synthetic
 from prevalens.quantifier import Quantifier
 from prevalens.validation import InputError
@@ -129,8 +129,10 @@ FOREIGN = [
     Quantifier(make_pipeline(StandardScaler(), PerLabel()), PCC()),
     Quantifier(FrozenEstimator(PerLabel()), PCC()),
     Quantifier(PerLabel(), RQ(PCC(), LinearRegression())),
-    Quantifier(Panel(PerLabel(), PerLabel(GaussianNB()), more=[Tree(criterion="gini")]), PCC()),
-    Quantifier(Panel(more=[GaussianNB()]), PCC()),
+    Quantifier(
+        ClassifierEnsemble(PerLabel(), PerLabel(GaussianNB()), more=[Tree(criterion="gini")]), PCC()
+    ),
+    Quantifier(ClassifierEnsemble(more=[GaussianNB()]), PCC()),
     Quantifier(Tree(random_state=np.random.RandomState(1)), PCC()),
 ]
 

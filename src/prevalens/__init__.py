@@ -1,6 +1,6 @@
 """Multi-label quantification: how frequent each label is in a batch whose mix has moved.
 
-For people who count: train on labelled items, then estimate the prevalence of every label in
+Train on labelled items, then estimate the prevalence of every label in
 unlabelled batches.
 
     from prevalens import Quantifier, datasets
@@ -13,7 +13,7 @@ Names are loaded when they are first used, so that ``import prevalens`` costs ne
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prevalens._version import __version__
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from prevalens.samples import Samples
     from prevalens.scores import Scores
 
-_HOMES = {
+#: The module that defines each public name; it is imported when the name is first used.
+_MODULE_OF = {
     "Collection": "prevalens.collection",
     "PrevalenceEstimate": "prevalens.estimate",
     "Quantifier": "prevalens.quantifier",
@@ -37,7 +38,8 @@ _HOMES = {
     "parse": "prevalens.catalogue",
     "register": "prevalens.catalogue",
 }
-_ROOMS = ("aggregators", "classifiers", "datasets", "metrics", "protocols")
+#: Modules and subpackages that are public as a whole.
+_PUBLIC_MODULES = ("aggregators", "classifiers", "datasets", "metrics", "protocols")
 
 __all__ = [
     "Collection",
@@ -57,10 +59,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name in _ROOMS:
+def __getattr__(name: str) -> object:
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
+    if name in _PUBLIC_MODULES:
         return import_module(f"prevalens.{name}")
     raise AttributeError(f"module 'prevalens' has no attribute {name!r}")
 

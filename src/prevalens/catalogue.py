@@ -58,11 +58,15 @@ class CatalogueEntry:
         A "quantifier" stands for a whole method; higher layers register these.
     make : callable
         The class, or a function that builds the part.
+    build : callable, optional
+        What builds the part from an expression, if that is not `make`: a part that holds any number
+        of others is not built by its constructor.
     """
 
     code: str
     role: str
     make: Callable[..., Any]
+    build: Callable[..., Any] | None = None
 
     @property
     def summary(self) -> str:
@@ -106,8 +110,10 @@ ENTRIES: dict[str, CatalogueEntry] = {
             clf.LabelSpaceClusters,
             clf.Powerset,
             clf.RAkEL,
-            clf.ClassifierEnsemble,
         ],
+    ),
+    "panel": CatalogueEntry(
+        "panel", "classifier", clf.ClassifierEnsemble, clf.ClassifierEnsemble.of_members
     ),
     **_entries(
         "aggregator",
@@ -205,7 +211,7 @@ class _Builder:
             return self._checked(call, agg.QuapyPerLabel, (call.name.removeprefix(QUAPY),))
         entry = self._entry(call, role)
         self._check_arguments(call, entry)
-        return self._checked(call, entry.make)
+        return self._checked(call, entry.build or entry.make)
 
     def _entry(self, call: Call, role: str | None) -> CatalogueEntry:
         """The entry of that name, if it has the role wanted."""
@@ -232,14 +238,13 @@ class _Builder:
         args = [*first, *(self.value(value) for value in call.args)]
         kwargs = {name: self.value(value) for name, value in call.kwargs.items()}
         try:
-            # Parts that hold any number of others are not built by their constructor.
-            return getattr(make, "of_members", make)(*args, **kwargs)
+            return make(*args, **kwargs)
         except TypeError as error:
             reason = str(error).replace("__init__() ", "")
             sentence = f"{call.name} cannot take these arguments: {reason}."
             raise error_at(self.text, call.position, sentence) from error
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: object) -> Any:
         """A nested part or method built, a list item by item, anything else as it is.
 
         A bare word that is no part's name is a string, such as ``balanced``.
@@ -247,7 +252,7 @@ class _Builder:
         if isinstance(value, Method):
             return self.quantifier(value)
         if isinstance(value, list):
-            return [self.value(one) for one in value]
+            return [self.value(entry) for entry in value]
         if not isinstance(value, Call):
             return value
         known = value.name in self.entries or value.name.startswith(QUAPY)
@@ -265,18 +270,17 @@ class _Builder:
 def _inner_classifiers(call: Call, names: list[str]) -> list[Call]:
     """What is given for parameters that are classifiers themselves; the last one may repeat."""
     placed = [(names[min(place, len(names) - 1)], value) for place, value in enumerate(call.args)]
-    found: list[Any] = []
+    given: list[object] = []
     for name, value in [*placed, *call.kwargs.items()]:
         if name in _INNER:
-            found += value if isinstance(value, list) else [value]
-    return [one for one in found if isinstance(one, Call)]
+            given += value if isinstance(value, list) else [value]
+    return [inner for inner in given if isinstance(inner, Call)]
 
 
 def _misplaced(entry: CatalogueEntry, role: str) -> str:
-    article = "an" if entry.role[0] in "aeiou" else "a"
-    wanted = "an" if role[0] in "aeiou" else "a"
+    there, wanted = (f"{'an' if word[0] in 'aeiou' else 'a'} {word}" for word in (entry.role, role))
     return (
-        f"{entry.code!r} is {article} {entry.role}, but {wanted} {role} belongs here; a method is "
+        f"{entry.code!r} is {there}, but {wanted} belongs here; a method is "
         "classifier+aggregator, such as 'lr+pcc'."
     )
 
@@ -344,14 +348,14 @@ def register(part: Any = None, /, *, code: str = "", role: str = "") -> Any:
 
 
 def unregister(code: str) -> None:
-    """Forget a part of one's own."""
+    """Remove a part that was registered."""
     if code not in _own:
         raise InputError(f"There is no part of your own called {code!r}.")
     CODES.pop(_own[code].make, None)  # type: ignore[call-overload]
     del _own[code], ENTRIES[code]
 
 
-def _check_name(name: Any, part: Any) -> None:
+def _check_name(name: object, part: object) -> None:
     called = getattr(part, "__name__", repr(part))
     if not isinstance(name, str) or not name:
         raise InputError(
@@ -368,10 +372,9 @@ def _check_name(name: Any, part: Any) -> None:
 
 def _is_name(text: str) -> bool:
     try:
-        found = parse_method(text).aggregator
+        return parse_method(text).aggregator.name == text
     except InputError:
         return False
-    return found.name == text
 
 
 def _role(part: Any, role: str) -> str:
@@ -415,18 +418,18 @@ def load_parts(name: str) -> ModuleType:
 
 
 def own_types() -> tuple[str, ...]:
-    """The full names of the classes among parts of one's own."""
+    """The full names of the classes that were registered."""
     made = [entry.make for entry in _own.values() if inspect.isclass(entry.make)]
-    return tuple(sorted(f"{one.__module__}.{one.__qualname__}" for one in made))
+    return tuple(sorted(f"{part.__module__}.{part.__qualname__}" for part in made))
 
 
 def own_modules() -> tuple[str, ...]:
-    """The modules that parts of one's own come from."""
+    """The modules that registered parts come from."""
     return tuple(sorted({entry.make.__module__ for entry in _own.values()}))
 
 
 def fingerprints(names: Collection[str]) -> dict[str, str]:
-    """By name, the stamps of those parts that are one's own.
+    """The checksums of registered parts, by name; parts of the package have none.
 
     Examples
     --------
@@ -438,7 +441,7 @@ def fingerprints(names: Collection[str]) -> dict[str, str]:
 
 
 def stamp(module: str) -> str:
-    """Checksum of the file of a module that has parts of one's own; empty for any other."""
+    """Checksum of the file of a module that registered parts; empty for any other."""
     return _checksum(module) if module in own_modules() else ""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Items, LabelMatrix, Labels
 from prevalens.validation import (
     InputError,
     Matrix,
@@ -54,7 +54,7 @@ class Statistics:
     pmax: float
 
 
-def statistics(Y: Any, n_reference: int | None = None) -> Statistics:
+def statistics(Y: Labels, n_reference: int | None = None) -> Statistics:
     """Describe a label matrix.
 
     Parameters
@@ -96,7 +96,7 @@ def _labelset_counts(Y: LabelMatrix) -> npt.NDArray[np.int64]:
     return np.unique(rows, return_counts=True)[1]
 
 
-def label_correlation(Y: Any) -> Floats:
+def label_correlation(Y: Labels) -> Floats:
     """Correlation (phi coefficient) between every two labels, shape (n_labels, n_labels).
 
     A label that never or always occurs has no correlation with another: 0, and 1 with itself.
@@ -153,15 +153,15 @@ class Collection:
 
     def __init__(
         self,
-        X: Any,
-        Y: Any,
+        X: Items,
+        Y: Labels,
         labels: Iterable[object] | None = None,
         *,
         features: Iterable[object] | None = None,
     ) -> None:
         self.X, self.features = _items(X, features)
         self.Y, self.labels = label_matrix(Y, labels)
-        check_same_length(_length(self.X), "X", self.Y.shape[0], "Y")
+        check_same_length(int(self.X.shape[0]), "X", self.Y.shape[0], "Y")
 
     def __repr__(self) -> str:
         what = "texts" if self.is_text else f"{self.n_features} features"
@@ -223,7 +223,7 @@ class Collection:
                 raise InputError(f"There is no label {name!r}; there are {_some(self.labels)}.")
         return np.array([position[name] for name in names], dtype=np.int64)
 
-    def with_X(self, X: Any, *, features: Iterable[object] | None = None) -> Collection:  # noqa: N802
+    def with_X(self, X: Items, *, features: Iterable[object] | None = None) -> Collection:  # noqa: N802
         """The same labels on other features, for example after a vectoriser."""
         return Collection(X, self.Y, self.labels, features=features)
 
@@ -243,16 +243,12 @@ class Collection:
         return cls(X, Y, first.labels, features=first.features)
 
 
-def _length(X: Any) -> int:
-    return int(X.shape[0])
-
-
 def _some(names: Sequence[str], most: int = 8) -> str:
     more = f", ... ({len(names)} in all)" if len(names) > most else ""
     return ", ".join(map(repr, names[:most])) + more
 
 
-def _items(X: Any, features: Iterable[object] | None) -> tuple[Matrix, tuple[str, ...] | None]:
+def _items(X: Items, features: Iterable[object] | None) -> tuple[Matrix, tuple[str, ...] | None]:
     """Items in one of the three forms, and the names of their features."""
     frame = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(frame, nw.Series):
@@ -269,7 +265,7 @@ def _items(X: Any, features: Iterable[object] | None) -> tuple[Matrix, tuple[str
     return X, names
 
 
-def _looks_like_texts(X: Any) -> bool:
+def _looks_like_texts(X: Items) -> bool:
     if isinstance(X, str):
         raise InputError("X is a single string; give a list with one text per item.")
     if isinstance(X, np.ndarray):
@@ -277,7 +273,7 @@ def _looks_like_texts(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and any(isinstance(x, str) for x in X)
 
 
-def _texts(X: Any) -> npt.NDArray[np.object_]:
+def _texts(X: Items) -> npt.NDArray[np.object_]:
     if len(X) == 0:
         raise InputError("X has no items; give at least one text.")
     if not is_texts(X):
@@ -290,7 +286,7 @@ def _texts(X: Any) -> npt.NDArray[np.object_]:
     return texts
 
 
-def _frame_values(frame: nw.DataFrame[Any], name: str) -> Any:
+def _frame_values(frame: nw.DataFrame[Any], name: str) -> Items:
     """Numbers of a frame; a frame of one text column gives its texts."""
     columns = frame.columns
     if len(frame) == 0:
@@ -307,12 +303,12 @@ def _frame_values(frame: nw.DataFrame[Any], name: str) -> Any:
     return frame.to_numpy()
 
 
-def _is_number(dtype: Any) -> bool:
+def _is_number(dtype: nw.dtypes.DType) -> bool:
     return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
 def label_matrix(
-    Y: Any, labels: Iterable[object] | None = None
+    Y: Labels, labels: Iterable[object] | None = None
 ) -> tuple[LabelMatrix, tuple[str, ...]]:
     """Labels in any of the forms a Collection takes, as a 0/1 matrix and the labels' names."""
     frame = nw.from_native(Y, eager_only=True, allow_series=True, pass_through=True)
@@ -327,7 +323,7 @@ def label_matrix(
     return Y, check_label_names(labels, Y.shape[1])
 
 
-def _looks_like_label_sets(Y: Any) -> bool:
+def _looks_like_label_sets(Y: Labels) -> bool:
     if not isinstance(Y, (list, tuple)):
         return isinstance(Y, np.ndarray) and Y.ndim == 1 and Y.dtype == object
     return any(
@@ -338,7 +334,7 @@ def _looks_like_label_sets(Y: Any) -> bool:
 
 
 def _from_label_sets(
-    rows: Sequence[Any], labels: Iterable[object] | None
+    rows: Sequence[object], labels: Iterable[object] | None
 ) -> tuple[LabelMatrix, tuple[str, ...]]:
     """0/1 matrix of label sets; each row's labels are named, in any order, repeats allowed."""
     sets = [_label_set(i, row) for i, row in enumerate(rows)]
@@ -362,7 +358,7 @@ def _from_label_sets(
     return check_binary_matrix(Y), names
 
 
-def _label_set(row: int, value: Any) -> set[str]:
+def _label_set(row: int, value: object) -> set[str]:
     if isinstance(value, str):
         raise InputError(
             f"Row {row} of Y is the string {value!r}; give a set of label names per item, "

@@ -17,6 +17,7 @@ __all__ = [
     "Items",
     "LabelMatrix",
     "Labels",
+    "Matrix",
     "Progress",
     "Settings",
 ]
@@ -31,6 +32,8 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 LabelMatrix: TypeAlias = npt.NDArray[np.int8]
 #: Items in any form that is accepted: array, sparse matrix, data frame or list of texts.
 Items: TypeAlias = Any
+#: Numbers as a dense array or a scipy sparse matrix, one row per item.
+Matrix: TypeAlias = Any
 #: Labels in any form that is accepted: 0/1 matrix, data frame or list of label sets.
 Labels: TypeAlias = Any
 #: For each item the group it belongs to: array, list or column of a frame.

@@ -1,14 +1,13 @@
-"""The door: every check of what comes from outside, and the sentences of its refusals.
+"""Checks of everything that comes from outside, and the sentences of the errors.
 
-The constructors of the package remember, the functions here check, and the kernels below
-trust. An error names the value, the place and the way out.
+Constructors of the package store their parameters, the functions here check the input, and the
+code below trusts it. An error names the value, the place and what to do.
 """
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -16,13 +15,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.errors import FormatError, InputError, PrevalensError, PrevalensWarning
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, Items, LabelMatrix, Labels, Matrix
 
 __all__ = [
-    "FloatArray",
     "FormatError",
     "InputError",
-    "IntArray",
     "Matrix",
     "PrevalensError",
     "PrevalensWarning",
@@ -41,11 +38,6 @@ __all__ = [
     "is_texts",
     "take_items",
 ]
-
-FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
-IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
-#: Dense array or scipy sparse matrix of numbers, one row per item.
-Matrix: TypeAlias = Any
 
 
 def check_int(value: object, name: str, *, minimum: int | None = None) -> int:
@@ -107,7 +99,7 @@ def is_texts(X: object) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(x, str) for x in X)
 
 
-def _first_bad(values: npt.NDArray[Any], bad: npt.NDArray[np.bool_]) -> tuple[int, int, Any]:
+def _first_bad(values: Array, bad: npt.NDArray[np.bool_]) -> tuple[int, int, object]:
     row, column = np.argwhere(bad)[0]
     return int(row), int(column), values[row, column]
 
@@ -137,7 +129,7 @@ def _check_finite(X: Matrix, name: str, columns: Sequence[str] | None) -> None:
     )
 
 
-def check_matrix(X: Any, name: str = "X", *, columns: Sequence[str] | None = None) -> Matrix:
+def check_matrix(X: Items, name: str = "X", *, columns: Sequence[str] | None = None) -> Matrix:
     """Return `X` as a two-dimensional float array or CSR matrix with finite values.
 
     Float32 and float64 are kept as they are, everything else becomes float64. Nothing is
@@ -170,7 +162,7 @@ def check_matrix(X: Any, name: str = "X", *, columns: Sequence[str] | None = Non
     return X
 
 
-def _as_float_array(X: Any, name: str) -> npt.NDArray[Any]:
+def _as_float_array(X: Items, name: str) -> Array:
     try:
         array = np.asarray(X)
     except ValueError as error:
@@ -185,7 +177,7 @@ def _as_float_array(X: Any, name: str) -> npt.NDArray[Any]:
         raise InputError(_not_a_number(array, name)) from error
 
 
-def _not_a_number(array: npt.NDArray[Any], name: str) -> str:
+def _not_a_number(array: Array, name: str) -> str:
     for index, value in np.ndenumerate(array):
         try:
             float(value)
@@ -197,7 +189,7 @@ def _not_a_number(array: npt.NDArray[Any], name: str) -> str:
     return f"{name} must hold numbers."
 
 
-def check_binary_matrix(Y: Any, name: str = "Y") -> LabelMatrix:
+def check_binary_matrix(Y: Labels, name: str = "Y") -> LabelMatrix:
     """Return `Y` as a dense 0/1 array of int8, shape (n_items, n_labels)."""
     if sp.issparse(Y):
         Y = np.asarray(sp.csr_matrix(Y).todense())
@@ -246,7 +238,7 @@ def check_label_names(labels: Iterable[object] | None, n_labels: int) -> tuple[s
     return names
 
 
-def check_prevalences(values: Any, name: str) -> Floats:
+def check_prevalences(values: npt.ArrayLike, name: str) -> Floats:
     """Return prevalences as float64, shape (n_samples, n_labels); one vector becomes one row."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 1:
@@ -268,12 +260,12 @@ def column_names(table: object) -> list[str] | None:
     return list(frame.columns) if isinstance(frame, nw.DataFrame) else None
 
 
-def count_items(X: Any) -> int:
+def count_items(X: Items) -> int:
     """Number of items in an array, sparse matrix, data frame or list."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def take_items(X: Any, rows: Any) -> Any:
+def take_items(X: Items, rows: Array | slice | Sequence[int]) -> Items:
     """Some items of an array, sparse matrix, data frame or list, by positions, mask or slice."""
     if sp.issparse(X) or isinstance(X, np.ndarray):
         return X[rows]
@@ -284,7 +276,7 @@ def take_items(X: Any, rows: Any) -> Any:
     return [X[i] for i in positions]
 
 
-def check_items(X: Any) -> Any:
+def check_items(X: Items) -> Items:
     """Numbers are checked here; texts and frames are left to the classifier's own preparation."""
     native = nw.from_native(X, pass_through=True, allow_series=True)
     mixed = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2

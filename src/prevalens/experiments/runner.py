@@ -24,7 +24,8 @@ from prevalens.experiments.run import CellResult
 from prevalens.experiments.store import Store
 from prevalens.experiments.workers import compute
 from prevalens.records import Record, Result
-from prevalens.validation import FloatArray, InputError, PrevalensWarning, check_int
+from prevalens.types import Floats
+from prevalens.validation import InputError, PrevalensWarning, check_int
 
 __all__ = [
     "Durations",
@@ -90,7 +91,7 @@ def _terms(cell: Cell) -> tuple[str, ...]:
     return f"dataset {cell.dataset}", f"method {cell.method.name}", f"under {cell.protocol.name}"
 
 
-def _indicators(cells: Sequence[tuple[str, ...]], columns: dict[str, int]) -> FloatArray:
+def _indicators(cells: Sequence[tuple[str, ...]], columns: dict[str, int]) -> Floats:
     matrix = np.zeros((len(cells), len(columns)))
     for row, terms in enumerate(cells):
         known = [columns[term] for term in terms if term in columns]

@@ -12,7 +12,6 @@ import numpy as np
 from scipy.stats import rankdata, wilcoxon
 
 from prevalens.types import Floats
-from prevalens.validation import FloatArray
 
 __all__ = [
     "DAGGER_BELOW",
@@ -197,11 +196,11 @@ _SAME_SHIFT = 1e-6
 class SeedSamples:
     """Errors of a method on some samples of one seed, and the samples' shifts."""
 
-    shift: FloatArray
-    errors: FloatArray
+    shift: Floats
+    errors: Floats
 
 
-def p_value(best: FloatArray, other: FloatArray) -> float:
+def p_value(best: Floats, other: Floats) -> float:
     """Two-sided p-value of the Wilcoxon signed-rank test on paired errors.
 
     Parameters
@@ -248,7 +247,7 @@ def mark(p: float | None) -> Mark:
 
 def pair(
     best: Mapping[Hashable, SeedSamples], other: Mapping[Hashable, SeedSamples]
-) -> tuple[FloatArray, FloatArray] | None:
+) -> tuple[Floats, Floats] | None:
     """Errors of two methods on the same samples, seeds one after the other.
 
     None if they have no seed in common, or if the samples of a common seed are not the same.
