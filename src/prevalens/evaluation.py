@@ -14,7 +14,7 @@ from prevalens.metrics import MEASURES, SHIFT_NAMES, shift, shift_bins
 from prevalens.protocols import Protocol
 from prevalens.records import Record
 from prevalens.samples import Samples
-from prevalens.selection import QuantifierLike
+from prevalens.selection import SampleQuantifier
 from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice, check_rng
 
@@ -151,7 +151,7 @@ def _mean(values: Floats) -> tuple[float, int]:
 
 
 def evaluate(
-    quantifier: QuantifierLike, pool: Collection, protocol: Protocol, *, random_state: object = 0
+    quantifier: SampleQuantifier, pool: Collection, protocol: Protocol, *, random_state: object = 0
 ) -> Evaluation:
     """Draw samples from a labelled pool and compare estimates with the truth.
 
@@ -187,7 +187,7 @@ def evaluate(
 
 
 def evaluate_samples(
-    quantifiers: Mapping[str, QuantifierLike],
+    quantifiers: Mapping[str, SampleQuantifier],
     pool: Collection,
     samples: Samples,
     *,
@@ -225,7 +225,7 @@ def evaluate_samples(
     }
 
 
-def _estimates(quantifier: QuantifierLike, pool: Collection, samples: Samples) -> Floats:
+def _estimates(quantifier: SampleQuantifier, pool: Collection, samples: Samples) -> Floats:
     estimate = quantifier.quantify_many(pool.X, samples)
     if estimate.shape[1] != pool.n_labels:
         raise InputError(

@@ -15,7 +15,6 @@ from prevalens.model.result import BatchResult, Driver, Drivers
 from prevalens.tables.column_guard import guard_of
 from prevalens.tables.text import TextPreparation
 from prevalens.types import Floats
-from prevalens.validation import FloatArray
 
 __all__ = [
     "FEWEST_BATCHES",
@@ -170,7 +169,7 @@ def _p_values(correlations: Floats, n: int) -> Floats:
 
 def drivers_of(
     model: Model,
-    means: FloatArray,
+    means: Floats,
     *,
     labels: Sequence[int],
     batch: str,

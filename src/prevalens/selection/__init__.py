@@ -6,6 +6,6 @@ a method and stands below the join.
 """
 
 from prevalens.selection.automatic import Candidate, Choice, choose
-from prevalens.selection.grid_search import GridSearch, QuantifierLike
+from prevalens.selection.grid_search import GridSearch, SampleQuantifier
 
-__all__ = ["Candidate", "Choice", "GridSearch", "QuantifierLike", "choose"]
+__all__ = ["Candidate", "Choice", "GridSearch", "SampleQuantifier", "choose"]

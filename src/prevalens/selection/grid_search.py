@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from prevalens.aggregators import Aggregator
+from prevalens.aggregators import Aggregator, QuantifierLike
 from prevalens.classifiers.settings import PerLabelSettings
 from prevalens.collection import label_matrix
 from prevalens.crossfit import Division, Scheme, TrainsTogether, warn_of_copies
@@ -44,7 +44,7 @@ from prevalens.validation import (
     take_items,
 )
 
-__all__ = ["GridSearch", "QuantifierLike", "TunableQuantifier"]
+__all__ = ["GridSearch", "SampleQuantifier", "TunableQuantifier"]
 
 #: Items of a validation sample by default, as in the paper.
 SAMPLE_SIZE = 100
@@ -57,10 +57,11 @@ CHOICES = ("auto", "together", "per-label", "binary-app")
 _Setting = tuple[Settings, Settings]
 
 
-class QuantifierLike(Protocol):
-    """What the package asks of a quantifier: `prevalens.Quantifier`, or one that looks like it.
+class SampleQuantifier(QuantifierLike, Protocol):
+    """A quantifier with a name that estimates many samples of scored items at once.
 
-    `GridSearch` is one itself, and so are the variants of a study. `fit` may take more by name.
+    `prevalens.Quantifier` is one, `GridSearch` too, and so are the variants of a study. It can be
+    evaluated, kept in a model and run in experiments. `fit` may take more by name.
     """
 
     labels_: tuple[str, ...]
@@ -107,7 +108,7 @@ class QuantifierLike(Protocol):
         """Estimate the prevalence of each label in many batches."""
 
 
-class TunableQuantifier(QuantifierLike, Protocol):
+class TunableQuantifier(SampleQuantifier, Protocol):
     """A quantifier whose parts a search can train one after the other."""
 
     def resolved_parts(self) -> tuple[Classifier | None, Aggregator]:
@@ -301,7 +302,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         """Estimate the prevalence of each label in many batches, by the chosen quantifier."""
         return self._fitted().quantify_many(X, groups, interval=interval)
 
-    def _fitted(self) -> QuantifierLike:
+    def _fitted(self) -> SampleQuantifier:
         check_is_fitted(self, "best_quantifier_")
         return self.best_quantifier_
 
