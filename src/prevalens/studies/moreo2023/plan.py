@@ -10,8 +10,10 @@ EM run twice for SLD; ACC and PACC that adjust by rates which can hardly be told
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import resources
 from typing import Any
 
 from prevalens.experiments.plan import Plan
@@ -42,21 +44,16 @@ AT_HAND = (
 )
 DESCRIBED, PRINTED = "as described", "as printed"
 
-_C = [0.1, 1, 10, 100, 1000]
-_LR = {"classifier__C": [1, 10, 100, 1000, 0.1], "classifier__class_weight": ["balanced", "None"]}
-_STACK = {
-    "classifier__meta__C": [1, 10, 100, 1000, 0.1],
-    "classifier__meta__class_weight": ["balanced", "None"],
-    "classifier__normalize": ["True", "False"],
-}
-_SVR = {"aggregator__regressor__C": _C}
 #: Parts of expressions, and what they become where there are very many labels.
 _COARSE = (
     ("stack(lr,lr", "stack(lr,lr(tol=0.0001)"),
     ("grid=stack-grid))", "grid=stack-grid),tol=0.001)"),
     (",svr,", ",svr(tol=0.001),"),
 )
-_NEIGHBOURS = {"k": [1, 3, 5, 7, 9], "s": [0.5, 0.7, 1]}
+#: The methods by table, as in the file; `general` has those of all base quantifiers.
+_METHODS: dict[str, Any] = tomllib.loads(
+    resources.files("prevalens.studies.moreo2023").joinpath("methods.toml").read_text("utf-8")
+)
 
 
 def paper_plan(
@@ -141,149 +138,47 @@ def _printed_name(label: str, table: str) -> str:
 
 
 def _table(name: str) -> list[dict[str, Any]]:
+    """The methods of a table; some tables begin and end with columns of the PCC table."""
     if name.endswith("_general"):
         return _groups(name.removesuffix("_general"))
-    return {"mlc": _classifiers, "mlq": _aggregators, "mlqreg": _regressors}[name]()
-
-
-def _method(
-    label: str,
-    variant: str,
-    expression: str,
-    grid: dict[str, Any] | None = None,
-    **selection: Any,
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"label": label, "variant": variant, "expression": expression}
-    if grid:
-        found["grid"] = grid
-    if selection:
-        found["selection"] = selection
-    return found
+    pcc = {(method["label"], method["variant"]): method for method in _groups("pcc")}
+    single, stacked, corrected = (
+        [pcc[f"pcc {group}", way] for way in (DESCRIBED, PRINTED)]
+        for group in ("BC+BA", "MLC+BA", "BC+MLA")
+    )
+    own = {table: [_method(method, {}) for method in _METHODS[table]] for table in TABLES[-3:]}
+    if name == "mlc":
+        return [single[0], stacked[0], single[1], stacked[1], *own["mlc"]]
+    regressors = own["mlqreg"]
+    if name == "mlq":
+        shared = [method for method in regressors if method["label"] in ("Ridge-RQ", "RF-RQ")]
+        return [*single, *own["mlq"], *shared, *corrected]
+    return [*single, *regressors, *corrected]
 
 
 def _groups(base: str) -> list[dict[str, Any]]:
     """The four groups with one base quantifier, both ways."""
-    return _described_groups(base) + _printed_groups(base)
-
-
-def _tail(base: str, guard: str = "") -> str:
-    """ACC and PACC take their rates from items that were held out, as in the text."""
-    return f"{base}{guard}@holdout" if base in ("acc", "pacc") else base
-
-
-def _described_groups(base: str) -> list[dict[str, Any]]:
-    single, stacked = f"lr+{_tail(base)}", f"stack(lr,lr)+{_tail(base)}"
-    alone = f"tuned({single},grid=lr-grid,choose=per-label)"
-    together = f"tuned({stacked},grid=stack-grid,choose=together)"
-    return [
-        _method(f"{base} BC+BA", DESCRIBED, single, _LR, choose="per-label"),
-        _method(f"{base} MLC+BA", DESCRIBED, stacked, _STACK),
-        _method(f"{base} BC+MLA", DESCRIBED, f"rq({alone},svr,scheme=holdout)", _SVR),
-        _method(f"{base} MLC+MLA", DESCRIBED, f"rq({together},svr,scheme=holdout)", _SVR),
-    ]
-
-
-def _printed_groups(base: str) -> list[dict[str, Any]]:
-    tail = _tail(base, "(guard=None)")
-    single, stacked = f"lr+{tail}", f"stack(lr,lr,cv=in-order)+{tail}"
-    alone = f"tuned({single},grid=lr-grid,choose=binary-app,min_positives=5,order=2)"
-    together = f"rejoined({stacked},grid=stack-grid)"
-    corrected = f"rq({alone},svr,protocol=coarse-app,scheme=holdout(order=2))"
-    return [
-        _method(f"{base} BC+BA", PRINTED, f"twice({alone})" if base == "sld" else alone),
-        _method(f"{base} MLC+BA", PRINTED, together),
-        _method(f"{base} BC+MLA", PRINTED, corrected, _SVR, order=2),
-        _method(f"{base} MLC+MLA", PRINTED, f"seen({together})"),
-    ]
-
-
-def _prefixed(prefix: str, grid: dict[str, Any]) -> dict[str, Any]:
-    return {f"{prefix}{name}": values for name, values in grid.items()}
-
-
-def _classifiers() -> list[dict[str, Any]]:
-    """Other multi-label classifiers, with PCC."""
-    inside = _prefixed("classifier__classifier__", _NEIGHBOURS)
-    trees = {"classifier__regressor__n_estimators": [10, 20, 50]}
-    clusters = {"classifier__n_clusters": [2, 3, 5, 10, 50]}
-    described, printed = _described_groups("pcc"), _printed_groups("pcc")
-    found = [
-        *described[:2],
-        *printed[:2],
-        _method("DT", DESCRIBED, "tree+pcc", {"classifier__criterion": ["gini", "entropy"]}),
-        _method("RF", DESCRIBED, "forest+pcc", {"classifier__n_estimators": [10, 100, 200]}),
-        _method(
-            "CChain",
-            DESCRIBED,
-            "chain(lr)+pcc",
-            _prefixed("classifier__estimator__", {"C": _C, "class_weight": ["None", "balanced"]}),
-        ),
-    ]
-    for variant, answer in ((DESCRIBED, ""), (PRINTED, "(output=joint,exclude_self=False)")):
-        found += [
-            _method(
-                "ML-knn", variant, f"mlknn{answer}+pcc", _prefixed("classifier__", _NEIGHBOURS)
-            ),
-            _method("CLEMS", variant, f"clems(mlknn{answer},rf)+pcc", trees | inside),
-        ]
-    # In the code of LSC the neighbours' settings stay at k = 5, whatever is tried.
-    fixed = "lsc(classifier=mlknn(5,output=joint,exclude_self=False))+pcc"
-    found += [
-        _method("LSC", DESCRIBED, "lsc(classifier=mlknn)+pcc", clusters | inside),
-        _method("LSC", PRINTED, fixed, clusters),
-    ]
-    return found
-
-
-def _aggregators() -> list[dict[str, Any]]:
-    """Other multi-label aggregators, over logistic regression and PCC."""
-    return [
-        *_counted_alone(),
-        _method("RakEL-LPQ", DESCRIBED, "lr+lpq(pcc,random)", _powersets([2, 5, 10, 50, 100])),
-        _method("kMeans-LPQ", DESCRIBED, "lr+lpq(pcc,kmeans)", _powersets([5, 15, 50, 100])),
-        *(method for method in _regressors() if method["label"] in ("Ridge-RQ", "RF-RQ")),
-        *_corrected(),
-    ]
-
-
-def _counted_alone() -> list[dict[str, Any]]:
-    """BC+BA with PCC, both ways."""
-    return [_described_groups("pcc")[0], _printed_groups("pcc")[0]]
-
-
-def _corrected() -> list[dict[str, Any]]:
-    """BC+MLA with PCC, both ways."""
-    return [_described_groups("pcc")[2], _printed_groups("pcc")[2]]
-
-
-def _powersets(n_clusters: list[int]) -> dict[str, Any]:
-    return _LR | {"aggregator__clusterer__n_clusters": n_clusters}
-
-
-def _regressors() -> list[dict[str, Any]]:
-    """Other regressors for RQ; C and class weight of the classifier are shared by all labels."""
-    alphas = [0.001, 0.01, 0.1, 1, 10, 100, 1000]
-    choices: dict[str, tuple[str, dict[str, Any]]] = {
-        "Ridge-RQ": ("ridge", {"alpha": alphas}),
-        "MultitaskLasso": ("lasso", {"alpha": alphas}),
-        "RF-RQ": ("rf", {"n_estimators": [10, 100, 200]}),
-        "StackedLinearSVR": ("stacked-svr", {"C": _C}),
-        "ChainedLinearSVR": ("chained-svr", {"C": _C}),
+    held_out = base in ("acc", "pacc")
+    tails = {
+        "base": base,
+        "tail": f"{base}@holdout" if held_out else base,
+        "unguarded": f"{base}(guard=None)@holdout" if held_out else base,
     }
-    return [
-        *_counted_alone(),
-        *(
-            _method(
-                label,
-                DESCRIBED,
-                f"lr+rq(pcc,{code})@holdout",
-                _LR | _prefixed("aggregator__regressor__", grid),
-                choose="together",
-            )
-            for label, (code, grid) in choices.items()
-        ),
-        *_corrected(),
-    ]
+    methods = [_method(method, tails) for method in _METHODS["general"]]
+    for method in methods:
+        if (method["label"], method["variant"]) == ("sld BC+BA", PRINTED):
+            method["expression"] = f"twice({method['expression']})"
+    return methods
+
+
+def _method(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """A method of the plan, with some names filled in and its grids joined."""
+    method = {name: value for name, value in entry.items() if name not in ("grids", "grid")}
+    for name in ("label", "expression"):
+        method[name] = method[name].format(**names)
+    grids = [*(_METHODS["grids"][name] for name in entry.get("grids", ())), entry.get("grid", {})]
+    grid = {name: values for part in grids for name, values in part.items()}
+    return method | ({"grid": grid} if grid else {})
 
 
 def _coarser(method: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
