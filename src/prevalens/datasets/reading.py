@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -66,10 +67,10 @@ def read(
     format : str, optional
         "arff", "meka", "csv" (also tab-separated), "jsonl", "parquet", "svmlight", "matlab",
         "reuters" or "folders" (a folder or tar archive with one folder of documents per
-        label). Left out: by the file's name.
+        label). Default: by the file's name.
     labels : str, Path or iterable of str, optional
         Which columns or attributes are labels, by name. For tables also a pattern such as
-        ``"label_*"``. For ARFF also Mulan's XML file; left out, the XML file beside the ARFF
+        ``"label_*"``. For ARFF also Mulan's XML file; omitted, the XML file beside the ARFF
         file is used, or MEKA's option ``-C`` in the relation name. With `tags`: the codeframe,
         in this order; other tags are left out with a warning.
     tags : str, optional
@@ -78,11 +79,11 @@ def read(
     text : str, optional
         For tables: the column with the texts; then no other column is a feature.
     features : iterable of str, optional
-        For tables: the feature columns. Left out: all that are not labels.
+        For tables: the feature columns. Default: all that are not labels.
     sep : str, optional
-        What stands between tags. Left out: comma, semicolon or vertical bar.
+        What stands between tags. Default: comma, semicolon or vertical bar.
     delimiter : str, optional
-        What stands between the columns of a CSV file. Left out: read from its header.
+        What stands between the columns of a CSV file. Default: read from its header.
 
     Returns
     -------
@@ -157,16 +158,17 @@ def _xml_beside(path: Path) -> Path | None:
     """Mulan's XML file has the name of the ARFF file, without -train or -test."""
     stem = path.name.partition(".")[0]
     for name in (stem, re.sub(r"[-_](train|test)\b.*", "", stem, flags=re.IGNORECASE)):
-        found = locate(path.parent, f"{name}.xml")
-        if found is not None:
-            return found
+        if (xml := locate(path.parent, f"{name}.xml")) is not None:
+            return xml
     return None
 
 
 def _read_stories(path: Path) -> Collection:
     stories = read_reuters(path)
     with about(path):
-        return Collection([one.text for one in stories], [set(one.topics) for one in stories])
+        return Collection(
+            [story.text for story in stories], [set(story.topics) for story in stories]
+        )
 
 
 def _read_svmlight(path: Path, labels: Iterable[str] | None = None) -> Collection:
@@ -174,41 +176,41 @@ def _read_svmlight(path: Path, labels: Iterable[str] | None = None) -> Collectio
 
 
 def _read_table(
-    path: Path,
+    path: Path, *, format: str = "csv", delimiter: str | None = None, **choice: Any
+) -> Collection:
+    if format == "csv" and file_ending(path) == ".tsv":
+        format = "tsv"
+    opened = partial(open_table, path, format=format, delimiter=delimiter)
+    try:
+        return _collection(opened(), **choice)
+    except EncodingError:
+        # As `read_text` does: whatever is not UTF-8 is taken for Latin-1.
+        return _collection(opened(encoding="latin-1"), **choice)
+
+
+def _collection(
+    table: Table,
+    *,
     labels: str | Iterable[str] | None = None,
     tags: str | None = None,
     text: str | None = None,
     features: Iterable[str] | None = None,
-    *,
     sep: str | None = None,
-    delimiter: str | None = None,
-    format: str = "csv",
 ) -> Collection:
-    def opened(encoding: str | None) -> Table:
-        named = "tsv" if file_ending(path) == ".tsv" else format
-        return open_table(path, format=named, delimiter=delimiter, encoding=encoding)
-
-    def collection(table: Table) -> Collection:
-        names = [tags] if tags is not None else _label_names(table, labels)
-        columns = [text] if text is not None else _feature_names(table, features, names)
-        rows = table.read([*names, *columns])
-        if not len(rows):
-            raise damaged(path, "there are no items.")
-        if tags is None:
-            Y = labels_of_columns(rows, names)
-        else:
-            Y, names = _from_tags(rows, tags, labels, sep)
-        with about(path):
-            if text is not None:
-                return Collection(_texts(rows, text), Y, names)
-            X = np.column_stack([_numbers(rows, name) for name in columns])
-            return Collection(X, Y, names, features=columns)
-
-    try:
-        return collection(opened(None))
-    except EncodingError:
-        # As `read_text` does: whatever is not UTF-8 is taken for Latin-1.
-        return collection(opened("latin-1"))
+    names = [tags] if tags is not None else _label_names(table, labels)
+    columns = [text] if text is not None else _feature_names(table, features, names)
+    rows = table.read([*names, *columns])
+    if not len(rows):
+        raise damaged(table.name, "there are no items.")
+    if tags is None:
+        Y = labels_of_columns(rows, names)
+    else:
+        Y, names = _from_tags(rows, tags, labels, sep)
+    with about(table.name):
+        if text is not None:
+            return Collection(_texts(rows, text), Y, names)
+        X = np.column_stack([_numbers(rows, name) for name in columns])
+        return Collection(X, Y, names, features=columns)
 
 
 def _label_names(table: Table, labels: str | Iterable[str] | None) -> list[str]:

@@ -94,12 +94,12 @@ def read_svmlight(
     ----------
     path : str or Path
     n_features : int, optional
-        Number of features; the largest one that occurs if left out.
+        Number of features; the largest one that occurs if omitted.
     zero_based : bool, optional
-        Whether the first feature is 0 or 1. Left out: 0 if a feature 0 occurs or the file has
+        Whether the first feature is 0 or 1. Default: 0 if a feature 0 occurs or the file has
         a header line, else 1.
     labels : sequence of str, optional
-        Names of the labels 0, 1, ... Left out: the numbers that occur, in order.
+        Names of the labels 0, 1, ... Default: the numbers that occur, in order.
 
     Notes
     -----
