@@ -51,9 +51,9 @@ def test_charts_are_well_formed_and_say_their_names(
     root = read_xml(svg)
     assert root.get("role") == "img"
     assert root.find(f"{SVG}title").text
-    words = " ".join(root.itertext())
-    assert "<script>&" in words
-    assert "60.0 %" in words
+    texts = " ".join(root.itertext())
+    assert "<script>&" in texts
+    assert "60.0 %" in texts
 
 
 def test_a_bar_puts_estimate_interval_and_training_on_one_scale(
@@ -84,7 +84,7 @@ def test_without_intervals_there_is_no_band(read_xml: Callable[[str], Any]) -> N
     assert len(root.findall(f"{SVG}circle")) == 2
 
 
-def test_figures_in_words() -> None:
+def test_shares_and_points_as_text() -> None:
     assert [share_text(x) for x in (0.5, 0.0099, 0.00999, 1e-9)] == [
         "50.0 %",
         "0.99 %",

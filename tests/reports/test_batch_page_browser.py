@@ -68,9 +68,9 @@ class Opened:
 
 @pytest.fixture
 def opened(browser: Any, address: str) -> Iterator[Opened]:
-    one = Opened(browser, address)
-    yield one
-    one.context.close()
+    view = Opened(browser, address)
+    yield view
+    view.context.close()
 
 
 def test_nothing_is_asked_of_anybody_and_nothing_is_wrong(opened: Opened, address: str) -> None:
@@ -147,29 +147,29 @@ def test_the_trend_follows_the_choice_and_the_arrow_keys(opened: Opened) -> None
 def test_colours_follow_the_reader_and_the_button(
     browser: Any, address: str, scheme: str, other: str
 ) -> None:
-    one = Opened(browser, address, color_scheme=scheme)
+    view = Opened(browser, address, color_scheme=scheme)
     ground = "getComputedStyle(document.body).backgroundColor"
-    before = one.page.evaluate(ground)
-    assert one.page.inner_text("#theme") == other
-    one.page.click("#theme")
-    assert one.page.evaluate(ground) != before
-    one.context.close()
+    before = view.page.evaluate(ground)
+    assert view.page.inner_text("#theme") == other
+    view.page.click("#theme")
+    assert view.page.evaluate(ground) != before
+    view.context.close()
 
 
 def test_without_scripts_there_are_tables_and_charts(browser: Any, address: str) -> None:
-    one = Opened(browser, address, java_script_enabled=False)
-    assert one.page.locator(".controls:visible").count() == 0
-    assert one.page.locator("#prevalence-table tbody tr:visible").count() == len(LABELS)
-    assert one.page.locator("figure svg:visible").count() >= 6
-    assert one.page.locator("table:visible").count() >= 5
-    one.context.close()
+    view = Opened(browser, address, java_script_enabled=False)
+    assert view.page.locator(".controls:visible").count() == 0
+    assert view.page.locator("#prevalence-table tbody tr:visible").count() == len(LABELS)
+    assert view.page.locator("figure svg:visible").count() >= 6
+    assert view.page.locator("table:visible").count() >= 5
+    view.context.close()
 
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_the_page_never_scrolls_sideways(browser: Any, address: str, width: int) -> None:
-    one = Opened(browser, address, viewport={"width": width, "height": 800})
-    assert one.page.evaluate("document.documentElement.scrollWidth") == width
-    one.context.close()
+    view = Opened(browser, address, viewport={"width": width, "height": 800})
+    assert view.page.evaluate("document.documentElement.scrollWidth") == width
+    view.context.close()
 
 
 def test_everything_has_a_name_for_screen_readers(opened: Opened) -> None:

@@ -26,7 +26,7 @@ def test_the_report_holds_what_the_result_holds(story: DemoRun) -> None:
     np.testing.assert_array_equal(report.lower, story.result.estimate.lower)
     assert report.level == 0.9
     assert report.drivers
-    assert {one.batch for one in report.drivers} == {story.result.batches[-1]}
+    assert {drivers.batch for drivers in report.drivers} == {story.result.batches[-1]}
     assert report.provenance["method"].startswith("lr(C=10)+rq(pcc,ridge)")
     assert "300 items" in report.provenance["training"]
     assert all(isinstance(value, str) for value in report.provenance.values())

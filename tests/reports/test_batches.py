@@ -21,23 +21,25 @@ def test_all_pushes_add_up_to_the_move_of_the_mean_log_odds(model: Model) -> Non
     before = model.preparation.transform(list(DATA.train.X))
     after = model.preparation.transform(list(DATA.test.X))
     means = np.asarray(after.mean(axis=0)).ravel()
-    (found,) = drivers_of(model, means, labels=[1], batch="later", most=10**6)
+    (drivers,) = drivers_of(model, means, labels=[1], batch="later", most=10**6)
     scores = [
         model.quantifier.classifier_.decision_function(X)[:, 1].mean() for X in (before, after)
     ]
-    assert sum(one.push for one in found.drivers) == pytest.approx(scores[1] - scores[0], abs=1e-4)
-    pushes = [abs(one.push) for one in found.drivers]
+    assert sum(driver.push for driver in drivers.drivers) == pytest.approx(
+        scores[1] - scores[0], abs=1e-4
+    )
+    pushes = [abs(driver.push) for driver in drivers.drivers]
     assert pushes == sorted(pushes, reverse=True)
-    assert (found.label, found.batch) == (model.labels[1], "later")
+    assert (drivers.label, drivers.batch) == (model.labels[1], "later")
 
 
 def test_terms_have_their_names(model: Model) -> None:
     means = model.feature_means.copy()
     place = model.preparation.terms_.index("parcel")
     means[place] += 0.1
-    (found,) = drivers_of(model, means, labels=[1], batch="later")
-    assert [one.name for one in found.drivers] == ["parcel"]
-    assert found.drivers[0].batch - found.drivers[0].training == pytest.approx(0.1)
+    (drivers,) = drivers_of(model, means, labels=[1], batch="later")
+    assert [driver.name for driver in drivers.drivers] == ["parcel"]
+    assert drivers.drivers[0].batch - drivers.drivers[0].training == pytest.approx(0.1)
 
 
 def test_what_is_not_linear_has_no_drivers() -> None:

@@ -20,7 +20,7 @@ def points(line: Any) -> list[tuple[float, float]]:
 
 def test_perfect_estimates_lie_on_the_diagonal(read_xml: Callable[[str], Any]) -> None:
     root = read_xml(diagonal({"perfect": (TRUE, TRUE)}))
-    perfect = next(one for one in root.findall(f"{SVG}line") if one.get("stroke-dasharray"))
+    perfect = next(line for line in root.findall(f"{SVG}line") if line.get("stroke-dasharray"))
     x1, y1, x2, y2 = (float(perfect.attrib[key]) for key in ("x1", "y1", "x2", "y2"))
     (line,) = root.findall(f"{SVG}polyline")
     for x, y in points(line):
@@ -39,10 +39,10 @@ def test_boxes_show_the_bias_of_each_method_in_each_interval(
     inner = 0.25 + TRUE / 2
     estimates = {"low": (inner, inner - 0.1), "high": (inner, inner + 0.2)}
     root = read_xml(bias(estimates, shift, n_bins=4))
-    words = [one.text for one in root.iter(f"{SVG}title")][1:]
-    assert len(words) == 8
-    assert words[:4] == ["low: median -0.100, quartiles -0.100 and -0.100"] * 4
-    assert words[4:] == ["high: median +0.200, quartiles +0.200 and +0.200"] * 4
+    captions = [title.text for title in root.iter(f"{SVG}title")][1:]
+    assert len(captions) == 8
+    assert captions[:4] == ["low: median -0.100, quartiles -0.100 and -0.100"] * 4
+    assert captions[4:] == ["high: median +0.200, quartiles +0.200 and +0.200"] * 4
 
 
 def test_boxes_do_not_overlap(read_xml: Callable[[str], Any]) -> None:

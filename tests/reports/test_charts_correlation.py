@@ -14,13 +14,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def cells(root: Any) -> dict[str, Any]:
-    found = (one for one in root.iter(f"{SVG}rect") if one.find(f"{SVG}title") is not None)
-    return {one.find(f"{SVG}title").text: one for one in found}
+    cells = (rect for rect in root.iter(f"{SVG}rect") if rect.find(f"{SVG}title") is not None)
+    return {rect.find(f"{SVG}title").text: rect for rect in cells}
 
 
 def names(root: Any) -> list[str]:
     group = next(g for g in root.findall(f"{SVG}g") if g.attrib["text-anchor"] == "end")
-    return [one.text for one in group]
+    return [text.text for text in group]
 
 
 def test_cells_are_coloured_by_sign_and_strength(read_xml: Callable[[str], Any]) -> None:

@@ -33,7 +33,7 @@ def test_bands_can_be_left_out() -> None:
 
 def test_names_are_escaped(read_xml: Callable[[str], Any]) -> None:
     root = read_xml(error_against_shift({"<b>": ([0, 1], [0, 1])}, title="a & b", y_name="<y>"))
-    texts = [one.text for one in root.iter(f"{SVG}text")]
+    texts = [text.text for text in root.iter(f"{SVG}text")]
     assert {"<b>", "a & b", "<y>"} <= set(texts)
 
 

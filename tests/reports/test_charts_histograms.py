@@ -15,8 +15,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_bars_are_shares_of_labels(read_xml: Callable[[str], Any]) -> None:
     root = read_xml(prevalence_histogram([0.0, 0.1, 0.2, 0.9], edges=[0, 0.2, 0.5, 1]))
     bars = root.findall(f"{SVG}rect")
-    words = [bar.find(f"{SVG}title").text for bar in bars]
-    assert words == ["0 to 0.2: 50.0%", "0.2 to 0.5: 25.0%", "0.5 to 1: 25.0%"]
+    captions = [bar.find(f"{SVG}title").text for bar in bars]
+    assert captions == ["0 to 0.2: 50.0%", "0.2 to 0.5: 25.0%", "0.5 to 1: 25.0%"]
     heights = [float(bar.attrib["height"]) for bar in bars]
     assert heights[0] == pytest.approx(2 * heights[1], abs=0.2)
     assert heights[1] == heights[2]
@@ -38,7 +38,7 @@ def test_distributions_lie_over_each_other(read_xml: Callable[[str], Any]) -> No
     shifts = {"ML-APP": rng.random(500) * 0.3, "uniform & plain": rng.random(100) * 0.05}
     root = read_xml(shift_distribution(shifts, title="Scene", n_bins=10))
     assert len(root.findall(f"{SVG}polygon")) == 2
-    texts = [one.text for one in root.iter(f"{SVG}text")]
+    texts = [text.text for text in root.iter(f"{SVG}text")]
     assert {"Scene", "ML-APP", "uniform & plain", "low", "mid", "high"} <= set(texts)
 
 

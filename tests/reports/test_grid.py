@@ -30,6 +30,6 @@ def test_columns_lines_and_notes() -> None:
     ]
 
 
-def test_every_mark_has_a_sign_and_words() -> None:
+def test_every_mark_has_a_sign_and_a_meaning() -> None:
     assert set(MARK_SIGNS) == set(MARK_MEANINGS) | {""}
     assert len(set(MARK_SIGNS.values())) == len(MARK_SIGNS)

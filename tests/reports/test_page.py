@@ -60,7 +60,7 @@ def test_contents_lead_to_the_sections(
     root = read_page(page("Title", sections))
     links = [link.attrib["href"] for link in root.findall(".//nav//a")]
     assert links == ["#results", "#charts", "#charts-2"]
-    assert [f"#{one.attrib['id']}" for one in root.findall(".//section")] == links
+    assert [f"#{section.attrib['id']}" for section in root.findall(".//section")] == links
     assert read_page(page("Title", sections[:1])).find(".//nav") is None
 
 
@@ -105,7 +105,7 @@ def test_markup_in_text_is_shown_not_obeyed(read_page: Callable[[str], Any]) -> 
     assert "<img" not in html
     root = read_page(html)
     assert root.find(".//section/p").text == NASTY
-    assert [one.text for one in root.findall(".//figcaption")] == [NASTY] * 4
+    assert [caption.text for caption in root.findall(".//figcaption")] == [NASTY] * 4
 
 
 def test_the_same_as_markdown(sections: list[Section]) -> None:

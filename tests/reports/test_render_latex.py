@@ -47,7 +47,7 @@ def test_groups_have_titles() -> None:
     assert latex.count(r"\midrule") == 17
 
 
-def test_columns_of_words_are_aligned_left_and_flags_are_slanted() -> None:
+def test_columns_of_text_are_aligned_left_and_flags_are_slanted() -> None:
     headings = ((Heading("method", left=True), Heading("ratio")),)
     line = GridLine("a_b", (GridCell("x & y"), GridCell("1.20", flag=True)))
     latex = to_latex(Grid("50 %", "name", headings, (GridGroup((line,)),)), name="tab:a")

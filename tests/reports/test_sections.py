@@ -21,16 +21,16 @@ def captions(sections: list[Section]) -> list[str]:
 
 def test_a_report_without_the_paper(paper_like: PaperLike) -> None:
     sections = report_sections(paper_like())
-    assert [one.title for one in sections] == [
+    assert [section.title for section in sections] == [
         "Results, AE",
         "Error against shift, AE",
         "Where the figures come from",
     ]
     assert captions(sections)[0] == "Absolute error (AE) by dataset and shift, ml-app."
-    words = [part for part in sections[0].parts if isinstance(part, str)]
-    assert words[0].startswith("Absolute error (AE): the distance")
-    assert any("120 per dataset" in one for one in words)
-    assert any("Wilcoxon" in one for one in words)
+    paragraphs = [part for part in sections[0].parts if isinstance(part, str)]
+    assert paragraphs[0].startswith("Absolute error (AE): the distance")
+    assert any("120 per dataset" in text for text in paragraphs)
+    assert any("Wilcoxon" in text for text in paragraphs)
 
 
 def test_many_methods_are_shown_below_each_other(paper_like: PaperLike) -> None:
@@ -97,8 +97,8 @@ def test_variants_become_tables_of_their_own(make_result: Callable[..., Result])
     found = by_variant(given)
     assert list(found) == ["as described", "another", "as printed"]
     for own in found.values():
-        assert sorted(one.method for one in own) == ["BC+BA", "MLC+BA"]
-        assert {one.variant for one in own} == {""}
+        assert sorted(result.method for result in own) == ["BC+BA", "MLC+BA"]
+        assert {result.variant for result in own} == {""}
 
 
 def test_a_variant_that_is_not_finished_is_not_filled(make_result: Callable[..., Result]) -> None:
@@ -107,7 +107,7 @@ def test_a_variant_that_is_not_finished_is_not_filled(make_result: Callable[...,
         make_result("BC+BA", dataset="yeast"),
         make_result("BC+BA", variant="as printed"),
     ]
-    assert [one.dataset for one in by_variant(given)["as printed"]] == ["scene"]
+    assert [result.dataset for result in by_variant(given)["as printed"]] == ["scene"]
 
 
 def test_hostile_names_are_shown_and_not_obeyed(

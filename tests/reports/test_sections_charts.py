@@ -64,5 +64,5 @@ def test_estimates_as_diagonal_and_bias(name: str, title: str) -> None:
     true = np.linspace(0, 1, 20).reshape(10, 2)
     section = estimates_section({"CC": (true, true**2)}, true.mean(axis=1), name=name)
     assert section.title == title
-    assert [one.split("-")[0] for one in names(section)] == ["diagonal", "bias"]
+    assert [name.split("-")[0] for name in names(section)] == ["diagonal", "bias"]
     assert page("Title", [section]).count("<svg") == 2

@@ -14,19 +14,30 @@ def test_nothing_is_lost_and_means_are_means(by: list[float], n_bins: int) -> No
     x = np.array(by)
     y = np.arange(len(x), dtype=float)
     edges = np.linspace(0, 1, n_bins + 1)
-    found = binned(x, y, edges, (0.0, 0.5, 1.0))
-    assert found.counts.sum() == len(x)
-    assert (found.means * found.counts).sum() == pytest.approx(y.sum())
-    for number, mean, quantiles in zip(found.numbers, found.means, found.quantiles.T, strict=True):
+    groups = binned(x, y, edges, (0.0, 0.5, 1.0))
+    assert groups.counts.sum() == len(x)
+    assert (groups.means * groups.counts).sum() == pytest.approx(y.sum())
+    for number, mean, quantiles in zip(
+        groups.numbers, groups.means, groups.quantiles.T, strict=True
+    ):
         upper = x <= 1 if number == n_bins - 1 else x < edges[number + 1]
         own = y[(x >= edges[number]) & upper]
         assert mean == pytest.approx(own.mean())
         assert quantiles == pytest.approx([own.min(), np.median(own), own.max()])
 
 
+def test_intervals_are_closed_below_and_the_outer_ones_take_everything_beyond() -> None:
+    by = np.array([0.0, 0.5, 1.0, -3.0, 7.0])
+    groups = binned(by, np.array([1.0, 10.0, 100.0, 1000.0, 10_000.0]), np.array([0.0, 0.5, 1.0]))
+    assert groups.counts.tolist() == [2, 3]
+    assert groups.means.tolist() == [1001 / 2, 10_110 / 3]
+    assert groups.centres.tolist() == [-1.5, 8.5 / 3]
+    assert groups.numbers.tolist() == [0, 1]
+
+
 def test_no_quantiles_are_an_empty_array() -> None:
-    found = binned(np.array([0.1]), np.array([1.0]), np.linspace(0, 1, 3))
-    assert found.quantiles.size == 0
+    groups = binned(np.array([0.1]), np.array([1.0]), np.linspace(0, 1, 3))
+    assert groups.quantiles.size == 0
 
 
 def test_edges_span_the_values_or_one_if_there_is_no_span() -> None:

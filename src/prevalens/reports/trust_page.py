@@ -181,7 +181,7 @@ def _data(report: TrustReport) -> Iterator[Reason]:
 #: What the families of shifts do, by their names.
 _PROTOCOLS = {
     "ml-app": "one label at a time is steered from 0 to 100 %",
-    "natural": "drawn evenly, no shift but that of chance",
+    "natural": "drawn evenly, so that label mixes differ by chance only",
     "label-tilt": "the odds of all labels move at once",
     "labelset-weights": "whole label sets are weighted",
     "covariate-tilt": "the features move and the labels follow",
