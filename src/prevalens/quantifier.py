@@ -18,13 +18,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.aggregators import Aggregator, ScenarioMixture
-from prevalens.classifiers import ClassifierEnsemble, CrossFit, PerLabel
+from prevalens.classifiers import CrossFit, PerLabel
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.collection import label_matrix
 from prevalens.crossfit import Scheme, warn_of_copies
 from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.expression import Call, Method, expression_of, to_text
-from prevalens.response import HasMulticlass, is_joint, offers, response, train
+from prevalens.response import HasMembers, HasMulticlass, is_joint, offers, response, train
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.selection.automatic import Choice, choose
@@ -41,6 +41,15 @@ from prevalens.validation import (
 __all__ = ["Quantifier"]
 
 _TIME_BUDGET = 600.0
+
+
+class _Labelled(NamedTuple):
+    """Labelled scores that the aggregator learns from, and how their items belong together."""
+
+    scores: Scores
+    Y: LabelMatrix
+    groups: Groups = None
+    folds: Ints | None = None
 
 
 class _Learnt(NamedTuple):
@@ -173,19 +182,23 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return self._learn_automatically(X, Y, groups, progress)
         classifier, aggregator = self.resolved_parts()
         aggregator = clone(aggregator)
-        if classifier is None:
-            return self._learn_second(None, aggregator, Scores(X, "features"), Y, groups, progress)
-        progress("training the classifier")
         kind = aggregator.consumes
-        if aggregator.needs_labelled_scores or self._calibration(aggregator) is not None:
+        if classifier is None:
+            labelled = _Labelled(Scores(X, "features"), Y, groups)
+        else:
+            progress("training the classifier")
+            if not aggregator.needs_labelled_scores and self._calibration(aggregator) is None:
+                # Counting looks only at the number of labels; Y itself has the right form.
+                return _Learnt(train(classifier, X, Y), aggregator.fit(Scores(Y, kind), Y))
             if groups is None and not isinstance(classifier, FrozenEstimator):
                 warn_of_copies(X, Y)
-            labelled = self.scheme_or_default().fit(classifier, X, Y, kind, groups=groups)
-            groups = None if groups is None else groups[labelled.rows]
-            seen = labelled.scores, Y[labelled.rows], groups, progress, labelled.folds
-            return self._learn_second(labelled.classifier, aggregator, *seen)
-        # Counting looks only at the number of labels; Y itself has the right form.
-        return _Learnt(train(classifier, X, Y), aggregator.fit(Scores(Y, kind), Y))
+            found = self.scheme_or_default().fit(classifier, X, Y, kind, groups=groups)
+            classifier, rows = found.classifier, found.rows
+            groups = None if groups is None else groups[rows]
+            labelled = _Labelled(found.scores, Y[rows], groups, found.folds)
+        progress("fitting the aggregator")
+        aggregator.fit(labelled.scores, labelled.Y, groups=labelled.groups)
+        return _Learnt(classifier, aggregator, self._prepared(aggregator, labelled, progress))
 
     def _learn_automatically(
         self, X: Items, Y: LabelMatrix, groups: Groups, progress: Progress
@@ -200,37 +213,14 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             random_state=self.scheme_or_default().random_state,
             progress=progress,
         )
-        aggregator = choice.aggregator
-        prepared = None
-        if choice.scores is not None:
-            seen = choice.scores, Y, choice.folds
-            prepared = self._prepared(aggregator, *seen, groups, progress)
+        assert choice.scores is not None  # only what is kept has none
+        labelled = _Labelled(choice.scores, Y, groups, choice.folds)
+        prepared = self._prepared(choice.aggregator, labelled, progress)
         kept = replace(choice, scores=None, folds=None)
-        return _Learnt(choice.classifier, aggregator, prepared, kept)
-
-    def _learn_second(
-        self,
-        classifier: Classifier | None,
-        aggregator: Aggregator,
-        scores: Scores,
-        Y: LabelMatrix,
-        groups: Groups,
-        progress: Progress,
-        folds: Ints | None = None,
-    ) -> _Learnt:
-        progress("fitting the aggregator")
-        aggregator.fit(scores, Y, groups=groups)
-        prepared = self._prepared(aggregator, scores, Y, folds, groups, progress)
-        return _Learnt(classifier, aggregator, prepared)
+        return _Learnt(choice.classifier, choice.aggregator, prepared, kept)
 
     def _prepared(
-        self,
-        aggregator: Aggregator,
-        scores: Scores,
-        Y: LabelMatrix,
-        folds: Ints | None,
-        groups: Groups,
-        progress: Progress,
+        self, aggregator: Aggregator, labelled: _Labelled, progress: Progress
     ) -> Bootstrap | None:
         """What calibrated intervals need; None where they are not prepared."""
         uncertainty = self._calibration(aggregator)
@@ -238,6 +228,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return None
         progress("preparing intervals")
         fitted: Bootstrap = clone(uncertainty)
+        scores, Y, groups, folds = labelled
         return fitted.fit(aggregator, scores, Y, folds=folds, groups=groups)
 
     def _calibration(self, aggregator: Aggregator) -> Bootstrap | None:
@@ -255,17 +246,21 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
     def resolved_parts(self) -> tuple[Classifier | None, Aggregator]:
         """Classifier (None if not needed) and aggregator with defaults filled in, and checked."""
+        classifier, aggregator = self._with_defaults()
+        if aggregator.consumes == "features":
+            return None, _taking_over(aggregator, classifier)
+        _check_parts(classifier, aggregator)
+        return classifier, aggregator
+
+    def _with_defaults(self) -> tuple[Classifier | None, Aggregator]:
         aggregator = ScenarioMixture() if self.aggregator is None else self.aggregator
         if not isinstance(aggregator, Aggregator):
             raise InputError(
                 f"The aggregator must be an Aggregator such as PCC(); got {aggregator!r}. "
                 "A classifier comes first: Quantifier(classifier, aggregator)."
             )
-        if aggregator.consumes == "features":
-            return None, _taking_over(aggregator, self.classifier)
-        classifier = PerLabel() if self.classifier is None else self.classifier
-        _check_parts(classifier, aggregator)
-        return classifier, aggregator
+        needed = self.classifier is None and aggregator.consumes != "features"
+        return PerLabel() if needed else self.classifier, aggregator
 
     @property
     def expression(self) -> Method:
@@ -274,10 +269,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             changed = self.time_budget != _TIME_BUDGET
             given = {"time_budget": self.time_budget} if changed else {}
             return Method(aggregator=Call("auto", (), given))
-        aggregator = ScenarioMixture() if self.aggregator is None else self.aggregator
-        classifier = self.classifier
-        if classifier is None and aggregator.consumes != "features":
-            classifier = PerLabel()
+        classifier, aggregator = self._with_defaults()
         return Method(
             aggregator=expression_of(aggregator),
             classifier=None if classifier is None else expression_of(classifier),
@@ -298,12 +290,11 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """
         if self.is_automatic:
             return "MLC+MLA"
-        aggregator = ScenarioMixture() if self.aggregator is None else self.aggregator
+        classifier, aggregator = self._with_defaults()
         second = "MLA" if aggregator.joint else "BA"
-        if self.classifier is None and aggregator.consumes == "features":
+        if classifier is None:
             return second
-        joint = self.classifier is not None and is_joint(self.classifier)
-        return f"{'MLC' if joint else 'BC'}+{second}"
+        return f"{'MLC' if is_joint(classifier) else 'BC'}+{second}"
 
     def score(self, X: Items) -> Scores:
         """The scores of items as the aggregator reads them; the costly half, done once."""
@@ -441,12 +432,10 @@ def _may_trust(classifier: object, X: Items) -> TypeGuard[MultiLabelClassifier]:
     """Whether checked items may be scored without the classifier's own checks.
 
     They are numbers without column names and have as many columns as the training items; of all
-    others the classifier's own methods say what is wrong. A panel answers with the scores of all
-    its members, which `response` knows.
+    others the classifier's own methods say what is wrong. An ensemble answers with the scores of
+    all its members, which `response` asks for.
     """
-    if not isinstance(classifier, MultiLabelClassifier) or isinstance(
-        classifier, ClassifierEnsemble
-    ):
+    if not isinstance(classifier, MultiLabelClassifier) or isinstance(classifier, HasMembers):
         return False
     matrix = (isinstance(X, np.ndarray) or sp.issparse(X)) and X.ndim == 2 and X.dtype != object
     known = vars(classifier)
@@ -462,7 +451,7 @@ def _taking_over(aggregator: Aggregator, classifier: Classifier | None) -> Aggre
     return aggregator.with_classifier(single)
 
 
-def _check_parts(classifier: Classifier, aggregator: Aggregator) -> None:
+def _check_parts(classifier: Classifier | None, aggregator: Aggregator) -> None:
     """Refuse a classifier that does not offer what the aggregator reads."""
     if not hasattr(classifier, "fit"):
         raise InputError(f"The classifier must have a fit method; got {classifier!r}.")

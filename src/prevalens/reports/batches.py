@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -219,7 +220,7 @@ def drivers_of(
 
 def label_weights(model: Model) -> Floats | None:
     """Weights of the features for each label, shape (n_labels, n_features); None if not linear."""
-    classifier = model.quantifier.classifier_
+    classifier: Any = model.quantifier.classifier_
     if guard_of(classifier) is not None and len(classifier) == 2:
         classifier = classifier[-1]
     try:
