@@ -6,12 +6,14 @@ import csv
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.records import Record, to_rows
 from prevalens.reports.grid import MISSING, dataset_title, number
+from prevalens.reports.render import render_text
 from prevalens.reports.table import ResultTable
 from prevalens.validation import FormatError
 
@@ -24,22 +26,8 @@ REFERENCE = "MLC+MLA"
 _STEERED = "ml-app"
 _UNMOVED = "natural"
 _COUNTING = "lr+pcc"
-
-_INTRODUCTION = """\
-# Accuracy
-
-Made by `{command}` from `{source}`; do not edit by hand. Settings are the defaults
-everywhere, nothing is tuned per dataset, and every method is trained on the public training items
-and measured in samples of the public test items. AE is the absolute error of the estimated
-prevalences, RAE the relative one; lower is better.
-
-`naive` answers the training prevalence. `pcc`, `pacc`, `sld` look at labels one by one; `rq` is the
-paper's regression over all labels' estimates, with support vectors or with the exact moments of
-ML-APP; `stack` is its stacked classifier; `mixture` and `auto` are ours
-([how the mixture works](mixture.md)). The printed figures come from settings tuned per dataset; the
-methods of the paper stand here with default settings, and tuned in
-[the reproduction](reproduction.md).
-"""
+#: The texts of a row of a table.
+Row: TypeAlias = list[str]
 
 
 def write_records(records: Iterable[Record], path: Path) -> None:
@@ -126,79 +114,76 @@ def leaderboard(
         How and from what the page is made, for its first line.
     """
     figures = _Figures(records, reference)
-    parts = [_INTRODUCTION.format(command=command, source=source)]
-    if _STEERED in figures.protocols:
-        parts += [_against_print(figures), _by_dataset(figures)]
-    parts += [_by_protocol(figures, metric) for metric in ("ae", "rae")]
-    if _UNMOVED in figures.protocols:
-        parts.append(_without_shift(figures))
-    parts.append(_coverage_of_cells(figures, records))
-    return "\n".join(parts)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    lines += [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _bold_least(values: Sequence[float], digits: int) -> list[str]:
-    known = [value for value in values if not math.isnan(value)]
-    least = min(known) if known else math.nan
-    return [
-        f"**{number(value, digits)}**" if value == least else number(value, digits)
-        for value in values
-    ]
-
-
-def _columns(rows: Sequence[Sequence[float]], digits: int) -> list[list[str]]:
-    """Numbers as text, the least of each column bold."""
-    columns = [_bold_least(column, digits) for column in zip(*rows, strict=True)]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _against_print(figures: _Figures) -> str:
-    datasets = [
-        d for d in figures.complete(_STEERED) if not math.isnan(figures.reference(d, "low"))
-    ]
-    head = ["method", *(f"AE ratio, {shift} shift" for shift in SHIFT_NAMES)]
-    rows = [
-        [
-            _geometric([figures.ratio(dataset, method, shift) for dataset in datasets])
-            for shift in SHIFT_NAMES
-        ]
-        for method in figures.methods
-    ]
-    body = zip(figures.methods, _columns(rows, 2), strict=True)
-    names = ", ".join(map(dataset_title, datasets)) or "none"
-    return (
-        "## ML-APP, against the printed MLC+MLA with PCC\n\nThe ratio of the AE to the value that "
-        "the paper prints for its best group, per dataset and regime; geometric mean over "
-        f"{len(datasets)} datasets ({names}). Below 1 is better than the paper.\n\n"
-        + _table(head, ([f"`{method}`", *cells] for method, cells in body))
+    measured = {(r.dataset, r.method, r.protocol) for r in records}
+    datasets, methods, protocols = figures.datasets, figures.methods, figures.protocols
+    pairs = {(d, p) for d, _, p in measured}
+    return render_text(
+        "leaderboard.md",
+        command=command,
+        source=source,
+        **_steered(figures),
+        by_protocol=[(metric.upper(), _by_protocol(figures, metric)) for metric in ("ae", "rae")],
+        protocols=protocols,
+        counts=[f"{p}: {len(figures.complete(p))}" for p in protocols],
+        **_unmoved(figures),
+        n_found=len(measured),
+        n_wanted=len(datasets) * len(methods) * len(protocols),
+        versions=sorted({r.version for r in records}),
+        absent=sorted(f"{d} under {p}" for d in datasets for p in protocols if (d, p) not in pairs),
     )
 
 
-def _geometric(values: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(values)))) if values else math.nan
+def _with_methods(figures: _Figures, rows: Sequence[Sequence[float]], digits: int) -> list[Row]:
+    """Numbers as text, the least of each column bold, with the method of each row first."""
+    columns = []
+    for column in zip(*rows, strict=True):
+        least = min((value for value in column if not math.isnan(value)), default=math.nan)
+        texts = [number(value, digits) for value in column]
+        columns.append(
+            [f"**{t}**" if v == least else t for v, t in zip(column, texts, strict=True)]
+        )
+    cells = zip(*columns, strict=True) if columns else [()] * len(rows)
+    return [[f"`{name}`", *row] for name, row in zip(figures.methods, cells, strict=True)]
 
 
-def _by_dataset(figures: _Figures) -> str:
-    shown = [m for m in ("auto", "lr+mixture") if m in figures.methods]
-    head = ["dataset", "printed low / mid / high"]
-    head += [f"`{method}` low / mid / high (ratio)" for method in shown]
+def _steered(figures: _Figures) -> dict[str, Any]:
+    """What the template shows of ML-APP: ratios to the print, over all and dataset by dataset."""
+    known = [d for d in figures.complete(_STEERED) if not math.isnan(figures.reference(d, "low"))]
+    ratios = [
+        [_geometric(figures.ratio(d, method, shift) for d in known) for shift in SHIFT_NAMES]
+        for method in figures.methods
+    ]
+    ours = [method for method in ("auto", "lr+mixture") if method in figures.methods]
     rows = []
     for dataset in figures.datasets:
         reference = [figures.reference(dataset, shift) for shift in SHIFT_NAMES]
-        row = [dataset_title(dataset), " / ".join(number(value) for value in reference)]
-        for method in shown:
+        row = [dataset_title(dataset), _slashed(reference)]
+        for method in ours:
             values = [figures.get(dataset, method, _STEERED, shift) for shift in SHIFT_NAMES]
-            ratios = [v / r for v, r in zip(values, reference, strict=True)]
-            text = " / ".join(number(value) for value in values)
-            row.append(f"{text} ({' / '.join(number(ratio, 2) for ratio in ratios)})")
+            own = [v / r for v, r in zip(values, reference, strict=True)]
+            row.append(f"{_slashed(values)} ({_slashed(own, 2)})")
         rows.append(row)
-    rows.append(["geometric mean of the ratios", "", *(_all_ratios(figures, m) for m in shown)])
-    return "Dataset by dataset:\n\n" + _table(head, rows)
+    rows.append(["geometric mean of the ratios", "", *(_all_ratios(figures, m) for m in ours)])
+    return {
+        "steered": _STEERED in figures.protocols,
+        "compared": [dataset_title(name) for name in known],
+        "ratios": _with_methods(figures, ratios, 2),
+        "dataset_head": [
+            "dataset",
+            "printed low / mid / high",
+            *(f"`{method}` low / mid / high (ratio)" for method in ours),
+        ],
+        "by_dataset": rows,
+    }
+
+
+def _slashed(values: Iterable[float], digits: int = 4) -> str:
+    return " / ".join(number(value, digits) for value in values)
+
+
+def _geometric(values: Iterable[float]) -> float:
+    logs = np.log(list(values))
+    return float(np.exp(np.mean(logs))) if logs.size else math.nan
 
 
 def _all_ratios(figures: _Figures, method: str) -> str:
@@ -206,68 +191,36 @@ def _all_ratios(figures: _Figures, method: str) -> str:
     means = []
     for shift in SHIFT_NAMES:
         ratios = [figures.ratio(dataset, method, shift) for dataset in figures.datasets]
-        means.append(_geometric([ratio for ratio in ratios if not math.isnan(ratio)]))
+        means.append(_geometric(ratio for ratio in ratios if not math.isnan(ratio)))
     measured = sum(not math.isnan(figures.ratio(d, method, "low")) for d in figures.datasets)
     return f"{' / '.join(f'**{number(mean, 2)}**' for mean in means)} ({measured} datasets)"
 
 
-def _by_protocol(figures: _Figures, metric: str) -> str:
-    digits = 4 if metric == "ae" else 3
-    rows = [
+def _by_protocol(figures: _Figures, metric: str) -> list[Row]:
+    means = [
         [
-            _mean([figures.get(d, method, p, metric=metric) for d in figures.complete(p)])
+            float(np.mean([figures.get(d, method, p, metric=metric) for d in complete]))
+            if (complete := figures.complete(p))
+            else math.nan
             for p in figures.protocols
         ]
         for method in figures.methods
     ]
-    body = zip(figures.methods, _columns(rows, digits), strict=True)
-    counts = ", ".join(f"{p}: {len(figures.complete(p))}" for p in figures.protocols)
-    return (
-        f"## By kind of shift, {metric.upper()}\n\nMean over the datasets on which all methods "
-        f"were measured ({counts}), all samples.\n\n"
-        + _table(
-            ["method", *figures.protocols], ([f"`{method}`", *cells] for method, cells in body)
-        )
-    )
+    return _with_methods(figures, means, 4 if metric == "ae" else 3)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else math.nan
-
-
-def _without_shift(figures: _Figures) -> str:
-    ours = [m for m in ("lr+mixture", "auto") if m in figures.methods]
-    rows = [
-        [dataset_title(d), number(figures.get(d, _COUNTING, _UNMOVED))]
-        + [
-            f"{number(figures.get(d, m, _UNMOVED))} "
-            f"({_signed(figures.get(d, m, _UNMOVED) / figures.get(d, _COUNTING, _UNMOVED) - 1)})"
-            for m in ours
-        ]
-        for d in figures.datasets
-        if not math.isnan(figures.get(d, _COUNTING, _UNMOVED))
-    ]
-    return (
-        "## Without shift\n\nAE in uniform samples, beside the plain mean posterior of one "
-        "logistic regression per label; in brackets the difference to it.\n\n"
-        + _table(["dataset", f"`{_COUNTING}`", *(f"`{m}`" for m in ours)], rows)
-    )
-
-
-def _signed(share: float) -> str:
-    return MISSING if math.isnan(share) else f"{100 * share:+.0f} %"
-
-
-def _coverage_of_cells(figures: _Figures, records: Sequence[Record]) -> str:
-    wanted = len(figures.datasets) * len(figures.methods) * len(figures.protocols)
-    found = {(r.dataset, r.method, r.protocol) for r in records}
-    versions = ", ".join(sorted({r.version for r in records}))
-    absent = sorted(
-        {f"{d} under {p}" for d in figures.datasets for p in figures.protocols}
-        - {f"{d} under {p}" for d, _, p in found}
-    )
-    missing = f" Not run: {', '.join(absent)}." if absent else ""
-    return (
-        f"{len(found)} of {wanted} combinations of dataset, method and protocol are in the records "
-        f"(version {versions}).{missing}\n"
-    )
+def _unmoved(figures: _Figures) -> dict[str, Any]:
+    """What the template shows of samples without shift: errors beside those of counting."""
+    ours = [method for method in ("lr+mixture", "auto") if method in figures.methods]
+    rows = []
+    for dataset in figures.datasets:
+        counting = figures.get(dataset, _COUNTING, _UNMOVED)
+        if not math.isnan(counting):
+            row = [dataset_title(dataset), number(counting)]
+            for method in ours:
+                error = figures.get(dataset, method, _UNMOVED)
+                change = MISSING if math.isnan(error) else f"{100 * (error / counting - 1):+.0f} %"
+                row.append(f"{number(error)} ({change})")
+            rows.append(row)
+    head = ["dataset", f"`{_COUNTING}`", *(f"`{method}`" for method in ours)]
+    return {"unmoved": rows, "unmoved_head": head}
