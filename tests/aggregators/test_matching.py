@@ -184,7 +184,7 @@ def test_refusals():
         HDx().fit(features(["a", "b"]), [[0], [1]])
     with pytest.raises(InputError, match="bins must be at least 2; got 1"):
         HDx(1).fit(features(X), Y)
-    with pytest.raises(InputError, match="bins is empty"):
+    with pytest.raises(InputError, match="bins must name at least one"):
         HDx([]).fit(features(X), Y)
     hdx = HDx().fit(features(X), Y)
     with pytest.raises(InputError, match="fitted on 3 features; these items have 2"):

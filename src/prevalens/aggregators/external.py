@@ -21,12 +21,13 @@ from prevalens.aggregators.multiclass import OneVsRest, StateQuantifier
 from prevalens.expression import Call, expression_of
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Items, LabelMatrix
 from prevalens.validation import InputError, take_items
 
 __all__ = [
     "ExternalQuantifier",
     "QuantifierLike",
+    "QuantifiesMany",
     "QuapyPerLabel",
     "QuapyStates",
     "as_aggregator",
@@ -158,7 +159,7 @@ class QuapyPerLabel(Aggregator):
 def is_quapy(value: object) -> bool:
     """Tell whether an object is a quantifier of QuaPy or of a class derived from one."""
     home = [kind.__module__.partition(".")[0] for kind in type(value).__mro__]
-    return "quapy" in home and hasattr(value, "fit") and hasattr(value, "predict")
+    return "quapy" in home and "BaseQuantifier" in _ancestors(value)
 
 
 def quapy_estimates(quantifier: Any, X: Any, samples: Samples) -> Floats:
@@ -170,7 +171,7 @@ def quapy_estimates(quantifier: Any, X: Any, samples: Samples) -> Floats:
     X : items of the pool
     samples : Samples
     """
-    if hasattr(quantifier, "classify") and hasattr(quantifier, "aggregate"):
+    if "AggregativeQuantifier" in _ancestors(quantifier):
         scores = quantifier.classify(X)
         found = [quantifier.aggregate(scores[rows]) for rows in samples]
     else:
@@ -242,17 +243,28 @@ def _ancestors(value: object) -> list[str]:
 
 @runtime_checkable
 class QuantifierLike(Protocol):
-    """What RQ and LPQ ask of a quantifier of any origin.
-
-    It may also have ``quantify_many(X, samples)``, shape (n_samples, n_labels), which is then
-    used for all samples at once.
-    """
+    """What RQ and LPQ ask of a quantifier of any origin; it may also be a `QuantifiesMany`."""
 
     def fit(self, X: Any, Y: Any) -> Any:
         """Learn from items and their labels, a 0/1 array of shape (n_items, n_labels)."""
 
     def quantify(self, X: Any) -> Any:
         """Estimate the prevalences in one sample of items, shape (n_labels,)."""
+
+
+@runtime_checkable
+class QuantifiesMany(Protocol):
+    """A quantifier that estimates all samples at once."""
+
+    def quantify_many(self, X: Items, samples: Samples) -> Any:
+        """Estimate the prevalences in each sample, shape (n_samples, n_labels)."""
+
+
+@runtime_checkable
+class _HasGroup(Protocol):
+    """A quantifier that says which group it belongs to, such as ``"BC+BA"``."""
+
+    group: str
 
 
 class ExternalQuantifier(Aggregator):
@@ -297,8 +309,8 @@ class ExternalQuantifier(Aggregator):
     @property
     def joint(self) -> bool:  # type: ignore[override]
         """What the quantifier says of its group; True if it says nothing."""
-        group = getattr(self.quantifier, "group", None)
-        return not (isinstance(group, str) and group.split("+")[-1] == "BA")
+        quantifier = self.quantifier
+        return not (isinstance(quantifier, _HasGroup) and str(quantifier.group).endswith("BA"))
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         if not isinstance(self.quantifier, QuantifierLike):
@@ -312,7 +324,7 @@ class ExternalQuantifier(Aggregator):
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         if len(samples) == 0:
             return np.empty((0, self.n_labels_))
-        if hasattr(self.quantifier_, "quantify_many"):
+        if isinstance(self.quantifier_, QuantifiesMany):
             found = self.quantifier_.quantify_many(scores.values, samples)
         else:
             found = [self.quantifier_.quantify(take_items(scores.values, s)) for s in samples]

@@ -187,14 +187,9 @@ class HDx(Aggregator):
         check_int(self.grid, "grid", minimum=2)
         X = _check_items(scores.values)
         self.n_features_in_ = X.shape[1]
-        several = [self.bins] if isinstance(self.bins, int) else list(self.bins)
-        numbers = [check_int(number, "bins", minimum=2) for number in several]
-        if not numbers:
-            raise InputError("bins is empty; give at least one number of bins.")
-        self._histograms: list[_Dense | _Sparse]
-        if sp.issparse(X):
-            self._histograms = [_Sparse()]
-        else:
+        numbers = _check_bins(self.bins)
+        self._histograms: list[_Dense | _Sparse] = [_Sparse()]
+        if not sp.issparse(X):
             self._histograms = [_Dense(X, number) for number in numbers]
         self.positives_ = [_conditional(histogram, X, Y) for histogram in self._histograms]
         self.negatives_ = [_conditional(histogram, X, 1 - Y) for histogram in self._histograms]

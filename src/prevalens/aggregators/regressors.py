@@ -37,11 +37,23 @@ __all__ = [
     "PrevalenceForest",
     "ProtocolMoments",
     "Regressor",
+    "RegressorLike",
     "SharesSettings",
     "StackedSVR",
     "check_regressor",
     "protocol_moments",
 ]
+
+
+@runtime_checkable
+class RegressorLike(Protocol):
+    """A regressor of this package, of scikit-learn, or one that looks like them."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from rows and targets; returns the regressor."""
+
+    def predict(self, X: Any) -> Any:
+        """Predict the targets of rows."""
 
 
 @runtime_checkable
@@ -651,6 +663,6 @@ def check_regressor(regressor: Any) -> Any:
                 "give a scikit-learn regressor of several outputs."
             )
         return by_code[regressor]()
-    if not (hasattr(regressor, "fit") and hasattr(regressor, "predict")):
+    if not isinstance(regressor, RegressorLike):
         raise InputError(f"The regressor must have fit and predict; got {regressor!r}.")
     return regressor
