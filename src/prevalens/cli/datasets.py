@@ -14,8 +14,8 @@ from rich.text import Text
 
 from prevalens.cli.console import plain_table
 from prevalens.datasets import Dataset, DatasetComparison, compare, describe, load, names
-from prevalens.datasets.comparison import COLUMNS, printed_names, shown
 from prevalens.datasets.home import DataNotFoundError, data_home
+from prevalens.datasets.loading import COLUMNS, printed_names, shown
 
 __all__ = ["command"]
 

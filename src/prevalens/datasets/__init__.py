@@ -5,7 +5,6 @@ paper's preparation of texts. `read_mulan`, `read_meka`, `read_svmlight`, `read_
 `read_reuters` and `read_ohsumed` are the readers of single formats, with all their options.
 """
 
-from prevalens.datasets.comparison import DatasetComparison, compare, figures
 from prevalens.datasets.dataset import Dataset
 from prevalens.datasets.fetch import DownloadError
 from prevalens.datasets.formats.corpora import read_ohsumed, read_reuters
@@ -14,7 +13,13 @@ from prevalens.datasets.formats.mulan import read_meka, read_mulan
 from prevalens.datasets.formats.svmlight import read_svmlight
 from prevalens.datasets.generated import synthetic
 from prevalens.datasets.home import DataNotFoundError, Description, data_home, describe
-from prevalens.datasets.loading import load, text_pipeline
+from prevalens.datasets.loading import (
+    DatasetComparison,
+    compare,
+    figures,
+    load,
+    text_pipeline,
+)
 from prevalens.datasets.reading import read
 from prevalens.datasets.registry import names
 

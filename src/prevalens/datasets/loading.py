@@ -1,11 +1,16 @@
-"""Texts as tf-idf features, prepared as in the paper."""
+"""load(name): a dataset by name, prepared as in the paper, and its figures in the paper's table.
+
+The rule that gives the printed figures: drop labels with fewer than five positive training items,
+drop no item; count labelsets over training and test items together, the empty one included; divide
+PUniq and PMax by the number of training items, although they count over all.
+"""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -18,11 +23,22 @@ from prevalens.datasets.formats.mulan import mulan_parts
 from prevalens.datasets.formats.svmlight import svmlight_parts
 from prevalens.datasets.generated import synthetic
 from prevalens.datasets.home import FoundFiles, acquire, data_home
-from prevalens.datasets.registry import RegistryEntry, lookup
+from prevalens.datasets.registry import Figures, RegistryEntry, lookup, names
 from prevalens.files import fingerprint, tree_digest
 from prevalens.validation import FormatError, InputError, PrevalensWarning, check_int
 
-__all__ = ["NUMBER", "load", "mask_numbers", "text_pipeline"]
+__all__ = [
+    "COLUMNS",
+    "NUMBER",
+    "DatasetComparison",
+    "compare",
+    "figures",
+    "load",
+    "mask_numbers",
+    "printed_names",
+    "shown",
+    "text_pipeline",
+]
 
 #: The word every number becomes.
 NUMBER = "numbermask"
@@ -157,7 +173,9 @@ def load(
 
 def _read(entry: RegistryEntry, found: FoundFiles) -> Dataset:
     parts = _READERS[found.layout.format](**found.arguments())
-    _check_features(entry, parts)
+    train, test = parts.train, parts.test
+    if train.features != test.features or train.n_features != test.n_features:
+        raise FormatError(f"The training and test files of {entry.name!r} have different features.")
     return Dataset(
         name=entry.name,
         description=entry.about,
@@ -165,12 +183,6 @@ def _read(entry: RegistryEntry, found: FoundFiles) -> Dataset:
         sha=_checked_sha(entry, found),
         **parts._asdict(),
     )
-
-
-def _check_features(entry: RegistryEntry, parts: DatasetParts) -> None:
-    train, test = parts.train, parts.test
-    if train.features != test.features or train.n_features != test.n_features:
-        raise FormatError(f"The training and test files of {entry.name!r} have different features.")
 
 
 def _checked_sha(entry: RegistryEntry, found: FoundFiles) -> str:
@@ -215,3 +227,86 @@ def _with_features(dataset: Dataset) -> Dataset:
         test=dataset.test.with_X(pipeline.transform(dataset.test.X), features=words),
         vectoriser=pipeline,
     )
+
+
+#: The columns of the table, by the names of `Figures`.
+COLUMNS = {
+    "classes": "#Classes",
+    "train": "#Train",
+    "test": "#Test",
+    "features": "#Features",
+    "card": "Card",
+    "dens": "Dens",
+    "div": "Div",
+    "norm_div": "NormDiv",
+    "puniq": "PUniq",
+    "pmax": "PMax",
+}
+
+
+@dataclass(frozen=True)
+class DatasetComparison:
+    """Printed and recomputed figures of one dataset."""
+
+    name: str
+    printed: Figures
+    computed: Figures
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """The columns in which the two differ as printed, that is to three decimals."""
+        printed, computed = asdict(self.printed), asdict(self.computed)
+        return tuple(
+            column for column in printed if shown(printed[column]) != shown(computed[column])
+        )
+
+    @property
+    def agreeing(self) -> int:
+        """How many of the ten cells agree."""
+        return len(fields(Figures)) - len(self.differences)
+
+
+def shown(value: float) -> str:
+    """A figure as the paper prints it."""
+    return str(value) if isinstance(value, int) else f"{value:.3f}"
+
+
+def figures(dataset: Dataset) -> Figures:
+    """The row of the table for a prepared dataset."""
+    statistics = dataset.statistics()
+    return Figures(
+        classes=dataset.train.n_labels,
+        train=dataset.train.n_items,
+        test=dataset.test.n_items,
+        features=dataset.train.n_features or 0,
+        card=statistics.cardinality,
+        dens=statistics.density,
+        div=statistics.diversity,
+        norm_div=statistics.normalised_diversity,
+        puniq=statistics.puniq,
+        pmax=statistics.pmax,
+    )
+
+
+def printed_names() -> tuple[str, ...]:
+    """Names of the datasets for which the paper prints figures."""
+    return tuple(name for name in names() if lookup(name).printed is not None)
+
+
+def compare(
+    name: str, *, home: str | Path | None = None, download: bool = True, mirror: str | None = None
+) -> DatasetComparison:
+    """Load a dataset and hold its figures against the printed ones.
+
+    Parameters
+    ----------
+    name : str
+        One of `printed_names`.
+    home, download, mirror
+        As for `load`.
+    """
+    entry = lookup(name)
+    if entry.printed is None:
+        raise InputError(f"The paper prints no figures for {entry.name!r}.")
+    dataset = load(name, home=home, download=download, mirror=mirror)
+    return DatasetComparison(entry.name, entry.printed, figures(dataset))

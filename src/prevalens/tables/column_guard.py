@@ -285,7 +285,8 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         kept, shared = np.ones((2, matrix.shape[1]), dtype=matrix.dtype)
         kept[columns], shared[:] = 0, 0
         # What has grown has stored entries.
-        shared[spread] = self.mean_[spread] * n_rows / _stored(matrix)[spread]
+        stored = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        shared[spread] = self.mean_[spread] * n_rows / stored[spread]
         held = matrix.copy()
         held.data *= kept[matrix.indices]
         self._lengthen(held)
@@ -316,11 +317,6 @@ def guard_of(classifier: Any) -> ColumnGuard | None:
     """The guard that a pipeline begins with, if it does."""
     first = classifier[0] if isinstance(classifier, Pipeline) else None
     return first if isinstance(first, ColumnGuard) else None
-
-
-def _stored(matrix: Any) -> npt.NDArray[np.intp]:
-    """Entries of each column that are stored."""
-    return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
 def _canonical(matrix: Any) -> Any:

@@ -285,6 +285,7 @@ class ExcelTable(Table):
         return book[self.sheet]
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        positions = {name: self._positions[name] for name in columns}
         with self._rows() as rows:
             next(rows, None)
             done = 0
@@ -292,15 +293,12 @@ class ExcelTable(Table):
                 # People see the header as row 1; empty rows at the end are formatting.
                 filled = [row for row in block if any(cell is not None for cell in row)]
                 cells = {
-                    name: [_cell(row, self._positions[name]) for row in filled] for name in columns
+                    name: [row[j] if j < len(row) else None for row in filled]
+                    for name, j in positions.items()
                 }
                 if filled:
                     yield Chunk(cells, len(filled), done + 2, self.name, done + len(block))
                 done += len(block)
-
-
-def _cell(row: tuple[Any, ...], position: int) -> Any:
-    return row[position] if position < len(row) else None
 
 
 class FrameTable(Table):

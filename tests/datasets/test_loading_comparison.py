@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from prevalens.datasets.comparison import DatasetComparison, compare, figures, printed_names, shown
 from prevalens.datasets.generated import synthetic
+from prevalens.datasets.loading import DatasetComparison, compare, figures, printed_names, shown
 from prevalens.datasets.registry import lookup
 from prevalens.validation import InputError
 
