@@ -84,7 +84,7 @@ def _entries(role: str, makers: Iterable[Any]) -> dict[str, CatalogueEntry]:
 
 
 def _auto(time_budget: float = 600.0) -> Quantifier:
-    """The automatic choice of classifiers and aggregator, by rehearsed quantification loss."""
+    """The automatic choice of classifiers and aggregator, by their error on shifted samples."""
     return Quantifier(time_budget=time_budget)
 
 
@@ -268,7 +268,7 @@ class _Builder:
 
 
 def _inner_classifiers(call: Call, names: list[str]) -> list[Call]:
-    """What is given for parameters that are classifiers themselves; the last one may repeat."""
+    """The arguments of parameters that take classifiers; the last parameter may repeat."""
     placed = [(names[min(place, len(names) - 1)], value) for place, value in enumerate(call.args)]
     given: list[object] = []
     for name, value in [*placed, *call.kwargs.items()]:
@@ -319,8 +319,8 @@ def register(part: Any = None, /, *, code: str = "", role: str = "") -> Any:
 
     Notes
     -----
-    A name of the catalogue cannot be taken; one of one's own can be given anew, so that a notebook
-    cell may be run twice.
+    The names of the package's own parts are taken. A registered name may be registered again, so
+    that a notebook cell can be run twice.
 
     Examples
     --------
@@ -450,6 +450,6 @@ def _checksum(module: str) -> str:
     """Once per process: what was imported does not change when the file does."""
     path = getattr(sys.modules.get(module), "__file__", None)
     if path is None:
-        # Typed in somewhere; nobody can tell whether it will be the same another time.
+        # Defined in a session, without a file: it may be another part the next time.
         return secrets.token_hex(8)
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]

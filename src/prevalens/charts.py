@@ -172,7 +172,7 @@ def _library(module: str, what: str, name: str, extra: str) -> ModuleType:
 
 def _altair_dots(altair: Any, chart: Dots) -> list[Any]:
     """Intervals below, values above, references on top."""
-    # Of one value, altair says "value".
+    # Tooltips show one value at a time.
     columns = {"value" if key == "values" else key: part for key, part in chart.columns.items()}
     records = [
         {"name": name, **{key: float(part[i]) for key, part in columns.items()}}

@@ -28,7 +28,7 @@ __all__ = ["Collection", "Statistics", "label_correlation", "label_matrix", "sta
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a label matrix looks like, in the words of multi-label classification.
+    """What a label matrix looks like, by the usual statistics of multi-label data.
 
     Attributes
     ----------

@@ -90,18 +90,18 @@ def fit_settings(
 
 @dataclass(frozen=True)
 class LabelledScores:
-    """A trained classifier, and honest scores of labelled items.
+    """A trained classifier, and scores of labelled items that it was not trained on.
 
     Parameters
     ----------
     classifier : fitted classifier
-        The one to be asked about new items.
+        The classifier that scores new items.
     by_kind : mapping from kind to Scores
-        Of the items in `rows`, one entry per kind asked for.
+        Scores of the items in `rows`, for each kind that was asked for.
     rows : array of int
         Which of the labelled items they are.
     folds : array of int, optional
-        Which of several classifiers scored each of them; None if there was one.
+        Which classifier scored each item; None if there was a single one.
     """
 
     classifier: Classifier
@@ -111,7 +111,7 @@ class LabelledScores:
 
     @property
     def scores(self) -> Scores:
-        """The scores, where one kind was asked for."""
+        """The scores, if a single kind was asked for."""
         if len(self.by_kind) != 1:
             raise InputError(f"There are scores of {' and '.join(self.by_kind)}; use by_kind.")
         return next(iter(self.by_kind.values()))
@@ -351,8 +351,8 @@ def out_of_fold(
     settings : list of dict
         Parameters of the classifier; each setting gives one result.
     refit : bool
-        Whether one more classifier is trained, on all items; otherwise the last one is handed
-        back.
+        Whether a final classifier is trained on all items; otherwise the classifier of the last
+        division is returned.
     n_jobs : int, optional
         Divisions trained at the same time.
     progress : callable, optional

@@ -20,7 +20,7 @@ __all__ = ["Intervals", "PrevalenceEstimate"]
 _Ends: TypeAlias = tuple[Floats | None, Floats | None]
 _SIDES = ("lower", "upper")
 _BANDS = ("band_lower", "band_upper")
-#: Lines of a chart that can be told apart.
+#: Lines of a chart that a reader can still distinguish.
 _MOST_LINES = 8
 
 
@@ -31,7 +31,7 @@ class Intervals:
     Attributes
     ----------
     lower, upper : array of float, shape (n_samples, n_labels)
-        Per label: each one covers with the probability that was asked for.
+        Per label: each interval covers with the probability that was asked for.
     band_lower, band_upper : array of float, shape (n_samples, n_labels)
         Simultaneous: all labels of a sample are covered together with that probability.
     p_value : array of float, shape (n_samples,), optional

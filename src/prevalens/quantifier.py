@@ -1,6 +1,6 @@
 """Quantifier: the join of a classifier and an aggregator.
 
-The only place that knows both halves. Named methods are pairs: ``Quantifier(PerLabel(), CC())`` is
+The only place that knows both parts. Named methods are pairs: ``Quantifier(PerLabel(), CC())`` is
 ``lr+cc`` of group BC+BA, ``Quantifier(Stacked(), RQ())`` is ``stack+rq`` of group MLC+MLA.
 """
 
@@ -72,7 +72,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         one logistic regression per label. None if the aggregator reads the items themselves.
     aggregator : Aggregator, optional
         How the scores of items become prevalences. Default: the scenario mixture. With neither
-        classifier nor aggregator, both are chosen by their quantification loss in rehearsal.
+        classifier nor aggregator, both are chosen by their error on shifted samples of items
+        that were held out.
     scheme : CrossFit or HoldOut, optional
         How labelled scores for the aggregator arise. Default: out-of-fold scores of five
         folds, then the classifier is fitted again on all items.
@@ -192,10 +193,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
                 return _Learnt(train(classifier, X, Y), aggregator.fit(Scores(Y, kind), Y))
             if groups is None and not isinstance(classifier, FrozenEstimator):
                 warn_of_copies(X, Y)
-            found = self.scheme_or_default().fit(classifier, X, Y, kind, groups=groups)
-            classifier, rows = found.classifier, found.rows
+            scored = self.scheme_or_default().fit(classifier, X, Y, kind, groups=groups)
+            classifier, rows = scored.classifier, scored.rows
             groups = None if groups is None else groups[rows]
-            labelled = _Labelled(found.scores, Y[rows], groups, found.folds)
+            labelled = _Labelled(scored.scores, Y[rows], groups, scored.folds)
         progress("fitting the aggregator")
         aggregator.fit(labelled.scores, labelled.Y, groups=labelled.groups)
         return _Learnt(classifier, aggregator, self._prepared(aggregator, labelled, progress))

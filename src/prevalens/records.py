@@ -53,7 +53,7 @@ class Record:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Record:
-        """Read one back; a missing or unknown column gets a sentence."""
+        """A record from its row; a missing or unknown column is an error."""
         known = {field.name for field in fields(cls)}
         missing = sorted(known - set(row) - {"data_sha"})
         if missing:

@@ -1,7 +1,8 @@
 """The automatic choice: which classifiers and which aggregator ``Quantifier()`` uses.
 
 Classifiers are scored out of fold, each alone and in ensembles; each set of scores is read by the
-mixture and by counting; the pair with the least loss in rehearsal is fitted on all items.
+mixture and by counting; the pair with the least validation loss is fitted on all items. The
+validation loss is the error on samples of held-out items under several families of shift.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ FOREST_GAIN = 0.03
 #: strengths; and how much longer that takes than judging one alone.
 ENSEMBLE_SHARE, PAIR, WIDE = 0.15, 5.0, 6.0
 #: Ensembles whose losses differ by less than this share are as good; the one with more members is
-#: taken, as rehearsal samples are smaller and less shifted than real ones may be.
+#: taken, as validation samples are smaller and less shifted than real samples may be.
 CLOSE = 0.005
-#: By how much counting must be better than the mixture to be taken, in rehearsal samples of the
+#: By how much counting must be better than the mixture to be taken, on validation samples of the
 #: usual size; the smaller they are, the more noise favours counting, which cannot follow shifts
-#: larger than those the labelled items let one rehearse.
+#: larger than those of the validation samples.
 HANDICAP = 0.05
 
 
@@ -67,8 +68,8 @@ class Candidate:
     ----------
     name : str
     loss : float
-        Mean absolute error in rehearsal, as a ratio to that of the training prevalence. NaN if
-        there was no rehearsal.
+        Validation loss: mean absolute error as a ratio to that of the training prevalence. NaN
+        if there were too few items to validate.
     by_family : dict of str to float
         The same by family of shift.
     note : str
@@ -155,8 +156,8 @@ def choose(
     classes, a forest, extra trees on dense features, and ensembles of these; each with the mean
     posterior and with the scenario mixture; and the training prevalence.
 
-    Forests are chosen only if they lower the rehearsed loss by at least 3 % of that of the best
-    choice without them. A fitted forest may take 100 MB, and one of its trees 1 GB while it is
+    Forests are chosen only if they lower the validation loss by at least 3 % of that of the
+    best choice without them. A fitted forest may take 100 MB, and one of its trees 1 GB while it is
     grown; a forest that would take more gets fewer trees, or is left out if these are too few.
 
     Examples
@@ -424,7 +425,7 @@ class _Search:
 
     def run(self) -> Choice:
         linear = self._linear()
-        # Without rehearsal there is nothing to compare.
+        # Without validation there is nothing to compare.
         trees = self.trainer.trees() if self.splits else []
         return self._decide(_ensembles(linear, trees))
 
@@ -482,7 +483,7 @@ class _Search:
         # Losses are ratios to that of the training prevalence, which has nothing to compute.
         constant = Candidate("naive", 1.0, dict.fromkeys(tried[0].candidate.by_family, 1.0))
         tried.append(_Tried(constant, TrainingPrevalence(), Scores(self.X, "features"), []))
-        # Without rehearsal there is nothing to compare; the mixture is the safest guess.
+        # Without validation there is nothing to compare; the mixture is the safest guess.
         handicap = HANDICAP * max([1.0, *(SIZE / split.size for split in self.splits)])
         best = _best(tried, handicap) if self.splits else tried[0]
         rest = sorted(
@@ -515,7 +516,7 @@ class _Search:
         )
 
     def _loss(self, aggregator: Aggregator, scores: Scores) -> tuple[float, dict[str, float]]:
-        """Rehearsed loss; the mixture's own rehearsal is taken as it is."""
+        """Validation loss, in all and by family; the mixture computes its own."""
         if not self.splits:
             return float("nan"), {}
         if isinstance(aggregator, ScenarioMixture):

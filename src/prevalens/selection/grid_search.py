@@ -233,7 +233,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
 
     @property
     def name(self) -> str:
-        """The method in the words of the catalogue, ``tuned(...)`` around the quantifier's."""
+        """The method's name: ``tuned(...)`` around that of the quantifier."""
         return f"tuned({self.quantifier.name})"
 
     @property
@@ -411,7 +411,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         """What is tried in one go: a classifier, an aggregator and settings of both."""
         settings = _by_classifier(candidates)
         if classifier is None:
-            # The aggregator trains the classifier itself; with another setting it is another one.
+            # The aggregator trains the classifier itself, so each setting needs its own aggregator.
             return [(None, self._taking_over(each[0]), [each]) for each in settings]
         if isinstance(classifier, TrainsTogether):
             return [(classifier, aggregator, settings)]
@@ -495,15 +495,15 @@ def _by_part(params: Settings) -> _Setting:
 
 def _by_classifier(candidates: Sequence[_Setting]) -> list[ClassifierSettings]:
     """Candidates with equal classifier settings together, in the order of their first one."""
-    found: list[ClassifierSettings] = []
+    grouped: list[ClassifierSettings] = []
     for classifier, aggregator in candidates:
-        for known, inside in found:
+        for known, inside in grouped:
             if known == classifier:
                 inside.append(aggregator)
                 break
         else:
-            found.append((classifier, [aggregator]))
-    return found
+            grouped.append((classifier, [aggregator]))
+    return grouped
 
 
 def _best(trials: Sequence[SettingTrial]) -> int:
