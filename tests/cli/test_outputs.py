@@ -191,3 +191,24 @@ def test_writing_to_a_full_device_is_one_sentence(folder: Path) -> None:
     )
     assert "disk is full" in refused(lambda: run(*QUANTIFY, "--html", "/dev/full"))
     assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize(
+    "option", ["--html", "--markdown", "--latex", "--records", "--leaderboard"]
+)
+def test_bench_overwrites_neither_its_plan_nor_other_files(folder: Path, option: str) -> None:
+    (folder / "plan.toml").write_text(
+        'name = "p"\ndatasets = ["emotions"]\nmetrics = ["ae"]\nseeds = [0]\n'
+        '[[methods]]\nexpression = "naive"\n[[protocols]]\nname = "natural"\nsize = 10\nn_samples = 2\n'
+    )
+    before = contents(folder)
+    with pytest.raises(InputError, match="is an input of this command"):
+        run("bench", "plan.toml", option, "plan.toml")
+    with pytest.raises(InputError, match="exists and is not a"):
+        run("bench", "plan.toml", option, "m.prevalens")
+    assert contents(folder) == before
+
+
+def test_paper_overwrites_no_other_file(folder: Path) -> None:
+    with pytest.raises(InputError, match="exists and is not a"):
+        run("paper", "--fast", "--no-run", "--reproduction", "train.csv")

@@ -44,9 +44,9 @@ def test_only_what_is_asked_for_is_written(
 
 
 def test_places_are_checked_before_anything_is_done(tmp_path: Path) -> None:
-    Pages(html=tmp_path / "t.html").check()
+    Pages(html=tmp_path / "t.html").check([])
     with pytest.raises(InputError, match="there is no folder"):
-        Pages(html=tmp_path / "t.html", markdown=tmp_path / "none" / "t.md").check()
+        Pages(html=tmp_path / "t.html", markdown=tmp_path / "none" / "t.md").check([])
     assert not list(tmp_path.iterdir())
 
 

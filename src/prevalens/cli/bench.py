@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.outputs import DOCUMENT, TABLE
 from prevalens.cli.plans import (
     FILE,
     Pages,
@@ -29,7 +30,6 @@ from prevalens.experiments.cells import Cell
 from prevalens.experiments.plan import Plan, read_plan
 from prevalens.experiments.runner import Keys, Summary, finished_cells, plan_records, plan_results
 from prevalens.experiments.store import Store
-from prevalens.files import check_writable
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.records import Record, to_rows
 from prevalens.reports.leaderboard import leaderboard, write_records
@@ -98,9 +98,7 @@ def command(
     if listing:
         _list(cells, store, as_json=as_json)
         return
-    pages.check()
-    for path in filter(None, (records, board)):
-        check_writable(path)
+    pages.check([plan], (TABLE, records), (DOCUMENT, board))
     if no_run:
         cells = finished_cells(cells, store)
     summary = run_with_messages(read, store, cells=cells, n_jobs=jobs, remember=not no_cache)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from prevalens.cli.outputs import DOCUMENT
 from prevalens.cli.plans import (
     FILE,
     Pages,
@@ -21,7 +22,6 @@ from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.runner import Summary, finished_cells, plan_results
 from prevalens.experiments.store import Store
-from prevalens.files import check_writable
 from prevalens.records import Result
 from prevalens.reports.page import Section, markdown_page
 from prevalens.reports.render import to_markdown
@@ -99,6 +99,8 @@ def command(
     figures seem to have been made; the other methods as described.
     A run that was stopped goes on where it was; finished cells are never computed again.
     """
+    kept = [] if saved is None else sorted(saved.glob("*.json"))
+    pages.check(kept, (DOCUMENT, reproduction))
     if saved is not None:
         _write_reproduction(read_summaries(saved), reproduction)
         return
@@ -114,9 +116,6 @@ def command(
     if listing:
         _list(cells, store)
         return
-    pages.check()
-    if reproduction is not None:
-        check_writable(reproduction)
     if records is not None and any(records.glob("*.json")):
         # Records that cannot be joined are better known before hours of work.
         read_summaries(records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,14 @@ import click
 
 from prevalens.cli.console import said_warnings
 from prevalens.cli.options import together
+from prevalens.cli.outputs import DOCUMENT, PAGE, OutputKind, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.plan import Plan
 from prevalens.experiments.runner import Summary, run_plan
 from prevalens.experiments.specs import suggestion
 from prevalens.experiments.store import Store
-from prevalens.files import check_writable, writing
+from prevalens.files import writing
 from prevalens.reports.page import Section, grids_of, markdown_page, page
 from prevalens.reports.render import latex_document
 
@@ -116,18 +117,15 @@ class Pages:
     html: Path | None = None
     markdown: Path | None = None
     latex: Path | None = None
+    force: bool = False
 
     def __bool__(self) -> bool:
-        return any(self._paths())
+        return any(path is not None for path in (self.html, self.markdown, self.latex))
 
-    def _paths(self) -> list[Path]:
-        found = (getattr(self, field.name) for field in fields(self))
-        return [path for path in found if path is not None]
-
-    def check(self) -> None:
-        """Refuse a place that cannot be written to, before hours of work."""
-        for path in self._paths():
-            check_writable(path)
+    def check(self, inputs: Sequence[Path], *others: tuple[OutputKind, Path | None]) -> None:
+        """Refuse a place that must not be written to, before hours of work."""
+        pages = (PAGE, self.html), (DOCUMENT, self.markdown), (DOCUMENT, self.latex)
+        check_outputs([*pages, *others], inputs, force=self.force)
 
     def write(self, title: str, sections: Sequence[Section]) -> None:
         """Write every page asked for, and say so."""
@@ -143,8 +141,8 @@ def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Files for the results as pages; the command gets one `pages`."""
 
     @functools.wraps(command)
-    def writes(*, html: Any, markdown: Any, latex: Any, **others: Any) -> Any:
-        return command(pages=Pages(html, markdown, latex), **others)
+    def writes(*, html: Any, markdown: Any, latex: Any, force: bool, **others: Any) -> Any:
+        return command(pages=Pages(html, markdown, latex, force), **others)
 
     return together(
         click.option(
@@ -152,6 +150,7 @@ def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--markdown", type=FILE, help="Write the tables as Markdown."),
         click.option("--latex", type=FILE, help="Write the tables as a LaTeX document."),
+        force_option,
     )(writes)
 
 
