@@ -19,20 +19,20 @@ __all__ = ["cli", "main"]
 
 #: Module and one-line help of each command, so that ``--help`` need not load them.
 COMMANDS = {
-    "bench": ("prevalens.cli.bench", "Run a plan of experiments, and go on where it was left."),
-    "compare": ("prevalens.cli.compare", "Find the method that is closest on labelled files."),
+    "bench": ("prevalens.cli.bench", "Run a plan of experiments; finished cells are skipped."),
+    "compare": ("prevalens.cli.compare", "Rank methods by their error on labelled files."),
     "datasets": ("prevalens.cli.datasets", "List, describe and check the datasets."),
     "demo": (
         "prevalens.cli.demo",
-        "A story on built-in tickets: months that drift, with a report.",
+        "Estimate months of generated tickets whose label mix drifts.",
     ),
     "evaluate": (
         "prevalens.cli.evaluate",
-        "Ask whether a model can be trusted on data like this.",
+        "Measure whether a model can be trusted on labelled files.",
     ),
-    "fit": ("prevalens.cli.fit", "Learn from labelled files and keep the model in one file."),
-    "inspect": ("prevalens.cli.inspect", "Show what a model file holds."),
-    "methods": ("prevalens.cli.methods", "List the parts of methods and what they do."),
+    "fit": ("prevalens.cli.fit", "Train a model on labelled files and write it to one file."),
+    "inspect": ("prevalens.cli.inspect", "Describe a model file."),
+    "methods": ("prevalens.cli.methods", "List the parts that methods are made of."),
     "paper": (
         "prevalens.cli.paper",
         "Run the paper's experiments and compare with its tables.",
@@ -41,7 +41,7 @@ COMMANDS = {
         "prevalens.cli.quantify",
         "Estimate how frequent each label is in batches of files.",
     ),
-    "serve": ("prevalens.service.command", "Open a local page, and answer programs over HTTP."),
+    "serve": ("prevalens.service.command", "Serve a local web page and an HTTP interface."),
 }
 
 #: Exit code of a refusal; click uses it for bad options too.
@@ -72,10 +72,10 @@ class _Lazy(click.Group):
     "modules",
     multiple=True,
     metavar="FILE|MODULE",
-    help="Python code with methods of your own (see prevalens.register). May be repeated.",
+    help="Load Python code that registers methods (see prevalens.register). May be repeated.",
 )
 def cli(modules: Sequence[str]) -> None:
-    """Estimate how frequent each label is in a batch whose label mix has moved."""
+    """Estimate how frequent each label is in batches whose label mix differs from training."""
     if modules:
         load_parts = import_module("prevalens.catalogue").load_parts
         for module in modules:
@@ -108,7 +108,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # Whoever read the output has seen enough; nothing can be said to him any more.
+        # The reader of the pipe has closed it, so nothing more can be printed.
         _discard_output()
         sys.exit(0)
     except OSError as error:

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 import pytest
 
 from prevalens.cli import console
-from prevalens.cli.console import Duration, said_warnings, ticking_steps
+from prevalens.cli.console import Duration, printed_warnings, ticking_bar
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.model.progress import Step
 
 
 def test_a_warning_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with said_warnings():
+    with printed_warnings():
         for _ in range(3):
             warnings.warn("two\nlines", PrevalensWarning, stacklevel=1)
     assert capsys.readouterr().err == "prevalens: note: two lines\n"
@@ -41,8 +41,8 @@ def test_long_steps_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     def recorded():
         yield shown.append
 
-    monkeypatch.setattr(console, "shown_steps", recorded)
-    with ticking_steps() as note:
+    monkeypatch.setattr(console, "progress_bar", recorded)
+    with ticking_bar() as note:
         note(Step("fitting"))
         time.sleep(1.2)
     assert shown.count(Step("fitting")) >= 2

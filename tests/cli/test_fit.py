@@ -78,7 +78,7 @@ def test_the_stages_of_an_automatic_fit_are_shown(
     def recorded() -> Iterator[Callable[[Step], None]]:
         yield shown.append
 
-    monkeypatch.setattr(console, "shown_steps", recorded)
+    monkeypatch.setattr(console, "progress_bar", recorded)
     run(*words)
     told = [step.detail for step in shown if step.stage == "fitting"]
     assert told[1] == "preparing items"
@@ -97,7 +97,7 @@ def test_a_fit_that_is_interrupted_writes_nothing(
     def impatient() -> Iterator[Callable[[Step], None]]:
         yield interrupt
 
-    monkeypatch.setattr(console, "shown_steps", impatient)
+    monkeypatch.setattr(console, "progress_bar", impatient)
     words = ["fit", folder / "may.csv", "-o", tmp_path / "m.prevalens", "--text", "text",
              "--labels", "x,y"]  # fmt: skip
     done = CliRunner().invoke(program.cli, list(map(str, words)))

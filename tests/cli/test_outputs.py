@@ -199,7 +199,8 @@ def test_writing_to_a_full_device_is_one_sentence(folder: Path) -> None:
 def test_bench_overwrites_neither_its_plan_nor_other_files(folder: Path, option: str) -> None:
     (folder / "plan.toml").write_text(
         'name = "p"\ndatasets = ["emotions"]\nmetrics = ["ae"]\nseeds = [0]\n'
-        '[[methods]]\nexpression = "naive"\n[[protocols]]\nname = "natural"\nsize = 10\nn_samples = 2\n'
+        '[[methods]]\nexpression = "naive"\n'
+        '[[protocols]]\nname = "natural"\nsize = 10\nn_samples = 2\n'
     )
     before = contents(folder)
     with pytest.raises(InputError, match="is an input of this command"):

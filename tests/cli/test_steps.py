@@ -10,12 +10,12 @@ import pytest
 from tqdm import tqdm
 
 from prevalens.cli import console
-from prevalens.cli.console import shown_steps
+from prevalens.cli.console import progress_bar
 from prevalens.model.progress import Step
 
 
 def test_progress_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    with shown_steps() as show:
+    with progress_bar() as show:
         show(Step("scoring", 1, 3))
         show(Step("waiting"))
     assert capsys.readouterr() == ("", "")
@@ -34,7 +34,7 @@ def test_progress_names_the_stage_and_what_comes_next(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(console, "tqdm", at_once)
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with shown_steps() as show:
+    with progress_bar() as show:
         show(Step("reading", 3, 3))
         show(Step("fitting", detail="forest, fold 1 of 5"))
         lines = sys.stderr.getvalue().split("\r")

@@ -1,4 +1,4 @@
-"""`prevalens compare`: the method that is closest on the user's own data."""
+"""`prevalens compare`: rank methods by their error on the user's own data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from prevalens.cli.console import plain_table, said_warnings, shown_steps
+from prevalens.cli.console import plain_table, printed_warnings, progress_bar
 from prevalens.cli.options import (
     Results,
     item_options,
@@ -29,26 +29,27 @@ __all__ = ["command"]
 @click.option(
     "--methods",
     default=";".join(DEFAULT_METHODS),
-    help="Expressions with ; between them; prevalens methods lists the parts.",
+    help="Expressions separated by semicolons; `prevalens methods` lists their parts. Default: "
+    "eight methods, from the training prevalence to joint corrections.",
 )
 @item_options
 @labelled_options
-@click.option("--folds", default=5, show_default=True)
+@click.option("--folds", default=5, show_default=True, help="Folds of the cross-validation.")
 @protocol_option
 @sample_options(
     300,
-    size="Items per sample; else 100, or a third of a small fold.",
-    samples="Samples per fold and kind.",
+    size="Items per sample. Default: 100, or a third of a fold if that is less.",
+    samples="Samples per fold and family of shifts.",
 )
-@result_options("Write a page to look at.")
+@result_options("Write a page to this HTML file.")
 def command(train: tuple[str, ...], methods: str, results: Results, **settings: Any) -> None:
     """Compare methods on the labelled items in TRAIN.
 
-    Cross-validation: every method is trained on all folds but one, and estimates samples of that
-    one whose label mix has moved. The first of the table is closest to the truth on this data.
+    In cross-validation, every method is trained on all folds but one and estimates samples of the
+    left-out fold whose label frequencies have moved. The table lists the methods by their error.
     """
     results.check(*train)
-    with said_warnings(), shown_steps() as progress:
+    with printed_warnings(), progress_bar() as progress:
         found = compare_files(train, methods, progress=progress, **settings)
     results.hand_over(lambda: leaderboard_page(found), found.to_rows, found.to_dict())
     if not results.as_json:

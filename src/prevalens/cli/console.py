@@ -1,4 +1,4 @@
-"""Tables on the screen."""
+"""Console output: tables, progress bars, notes and durations."""
 
 from __future__ import annotations
 
@@ -18,13 +18,20 @@ from tqdm import tqdm
 from prevalens.errors import InputError
 from prevalens.model.progress import Step
 
-__all__ = ["Duration", "plain_table", "said_warnings", "say_note", "shown_steps", "ticking_steps"]
+__all__ = [
+    "Duration",
+    "plain_table",
+    "print_note",
+    "printed_warnings",
+    "progress_bar",
+    "ticking_bar",
+]
 
 
 def plain_table(
     left: Iterable[str] = (), right: Iterable[str] = (), *, title: str | None = None
 ) -> Table:
-    """A table without rows: columns of words, then columns of figures."""
+    """An empty table with left-aligned columns, then right-aligned columns."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
     for name in left:
         table.add_column(name)
@@ -34,8 +41,8 @@ def plain_table(
 
 
 @contextmanager
-def shown_steps() -> Iterator[Callable[[Step], None]]:
-    """A bar on standard error for as long as the work takes; nothing where nobody looks."""
+def progress_bar() -> Iterator[Callable[[Step], None]]:
+    """A progress bar on standard error, if that is a terminal."""
     with tqdm(
         total=1,
         disable=not sys.stderr.isatty(),
@@ -45,9 +52,9 @@ def shown_steps() -> Iterator[Callable[[Step], None]]:
     ) as bar:
 
         def show(step: Step) -> None:
-            words = f"{step.stage}: {step.detail}" if step.detail else step.stage
-            bar.set_description_str(words, refresh=False)
-            # Of unknown length: an empty bar, not that of the stage before.
+            message = f"{step.stage}: {step.detail}" if step.detail else step.stage
+            bar.set_description_str(message, refresh=False)
+            # A stage of unknown length has an empty bar, not that of the stage before.
             bar.total, bar.n = (step.total, step.done) if step.total else (1, 0)
             bar.refresh()
 
@@ -57,34 +64,34 @@ def shown_steps() -> Iterator[Callable[[Step], None]]:
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def say_note(text: str) -> None:
-    """One line on standard error."""
+def print_note(text: str) -> None:
+    """Print one line on standard error."""
     click.echo(f"prevalens: note: {text}", err=True)
 
 
 @contextmanager
-def said_warnings() -> Iterator[None]:
-    """Every warning of the body once, as a line on standard error."""
-    said: set[str] = set()
+def printed_warnings() -> Iterator[None]:
+    """Print every warning of the body once, as a line on standard error."""
+    printed: set[str] = set()
 
-    def say(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
         text = " ".join(str(message).split())
-        if text not in said:
-            said.add(text)
-            say_note(text)
+        if text not in printed:
+            printed.add(text)
+            print_note(text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = say
+        warnings.showwarning = show
         yield
 
 
 @contextmanager
-def ticking_steps() -> Iterator[Callable[[Step], None]]:
-    """As `shown_steps`, and the time runs on while a long step tells nothing."""
+def ticking_bar() -> Iterator[Callable[[Step], None]]:
+    """As `progress_bar`, and the clock keeps running during a long step."""
     stop = threading.Event()
     last: list[Step] = []
-    with shown_steps() as show:
+    with progress_bar() as show:
 
         def note(step: Step) -> None:
             last[:] = [step]
@@ -110,7 +117,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
     name = "duration"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:  # noqa: ARG002
-        """Seconds of what was typed."""
+        """The number of seconds."""
         if isinstance(value, float):
             return value
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", str(value).lower())

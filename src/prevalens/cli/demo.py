@@ -16,7 +16,7 @@ from rich.text import Text
 from tqdm import tqdm
 
 from prevalens.catalogue import parse
-from prevalens.cli.console import plain_table, shown_steps
+from prevalens.cli.console import plain_table, progress_bar
 from prevalens.cli.outputs import PAGE, check_outputs, force_option
 from prevalens.datasets import synthetic
 from prevalens.datasets.dataset import Dataset
@@ -198,24 +198,26 @@ In Python:
 
 
 @click.command()
-@click.option("--seed", default=0, show_default=True, help="Seed of the tickets.")
+@click.option("--seed", default=0, show_default=True, help="Random seed of the generated tickets.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
     default=Path("prevalens-demo.html"),
     show_default=True,
-    help="Where the report is written.",
+    help="HTML file for the report.",
 )
 @click.option(
     "--files",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Only write the tickets as CSV files, to try the commands on.",
+    help="Only write the tickets as CSV files into this folder, to try the other commands on.",
 )
 @click.option("--table", is_flag=True, help="Compare five methods on generated numbers instead.")
-@click.option("--items", default=2000, show_default=True, help="With --table: training items.")
-@click.option("--labels", default=12, show_default=True, help="With --table: labels.")
-@click.option("--quick", is_flag=True, help="With --table: fewer samples, rougher figures.")
+@click.option(
+    "--items", default=2000, show_default=True, help="With --table: number of training items."
+)
+@click.option("--labels", default=12, show_default=True, help="With --table: number of labels.")
+@click.option("--quick", is_flag=True, help="With --table: fewer samples and less precise figures.")
 @force_option
 def command(
     seed: int,
@@ -227,11 +229,11 @@ def command(
     quick: bool,
     force: bool,
 ) -> None:
-    """Tell a story on built-in support tickets.
+    """Estimate label frequencies in months of generated support tickets.
 
-    Trains on 1,200 labelled tickets of 2025, estimates the share of each label in eight months of
-    2026, in which the mix drifts, and shows estimate, truth and what counting the classifier's
-    answers would have said. The report is written beside it.
+    The demo trains on 1,200 labelled tickets of 2025 and estimates the share of each label in eight
+    months of 2026, in which the label mix drifts. It prints the estimates, the truth and counts of
+    the classifier's votes, and writes a report.
     """
     start = time.perf_counter()
     if files is not None:
@@ -247,7 +249,7 @@ def command(
 
 
 def _report(seed: int, report: Path) -> None:
-    with shown_steps() as progress:
+    with progress_bar() as progress:
         run = run_demo(seed=seed, progress=progress)
     write_page(report, run.html())
     console = Console(highlight=False)

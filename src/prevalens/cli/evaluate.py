@@ -1,4 +1,4 @@
-"""`prevalens evaluate`: whether a model should be trusted on data like this."""
+"""`prevalens evaluate`: measure whether a model can be trusted on data like this."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.console import plain_table, said_warnings, shown_steps
+from prevalens.cli.console import plain_table, printed_warnings, progress_bar
 from prevalens.cli.options import (
     Results,
     labelled_options,
@@ -38,20 +38,20 @@ _MOST_LABELS = 20
 @click.option("--interval", default=0.9, show_default=True, help="Level of the intervals.")
 @sample_options(
     1000,
-    size="Items per sample; else 100, or a third of few items.",
-    samples="Samples of each kind.",
+    size="Items per sample. Default: 100, or a third of the items if there are fewer than 300.",
+    samples="Samples per family of shifts.",
 )
-@result_options("Write a report to look at.")
+@result_options("Write a report to this HTML file.")
 def command(model: Path, labelled: tuple[str, ...], results: Results, **settings: Any) -> None:
-    """Ask whether MODEL should be trusted on data like that in LABELLED.
+    """Measure whether MODEL can be trusted on data like that in LABELLED.
 
-    LABELLED holds items the model has not seen, with their labels: columns of 0 and 1 called like
-    the model's labels, or named with --labels, or a column of --tags. Samples are drawn from them
-    so that the label mix moves; their estimates are compared with the truth, with counting the
-    classifier's answers, and with keeping the training prevalence.
+    LABELLED holds items that the model has not seen, with their labels: columns of 0 and 1 that
+    have the names of the model's labels (or are named with --labels), or a column of --tags.
+    Samples with other label frequencies are drawn from them. The model's estimates are compared
+    with the truth, with counts of the classifier's votes, and with the training prevalence.
     """
     results.check(model, *labelled)
-    with said_warnings(), shown_steps() as progress:
+    with printed_warnings(), progress_bar() as progress:
         found = evaluate_files(model, labelled, progress=progress, **settings)
     answer = verdict(found)
     everything = {**_answer(answer), **found.to_dict()}

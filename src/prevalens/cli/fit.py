@@ -1,4 +1,4 @@
-"""`prevalens fit`: learn from labelled files, and keep the model."""
+"""`prevalens fit`: learn from labelled files and write the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from prevalens.cli.console import Duration, said_warnings, say_note, ticking_steps
+from prevalens.cli.console import Duration, print_note, printed_warnings, ticking_bar
 from prevalens.cli.options import item_options, json_option, labelled_options
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.model.fit import fit_files
@@ -26,7 +26,7 @@ __all__ = ["command"]
     type=click.Path(path_type=Path),
     default="model.prevalens",
     show_default=True,
-    help="Where the model goes.",
+    help="Model file to write.",
 )
 @item_options
 @labelled_options
@@ -34,10 +34,17 @@ __all__ = ["command"]
     "--method",
     default="auto",
     show_default=True,
-    help="auto, or an expression such as lr+pacc; see `prevalens methods`.",
+    help="Method: auto, or an expression such as lr+pacc; see `prevalens methods`.",
 )
-@click.option("--time-budget", type=Duration(), help="For the choice of a method, such as 10m.")
-@click.option("--min-positives", type=int, help="Leave out labels with fewer positive items.")
+@click.option(
+    "--time-budget", type=Duration(), help="Time limit for the choice of a method, such as 10m."
+)
+@click.option(
+    "--min-positives",
+    type=int,
+    help="Leave out labels with fewer positive items. Default with --tags: 5 (2 if there are fewer "
+    "than 100 items).",
+)
 @force_option
 @json_option
 def command(
@@ -51,11 +58,11 @@ def command(
     """
     check_outputs([(MODEL, output)], train, force=force)
     start = time.perf_counter()
-    with said_warnings(), ticking_steps() as progress:
+    with printed_warnings(), ticking_bar() as progress:
         model = fit_files(train, progress=progress, **settings)
     model.save(output)
     for text in model.summary.warnings:
-        say_note(text)
+        print_note(text)
     if as_json:
         click.echo(json.dumps({"model": str(output), **described(model)}, indent=1))
     else:
@@ -63,7 +70,7 @@ def command(
 
 
 def described(model: Model) -> dict[str, Any]:
-    """What a model is, as JSON takes it."""
+    """A description of a model for JSON."""
     prevalence = dict(zip(model.labels, model.prevalence.tolist(), strict=True))
     return {
         "labels": list(model.labels),

@@ -1,4 +1,4 @@
-"""`prevalens inspect`: what a model file holds, without running anything of it."""
+"""`prevalens inspect`: describe a model file without loading its fitted objects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_LABELS = 40
 @click.option("--all", "everything", is_flag=True, help="Show all labels.")
 @json_option
 def command(model: Path, everything: bool, as_json: bool) -> None:
-    """Show what MODEL was trained on, and how; the fitted objects stay in the file."""
+    """Show what MODEL was trained on and how, without loading its fitted objects."""
     loaded = Model.load(model)
     if as_json:
         click.echo(json.dumps(described(loaded), indent=1, ensure_ascii=False))

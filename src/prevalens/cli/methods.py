@@ -31,7 +31,7 @@ USAGE = "A method is classifier+aggregator, such as lr+pcc or stack(lr)+rq(pcc,s
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the parts of methods; with a NAME, explain one."""
+    """List the parts that methods are made of; with NAME, explain one part."""
     if name is not None and name not in ENTRIES:
         raise InputError(f"There is no part called {name!r}; there are {', '.join(ENTRIES)}.")
     entries = list(ENTRIES.values()) if name is None else [ENTRIES[name]]

@@ -55,14 +55,14 @@ def listed(values: Sequence[str]) -> list[str] | None:
     return names or None
 
 
-def _columns(name: str, words: str) -> Decorator:
+def _columns(name: str, text: str) -> Decorator:
     """An option that names columns; the command gets them as a list, or None."""
     return click.option(
         name,
         multiple=True,
         metavar="COL,...",
         callback=lambda _context, _option, values: listed(values),
-        help=words,
+        help=text,
     )
 
 
@@ -75,9 +75,9 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(reading=reading, **others)
 
     options = together(
-        click.option("--delimiter", help="What divides the columns, where it is not seen."),
-        click.option("--encoding", help="Of the files, where it is not UTF-8."),
-        click.option("--sheet", help="Of an Excel workbook; the first if left out."),
+        click.option("--delimiter", help="Column delimiter; detected if omitted."),
+        click.option("--encoding", help="Encoding of the files; UTF-8 if omitted."),
+        click.option("--sheet", help="Sheet of an Excel workbook; the first if omitted."),
     )
     return options(reads)
 
@@ -98,13 +98,13 @@ item_options = together(
 
 #: Where labels are, and how files are to be read.
 labelled_options = together(
-    _columns("--labels", "Columns of 0 and 1."),
-    click.option("--tags", metavar="COL", help="The column that names the labels of an item."),
-    click.option("--sep", default=",", show_default=True, help="What divides the tags."),
+    _columns("--labels", "Label columns, which hold 0 or 1; patterns such as topic_* are allowed."),
+    click.option("--tags", metavar="COL", help="Column that lists the labels of each item."),
+    click.option("--sep", default=",", show_default=True, help="Separator of the tags."),
     reading_options,
 )
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 protocol_option = click.option(
     "--protocol",
@@ -117,24 +117,24 @@ protocol_option = click.option(
 
 
 def sample_options(count: int, *, size: str, samples: str) -> Decorator:
-    """How samples are drawn; `count` is how many by default, the rest are words of the help."""
+    """How samples are drawn; `count` is the default number, the others are lines of the help."""
     return together(
         click.option("--size", type=int, help=size),
         click.option("--samples", "n_samples", default=count, show_default=True, help=samples),
-        click.option("--seed", default=0, show_default=True),
+        click.option("--seed", default=0, show_default=True, help="Random seed."),
     )
 
 
 @dataclass(frozen=True)
 class Results:
-    """What was asked for besides the screen.
+    """Where results go besides the screen.
 
     Attributes
     ----------
     html, output : Path or None
-        Where a page goes, and a file of .csv or .json.
+        Files for a page, and for rows as .csv or everything as .json.
     as_json : bool
-        Whether JSON is printed in the place of what people read.
+        Whether JSON is printed instead of tables.
     force : bool
         Whether existing files of another kind may be replaced.
     """
@@ -164,7 +164,7 @@ class Results:
 
 
 def result_options(page: str) -> Decorator:
-    """Where results go, with the words of the help on the page; the command gets `results`."""
+    """Where results go, with the help line of `--html`; the command gets `results`."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
@@ -178,7 +178,10 @@ def result_options(page: str) -> Decorator:
     options = together(
         click.option("--html", type=click.Path(path_type=Path), help=page),
         click.option(
-            "-o", "--output", type=click.Path(path_type=Path), help="Write .csv or .json."
+            "-o",
+            "--output",
+            type=click.Path(path_type=Path),
+            help="Write the results to this .csv or .json file.",
         ),
         force_option,
         json_option,

@@ -16,7 +16,9 @@ from prevalens.tables.opening import expand
 __all__ = ["DOCUMENT", "MODEL", "PAGE", "TABLE", "OutputKind", "check_outputs", "force_option"]
 
 force_option = click.option(
-    "--force", is_flag=True, help="Overwrite existing files of another kind; never an input."
+    "--force",
+    is_flag=True,
+    help="Overwrite existing files of another kind (inputs are never overwritten).",
 )
 
 

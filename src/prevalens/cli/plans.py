@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from prevalens.cli.console import said_warnings
+from prevalens.cli.console import printed_warnings
 from prevalens.cli.options import together
 from prevalens.cli.outputs import DOCUMENT, PAGE, OutputKind, check_outputs, force_option
 from prevalens.errors import InputError
@@ -39,7 +39,7 @@ __all__ = [
 def run_with_messages(plan: Plan, store: Store, **options: Any) -> Summary:
     """`run_plan`; stopped by hand, it says that nothing is lost."""
     try:
-        with said_warnings():
+        with printed_warnings():
             return run_plan(plan, store, **options)
     except KeyboardInterrupt:
         click.echo(

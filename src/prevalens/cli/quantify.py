@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.console import plain_table, said_warnings, say_note, ticking_steps
+from prevalens.cli.console import plain_table, print_note, printed_warnings, ticking_bar
 from prevalens.cli.options import json_option, reading_options
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.model.model import Model
@@ -33,25 +33,34 @@ _MOST_NOTES = 8
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("batch", nargs=-1, required=True)
-@click.option("--by", metavar="COL", help="A column whose values are the batches.")
-@click.option("--by-time", metavar="COL", help="A column of dates; every period is a batch.")
+@click.option("--by", metavar="COL", help="Column whose values are the batches.")
+@click.option("--by-time", metavar="COL", help="Date column; every period is a batch.")
 @click.option(
     "--freq",
     type=click.Choice(["D", "W", "M", "Q", "Y"], case_sensitive=False),
-    help="The periods: day, week, month (the default), quarter, year.",
+    help="Length of the periods: day, week, month (the default), quarter, year.",
 )
-@click.option("--date-form", metavar="FORM", help="Of the dates, such as %d/%m/%Y.")
+@click.option(
+    "--date-form",
+    metavar="FORM",
+    help="Format of the dates, such as %d/%m/%Y; detected if omitted.",
+)
 @click.option(
     "--interval",
     type=float,
     default=0.9,
     show_default=True,
-    help="Level of the intervals; 0: none.",
+    help="Level of the intervals; 0 computes none.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write .csv, .tsv, .parquet or .json."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the estimates to this .csv, .tsv, .jsonl, .json or .parquet file.",
 )
-@click.option("--html", type=click.Path(path_type=Path), help="Write a report to look at.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), help="Write a report with charts to this HTML file."
+)
 @force_option
 @reading_options
 @json_option
@@ -68,14 +77,14 @@ def command(
     """Estimate how frequent each label of MODEL is in every BATCH.
 
     BATCH is one or several files, patterns or folders, or - for standard input. Every file is a
-    batch, unless --by or --by-time divides the items. Where the output goes to a program, it is
-    CSV.
+    batch, unless --by or --by-time divides the items. If standard output is not a terminal, the
+    estimates are printed as CSV.
     """
     if output is not None:
         check_ending(output)
     check_outputs([(TABLE, output), (PAGE, html)], (model, *batch), force=force)
     loaded = Model.load(model)
-    with said_warnings(), ticking_steps() as progress:
+    with printed_warnings(), ticking_bar() as progress:
         result = quantify_files(
             loaded, batch, interval=interval or None, progress=progress, **settings
         )
@@ -89,10 +98,10 @@ def command(
 
 def _warn(sentences: Sequence[str]) -> None:
     for text in sentences[:_MOST_NOTES]:
-        say_note(text)
+        print_note(text)
     if len(sentences) > _MOST_NOTES:
         more = len(sentences) - _MOST_NOTES
-        say_note(f"{more} more notes; --json and --html have all.")
+        print_note(f"{more} more notes; --json and --html have all.")
 
 
 def _show(result: BatchResult, *, as_json: bool, written: list[Path]) -> None:
