@@ -45,7 +45,7 @@ async def _describe(worker: Worker, progress: Any = lambda content: None) -> dic
 
 def test_a_worker_reports_answers_and_is_killed(tmp_path: Path) -> None:
     async def run() -> None:
-        worker = Worker(tmp_path, MEMORY)
+        worker = await Worker.start(tmp_path, MEMORY)
         stages: list[Any] = []
         for _ in range(2):
             with pytest.raises(Problem, match="There is no file") as refused:
@@ -67,10 +67,7 @@ def test_a_worker_reports_answers_and_is_killed(tmp_path: Path) -> None:
 
 def test_a_worker_that_is_killed_is_told_and_replaced(tmp_path: Path) -> None:
     async def run() -> None:
-        async def start() -> Worker:
-            return await asyncio.to_thread(Worker, tmp_path, MEMORY)
-
-        pool = Pool(start, size=1, waiting=1)
+        pool = Pool(lambda: Worker.start(tmp_path, MEMORY), size=1, waiting=1)
         task = {"task": "describe", "model": "/no/such.prevalens", "limits": Limits()}
         with pytest.raises(Problem, match="There is no file"):
             await pool.run(task, seconds=60)
@@ -95,6 +92,30 @@ def test_workers_and_fork_server_end_with_a_server_that_is_killed(tmp_path: Path
     assert done.returncode == -signal.SIGKILL, done.stderr
     for pid in map(int, done.stdout.split()):
         assert _gone(pid)
+
+
+def test_nobody_waits_for_a_worker_at_the_end(tmp_path: Path) -> None:
+    # A module that takes long to load stands for the libraries on a slow machine.
+    (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
+    code = """
+import asyncio
+from pathlib import Path
+from prevalens.service import workers
+
+async def run():
+    await asyncio.wait_for(workers.Worker.start(Path.cwd(), None), 0.5)
+
+workers._PRELOADED[:] = ["slow"]
+asyncio.run(run())
+"""
+    path = filter(None, (os.environ.get("PYTHONPATH"), str(tmp_path)))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == 1
+    assert time.monotonic() - start < 30
 
 
 def test_no_file_of_the_current_folder_is_imported(tmp_path: Path) -> None:

@@ -91,8 +91,7 @@ class ServerState:
 
     async def _worker(self) -> Worker:
         self.metrics.add("prevalens_workers_started_total")
-        # In a thread: until the fork server has loaded everything, this takes seconds.
-        return await asyncio.to_thread(Worker, self.storage.root, self.limits.worker_bytes)
+        return await Worker.start(self.storage.root, self.limits.worker_bytes)
 
     async def _add_given(self, path: Path) -> None:
         try:

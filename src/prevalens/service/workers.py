@@ -18,7 +18,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -112,6 +112,24 @@ class Worker:
             raise Problem("internal", "No worker process could be started.") from error
         finally:
             theirs.close()
+
+    @classmethod
+    async def start(cls, folder: Path, memory: int | None) -> Worker:
+        """Make a worker; until the fork server has loaded everything, this takes seconds.
+
+        It happens in a daemon thread, for which a server that is stopped meanwhile does not wait.
+        """
+        future: Future[Worker] = Future()
+        future.set_running_or_notify_cancel()
+
+        def start() -> None:
+            try:
+                future.set_result(cls(folder, memory))
+            except Exception as error:
+                future.set_exception(error)
+
+        threading.Thread(target=start, daemon=True).start()
+        return await asyncio.wrap_future(future)
 
     @property
     def pid(self) -> int:
@@ -261,7 +279,11 @@ def _work(line: Connection, folder: Path, memory: int | None) -> None:
     """Do tasks, in a process of its own, until the server kills it or ends."""
     # A session of its own: Ctrl-C reaches the server alone, which then decides.
     os.setsid()
-    os.chdir(folder)
+    try:
+        os.chdir(folder)
+    except FileNotFoundError:
+        # The server was stopped while this process was started.
+        return
     # Objects that the collector never visits stay in memory that all workers share.
     gc.freeze()
     # The server passes on the warnings that matter; standard error is for failures.
