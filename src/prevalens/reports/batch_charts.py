@@ -224,9 +224,16 @@ def change_map(report: BatchResult, labels: Sequence[int]) -> str:
     width = min(44.0, (_WIDTH * 1.6 - _NAMES) / n_batches)
     left, top = _NAMES + 8, 26.0
     right, bottom = left + width * n_batches, top + 20 * len(labels)
-    reach = float(np.abs(report.change[:, list(labels)]).max()) or 1.0
+    change = report.change
+    reach = float(np.abs(change[:, list(labels)]).max()) or 1.0
     cells = (
-        _change_cell(report, batch, number, (left + width * batch, top + 20 * row, width), reach)
+        _change_cell(
+            f"{report.labels[number]}, {report.batches[batch]}: "
+            f"{_estimate_text(report, batch, number)}",
+            float(change[batch, number]),
+            reach,
+            (left + width * batch, top + 20 * row, width),
+        )
         for row, number in enumerate(labels)
         for batch in range(n_batches)
     )
@@ -247,21 +254,13 @@ def change_map(report: BatchResult, labels: Sequence[int]) -> str:
 
 
 def _change_cell(
-    report: BatchResult,
-    batch: int,
-    number: int,
-    place: tuple[float, float, float],
-    reach: float,
+    caption: str, change: float, reach: float, place: tuple[float, float, float]
 ) -> str:
     x, y, width = place
-    change = float(report.change[batch, number])
-    caption = (
-        f"{report.labels[number]}, {report.batches[batch]}: "
-        f"{_estimate_text(report, batch, number)}, change {points_text(change)} points"
-    )
     size = {"width": width - 1, "height": 19}
     drawn = [element("rect", x=x + 0.5, y=y + 0.5, **size, **heat(change / reach, 0.85))]
     if width >= 30:
         text = f"{100 * change:+.0f}".replace("+0", "0").replace("-0", "0")
         drawn.append(label(text, x + width / 2, y + 14, text_anchor="middle", font_size=11))
-    return element("g", element("title", caption), *drawn)
+    title = element("title", f"{caption}, change {points_text(change)} points")
+    return element("g", title, *drawn)

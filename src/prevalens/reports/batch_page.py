@@ -70,6 +70,8 @@ def prevalence_table(report: BatchResult, batch: int) -> Markup:
         report=report,
         batch=batch,
         headings=headings,
+        change=report.change[batch],
+        beyond=report.beyond[batch],
         top=top,
         width=BAR_WIDTH,
         bar=lambda label: interval_bar(report, batch, label, top, root=root),
@@ -82,6 +84,7 @@ def prevalence_table(report: BatchResult, batch: int) -> Markup:
 def movers_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
     """The labels that have moved farthest since training."""
     name, point, training = report.batches[batch], report.point[batch], report.training
+    beyond = report.beyond[batch]
     rows = [
         (
             report.labels[label],
@@ -89,7 +92,7 @@ def movers_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
             share_text(point[label]),
             points_text(point[label] - training[label]),
             MISSING if training[label] <= 0 else f"{point[label] / training[label]:.2f}",
-            "yes" if report.beyond[batch, label] else "no",
+            "yes" if beyond[label] else "no",
         )
         for label in labels
     ]

@@ -169,12 +169,7 @@ def _p_values(correlations: Floats, n: int) -> Floats:
 
 
 def drivers_of(
-    model: Model,
-    means: Floats,
-    *,
-    labels: Sequence[int],
-    batch: str,
-    most: int = _MOST_FEATURES,
+    model: Model, means: Floats, *, labels: Sequence[int], batch: str, most: int = _MOST_FEATURES
 ) -> tuple[Drivers, ...]:
     """The features that push the scores of some labels up or down in a batch.
 

@@ -295,19 +295,12 @@ def diagonal(
         stroke_dasharray="3 3",
     )
     return frame.draw(
-        perfect,
-        mean_lines(frame, lines),
-        x_name="true prevalence",
-        y_name="estimated prevalence",
+        perfect, mean_lines(frame, lines), x_name="true prevalence", y_name="estimated prevalence"
     )
 
 
 def bias(
-    estimates: PairsByMethod,
-    shift: npt.ArrayLike,
-    *,
-    title: str = "Bias by shift",
-    n_bins: int = 5,
+    estimates: PairsByMethod, shift: npt.ArrayLike, *, title: str = "Bias by shift", n_bins: int = 5
 ) -> str:
     """Boxes of estimated minus true prevalence, by shift and method.
 

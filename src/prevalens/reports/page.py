@@ -87,11 +87,7 @@ class Section:
 
 
 def page(
-    title: str,
-    sections: Sequence[Section],
-    *,
-    lead: str | Markup = "",
-    assets: Sequence[str] = (),
+    title: str, sections: Sequence[Section], *, lead: str | Markup = "", assets: Sequence[str] = ()
 ) -> str:
     """One self-contained HTML file.
 

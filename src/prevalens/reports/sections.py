@@ -250,10 +250,7 @@ def tables_of(
 
 
 def report_sections(
-    results: Iterable[Result],
-    *,
-    metrics: Sequence[str] = ("ae",),
-    protocol: str | None = None,
+    results: Iterable[Result], *, metrics: Sequence[str] = ("ae",), protocol: str | None = None
 ) -> list[Section]:
     """All sections of a report on the results of one table.
 

@@ -379,12 +379,7 @@ def equal_edges(values: Floats, n_bins: int) -> Floats:
     return np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
 
 
-def binned(
-    by: Floats,
-    values: Floats,
-    edges: Floats,
-    quantiles: Sequence[float] = (),
-) -> Binned:
+def binned(by: Floats, values: Floats, edges: Floats, quantiles: Sequence[float] = ()) -> Binned:
     """Divide values into intervals of another value.
 
     Parameters
