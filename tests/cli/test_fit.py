@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from prevalens import __main__ as program
-from prevalens.cli import console
 from prevalens.model import Model
 from prevalens.model.progress import Step
 
@@ -78,7 +77,7 @@ def test_the_stages_of_an_automatic_fit_are_shown(
     def recorded() -> Iterator[Callable[[Step], None]]:
         yield shown.append
 
-    monkeypatch.setattr(console, "progress_bar", recorded)
+    monkeypatch.setattr("prevalens.cli.fit.progress_bar", recorded)
     run(*words)
     told = [step.detail for step in shown if step.stage == "fitting"]
     assert told[1] == "preparing items"
@@ -97,7 +96,7 @@ def test_a_fit_that_is_interrupted_writes_nothing(
     def impatient() -> Iterator[Callable[[Step], None]]:
         yield interrupt
 
-    monkeypatch.setattr(console, "progress_bar", impatient)
+    monkeypatch.setattr("prevalens.cli.fit.progress_bar", impatient)
     words = ["fit", folder / "may.csv", "-o", tmp_path / "m.prevalens", "--text", "text",
              "--labels", "x,y"]  # fmt: skip
     done = CliRunner().invoke(program.cli, list(map(str, words)))

@@ -24,7 +24,6 @@ __all__ = [
     "print_note",
     "printed_warnings",
     "progress_bar",
-    "ticking_bar",
 ]
 
 
@@ -42,7 +41,8 @@ def plain_table(
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[Step], None]]:
-    """A progress bar on standard error, if that is a terminal."""
+    """A progress bar on standard error, if that is a terminal; its clock runs during long steps."""
+    stop = threading.Event()
     with tqdm(
         total=1,
         disable=not sys.stderr.isatty(),
@@ -58,7 +58,17 @@ def progress_bar() -> Iterator[Callable[[Step], None]]:
             bar.total, bar.n = (step.total, step.done) if step.total else (1, 0)
             bar.refresh()
 
-        yield show
+        def tick() -> None:
+            while not stop.wait(1.0):
+                bar.refresh()
+
+        ticker = threading.Thread(target=tick, daemon=True)
+        ticker.start()
+        try:
+            yield show
+        finally:
+            stop.set()
+            ticker.join()
 
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -84,31 +94,6 @@ def printed_warnings() -> Iterator[None]:
         warnings.simplefilter("always")
         warnings.showwarning = show
         yield
-
-
-@contextmanager
-def ticking_bar() -> Iterator[Callable[[Step], None]]:
-    """As `progress_bar`, and the clock keeps running during a long step."""
-    stop = threading.Event()
-    last: list[Step] = []
-    with progress_bar() as show:
-
-        def note(step: Step) -> None:
-            last[:] = [step]
-            show(step)
-
-        def tick() -> None:
-            while not stop.wait(1.0):
-                if last:
-                    show(last[0])
-
-        ticker = threading.Thread(target=tick, daemon=True)
-        ticker.start()
-        try:
-            yield note
-        finally:
-            stop.set()
-            ticker.join()
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from prevalens.cli.console import Duration, print_note, printed_warnings, ticking_bar
+from prevalens.cli.console import Duration, print_note, printed_warnings, progress_bar
 from prevalens.cli.options import item_options, json_option, labelled_options
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.model.fit import fit_files
@@ -58,7 +58,7 @@ def command(
     """
     check_outputs([(MODEL, output)], train, force=force)
     start = time.perf_counter()
-    with printed_warnings(), ticking_bar() as progress:
+    with printed_warnings(), progress_bar() as progress:
         model = fit_files(train, progress=progress, **settings)
     model.save(output)
     for text in model.summary.warnings:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ import click
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.files import writing
-from prevalens.model.result import safe_cell
+from prevalens.model.result import csv_bytes
 from prevalens.reports.page import write_page
 from prevalens.tables.opening import Reading
 
@@ -195,15 +193,10 @@ def write_results(
     """Write rows as CSV, or everything as JSON, by the ending of the name."""
     ending = path.suffix.lower()
     if ending == ".json":
-        content = json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+        content = (json.dumps(everything, indent=1, ensure_ascii=False) + "\n").encode()
     elif ending == ".csv":
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({name: safe_cell(value) for name, value in row.items()})
-        content = text.getvalue()
+        content = csv_bytes(rows)
     else:
         raise InputError(f"Results are written as .csv or .json; got {path.name!r}.")
     with writing(path) as file:
-        file.write(content.encode())
+        file.write(content)

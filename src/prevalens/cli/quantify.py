@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.console import plain_table, print_note, printed_warnings, ticking_bar
+from prevalens.cli.console import plain_table, print_note, printed_warnings, progress_bar
 from prevalens.cli.options import json_option, reading_options
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.model.model import Model
@@ -84,7 +84,7 @@ def command(
         check_ending(output)
     check_outputs([(TABLE, output), (PAGE, html)], (model, *batch), force=force)
     loaded = Model.load(model)
-    with printed_warnings(), ticking_bar() as progress:
+    with printed_warnings(), progress_bar() as progress:
         result = quantify_files(
             loaded, batch, interval=interval or None, progress=progress, **settings
         )

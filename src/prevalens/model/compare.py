@@ -1,4 +1,4 @@
-"""Leaderboard: methods compared on one user's data, as plain data."""
+"""Compare methods in cross-validation on the user's data; the result is a Leaderboard."""
 
 from __future__ import annotations
 
@@ -288,8 +288,8 @@ def compare_methods(
     methods : str or sequence of str
         Expressions such as ``"lr+cc;lr+pacc"``; ``auto`` is what `Quantifier()` does.
     preparation : transformer, optional
-        Of scikit-learn; chosen by the items if left out. Fitted once on all items, without
-        labels.
+        A transformer of scikit-learn; chosen by the items if omitted. It is fitted once, on all
+        items and without labels.
     groups : sequence, one entry per item, optional
         The group of each item; no method is tested on items of a group that it was trained on.
     folds : int
@@ -364,12 +364,12 @@ def _names(methods: str | Sequence[Any]) -> list[str]:
     if not names:
         raise InputError("Name at least one method, such as lr+pacc; several with ; between them.")
     for name in names:
-        _plain(name)
+        _without_intervals(name)
     return names
 
 
-def _plain(name: str) -> Any:
-    """The quantifier of a name, without the intervals that nobody asks for here."""
+def _without_intervals(name: str) -> Any:
+    """The quantifier of a name, without intervals, which are not needed here."""
     found = quantifier_of(name)
     return found.set_params(uncertainty=None) if isinstance(found, Quantifier) else found
 
@@ -448,7 +448,7 @@ class _Race:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrevalensWarning)
-                quantifier = pool.sharing(_plain(name))
+                quantifier = pool.sharing(_without_intervals(name))
                 quantifier.fit(pool.X, pool.Y, groups=pool.groups, progress=progress)
                 scores = quantifier.score(pool.pool_X)
         except CancelledError:

@@ -43,7 +43,7 @@ __all__ = [
 
 
 def provenance(method: str, source: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What made it, when, and from what."""
+    """Method, time, versions and source of a model or a result."""
     return {
         "method": method,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -295,7 +295,7 @@ def _dump(parts: Any, file: IO[bytes], trusted: Iterable[str]) -> None:
 
 
 def _unknown_types(archive: zipfile.ZipFile, trusted: Iterable[str]) -> list[str]:
-    """Types in the archive that nobody trusts, found without reading or making any array."""
+    """Types in the archive that are not trusted, found without reading any array."""
     outline = io.BytesIO()
     with zipfile.ZipFile(outline, "w") as copy:
         for name in archive.namelist():

@@ -21,7 +21,7 @@ from prevalens.tables.preparation import CellError
 
 __all__ = ["fit_files"]
 
-#: Fewer items cannot be divided into folds that say anything.
+#: Fewer items cannot be divided into useful folds.
 _FEWEST_ITEMS = 10
 _NAMED = 5
 
@@ -67,12 +67,12 @@ def fit_files(
     method : str or Quantifier
         ``"auto"``, an expression such as ``"lr+pacc"``, or a quantifier.
     preparation : transformer, optional
-        Of scikit-learn; chosen by the items if left out.
+        A transformer of scikit-learn; chosen by the items if omitted.
     time_budget : float, optional
         Seconds that all of it may take, with ``"auto"``.
     min_positives : int, optional
-        Labels with fewer positive items are left out, with a warning. Left out: with tags 5, or 2
-        below 100 items; with label columns, a label that never occurs is refused.
+        Labels with fewer positive items are left out, with a warning. Default: 5 for tags (2 if
+        there are fewer than 100 items); for label columns, a label that never occurs is refused.
     trusted : sequence of str
         Full names of types beyond those of prevalens and scikit-learn that the model may hold. A
         method that could not be saved with these is refused before it is trained.
@@ -101,7 +101,7 @@ def fit_files(
     )
     _check_size(found)
     kept = _frequent(found, min_positives, from_tags=tags is not None)
-    tell = watch.within("fitting", n_items=len(found.items))
+    on_stage = watch.within("fitting", n_items=len(found.items))
     try:
         return Model.fit(
             found.items,
@@ -114,7 +114,7 @@ def fit_files(
             preparation=preparation,
             groups=found.groups,
             source=found.source,
-            progress=tell,
+            progress=on_stage,
         )
     except CellError as error:
         raise damaged(found.items.place(error.row), error.what) from None
@@ -140,7 +140,7 @@ def _check_savable(quantifier: Any, trusted: Sequence[str]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             trial = clone(quantifier).fit(rng.random((40, 4)), np.tile([[0, 1], [1, 0]], (20, 1)))
-    # A method may need other items than these; the real ones will tell.
+    # A method may need other items than these.
     except Exception:
         return
     check_storable(trial, trusted)

@@ -17,14 +17,14 @@ from prevalens.tables.table import Chunk, Table
 
 __all__ = ["ByColumn", "ByFile", "ByTime", "Grouping", "grouping_of"]
 
-#: The batch of items that do not say theirs.
+#: Name of the batch of items without a batch.
 NONE = "(none)"
 
 
 class Grouping(ABC):
     """Collects the batch of every item, chunk by chunk."""
 
-    #: Columns that are needed to tell.
+    #: Columns that name the batch.
     columns: tuple[str, ...] = ()
     #: Whether the order of the names is that of time.
     ordered = False
@@ -66,7 +66,7 @@ class Grouping(ABC):
 
 
 def _sorting(name: str) -> tuple[bool, float, str]:
-    """Numbers by size, before words; what has no name last."""
+    """Sort key: numbers by size, then texts, then items without a batch."""
     try:
         return (name == NONE, float(name), name)
     except ValueError:
@@ -115,7 +115,7 @@ class ByTime(Grouping):
     column : str
     freq : {"D", "W", "M", "Q", "Y"}
     form : str, optional
-        Of the dates, as `datetime.strptime` has it.
+        Format of the dates, as in `datetime.strptime`.
     """
 
     ordered = True

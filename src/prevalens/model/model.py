@@ -163,15 +163,15 @@ class Model:
         items : texts, data frame, columns, records, Table, or matrix
         Y : 0/1 matrix, data frame or list of label sets, one row per item
         labels : sequence of str, optional
-            Names of the labels; taken from Y if left out.
+            Names of the labels; taken from Y if omitted.
         method : str, Quantifier or GridSearch
             ``"auto"``, an expression such as ``"stack(lr)+rq(pcc,svr)"``, or a quantifier.
         text : str, optional
             The column that holds the texts, where the items have columns.
         columns : sequence of str, optional
-            The columns to use as features, where the items have columns; all if left out.
+            The columns to use as features, where the items have columns; all if omitted.
         preparation : transformer, optional
-            Of scikit-learn; chosen by the items if left out.
+            A transformer of scikit-learn; chosen by the items if omitted.
         time_budget : float, optional
             Seconds that all of it may take, with ``"auto"``.
         groups : sequence, one entry per item, optional

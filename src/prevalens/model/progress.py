@@ -1,4 +1,4 @@
-"""How far a piece of work is, and whether it is still wanted."""
+"""Progress and cancellation of long work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Step:
     n_items : int
         Items handled so far.
     detail : str
-        What comes next within the stage, in a few words; empty if the stage says it all.
+        A short message on what comes next within the stage; may be empty.
     """
 
     stage: str
@@ -40,14 +40,14 @@ class Step:
     detail: str = ""
 
 
-#: Is told of every step.
+#: Called with every step.
 Progress: TypeAlias = Callable[[Step], None]
-#: Says whether the work is no longer wanted.
+#: Returns True if the work is to stop.
 Cancelled: TypeAlias = Callable[[], bool]
 
 
 class Watch:
-    """Tells of progress and stops when cancelled.
+    """Reports progress, and stops when cancelled.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Watch:
         *,
         detail: str = "",
     ) -> None:
-        """Tell of a step; raise if the work is cancelled."""
+        """Report a step; raise if the work is cancelled."""
         if self._cancelled is not None and self._cancelled():
             raise CancelledError("The work was cancelled.")
         if self._progress is not None:
@@ -76,7 +76,7 @@ class Watch:
     def within(
         self, stage: str, done: int = 0, total: int | None = None, n_items: int = 0
     ) -> Callable[[str], None]:
-        """Tell of a step; what is returned tells what comes next within it."""
+        """Report a step; the returned callback reports messages within it."""
         self.step(stage, done, total, n_items)
         return lambda detail: self.step(stage, done, total, n_items, detail=detail)
 

@@ -1,4 +1,4 @@
-"""The guard of a model's columns, batch by batch, while items pass in chunks."""
+"""Quantify batches of items in files, chunk by chunk, with notices on what looks unusual."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ __all__ = ["Guarding", "Observed", "quantify_files", "quantify_tables"]
 
 
 class Guarding:
-    """Lets chunks of prepared items pass the model's guard, and remembers what it has found.
+    """Applies the model's column guard to each batch, and remembers which columns had drifted.
 
-    The classifier's own guard sees a chunk as a whole, in which a batch that has drifted may drown
-    among others; here each batch is looked at alone, and then the chunk, for batches too small to
-    tell. The classifier's guard finds nothing more after that.
+    The classifier's own guard sees a chunk as a whole, in which the drift of one batch may be
+    averaged out. Here each batch is checked alone, and then the whole chunk, for batches that are
+    too small to be checked alone. The classifier's guard finds nothing more after that.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _replaced(X: Any, rows: Sequence[npt.NDArray[np.intp]], parts: Sequence[Any]
     return joined[np.argsort(np.concatenate([kept, *rows]))]
 
 
-#: Items of each batch whose words are looked at.
+#: Items of each batch whose words are compared with the training data.
 _LOOKED_AT = 300
 #: A batch smaller than this is named.
 _TINY = 50
@@ -112,7 +112,7 @@ _MOST_SUMS = 20_000_000
 
 
 class Observed:
-    """Samples and sums of what passes by, per batch.
+    """Collects texts, sums of features and counts of empty items, per batch.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Observed:
         order: Sequence[int],
         warned: Sequence[str],
     ) -> tuple[Notice, ...]:
-        """All that is worth knowing, batch by batch."""
+        """Warnings and notes, batch by batch."""
         found = [Notice(text) for text in dict.fromkeys(warned)]
         for name, size, code in zip(names, sizes.tolist(), order, strict=True):
             found += self._of_batch(name, size, code)
@@ -194,10 +194,10 @@ class Observed:
         found = self.model.preparation.unfamiliar(kept) if kept else None
         if found is None or found.share < 2 * found.usual + 0.05:
             return None
-        words = ", ".join(found.examples[:5])
+        examples = ", ".join(found.examples[:5])
         return Notice(
             f"{found.share:.0%} of the words in {name} were not seen in training (usual: "
-            f"{found.usual:.0%}), such as {words}; estimates may be off.",
+            f"{found.usual:.0%}), such as {examples}; estimates may be off.",
             "warning",
             name,
         )
@@ -237,13 +237,13 @@ def quantify_files(
     freq : {"D", "W", "M", "Q", "Y"}, optional
         The periods: days, ISO weeks, months (the default), quarters or years.
     date_form : str, optional
-        The form of the dates as `datetime.strptime` has it, where they do not tell themselves.
+        Format of the dates, as in `datetime.strptime`; detected if omitted.
     interval : float, optional
         Level of the intervals; None leaves them out.
     reading : Reading, optional
         Delimiter, encoding, sheet.
     progress : callable, optional
-        Is told of every `Step`.
+        Called with every `Step`.
     cancelled : callable, optional
         The work stops with a `CancelledError` when this returns True.
     """

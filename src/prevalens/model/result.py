@@ -27,6 +27,7 @@ __all__ = [
     "Drivers",
     "Notice",
     "check_ending",
+    "csv_bytes",
     "safe_cell",
 ]
 
@@ -255,17 +256,18 @@ class BatchResult:
         if ending == ".jsonl":
             lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self._rows())
             return "".join(lines).encode()
-        return _parquet(self.to_rows()) if ending == ".parquet" else self._csv(ending)
+        if ending == ".parquet":
+            return _parquet(self.to_rows())
+        return csv_bytes(self.to_rows(), "\t" if ending == ".tsv" else ",")
 
-    def _csv(self, ending: str) -> bytes:
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(
-            text, COLUMNS, delimiter="\t" if ending == ".tsv" else ",", lineterminator="\n"
-        )
-        writer.writeheader()
-        for row in self._rows():
-            writer.writerow({name: safe_cell(value) for name, value in row.items()})
-        return text.getvalue().encode()
+
+def csv_bytes(rows: Sequence[Mapping[str, Any]], delimiter: str = ",") -> bytes:
+    """Rows with the same keys as the content of a CSV file; see `safe_cell`."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: safe_cell(cell) for name, cell in row.items()} for row in rows)
+    return text.getvalue().encode()
 
 
 def _shaped(values: Any, shape: tuple[int, ...], name: str, dtype: Any = np.float64) -> Any:
