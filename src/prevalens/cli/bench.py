@@ -49,16 +49,16 @@ _REGIMES = (*SHIFT_NAMES, "all")
     "--store",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the results; else NAME-results, with the plan's name.",
+    help="Folder of the results. Default: NAME-results, with the plan's name.",
 )
 @click.option(
     "--jobs",
     default=1,
     show_default=True,
-    help="Processes; -1 is one per core. The figures do not depend on it.",
+    help="Number of processes; -1 is one per core. The results do not depend on it.",
 )
 @only_option
-@click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
+@click.option("--list", "listing", is_flag=True, help="List the cells and their states, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @page_options
 @click.option(
@@ -72,8 +72,8 @@ _REGIMES = (*SHIFT_NAMES, "all")
     type=FILE,
     help="Write a page (Markdown) that compares the methods under each protocol.",
 )
-@click.option("--no-run", is_flag=True, help="Only report on what is finished.")
-@click.option("--no-cache", is_flag=True, help="Do not keep the scores of classifiers.")
+@click.option("--no-run", is_flag=True, help="Compute nothing; report the finished cells.")
+@click.option("--no-cache", is_flag=True, help="Do not cache the scores of classifiers.")
 def command(
     plan: Path,
     folder: Path | None,
@@ -115,7 +115,7 @@ def command(
 
 
 def _write(found: list[Record], records: Path | None, board: Path | None, plan: Path) -> None:
-    """The CSV file and the page, where asked for."""
+    """Write the CSV file and the Markdown page that were asked for."""
     if records is not None:
         write_records(found, records)
     if board is not None:
@@ -126,7 +126,7 @@ def _write(found: list[Record], records: Path | None, board: Path | None, plan: 
 
 
 def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> None:
-    """Tables and charts of the finished cells."""
+    """Write pages with tables and charts of the finished cells."""
     results = plan_results(cells, store)
     if not results:
         raise InputError(
@@ -196,7 +196,7 @@ def _print(summary: Summary, records: list[Record], metric: str, store: Store) -
 
 
 def _table(records: list[Record], metric: str) -> Table:
-    """Methods by dataset and protocol, means over all samples of all seeds; the best is bold."""
+    """Mean errors of the methods by dataset and protocol, over all seeds; the best is bold."""
     best_of = np.nanmax if metric == "concordance" else np.nanmin
     table = Table("dataset", "protocol", "method", title=f"{metric.upper()} by shift")
     for regime in _REGIMES:
@@ -223,7 +223,7 @@ def _grouped(records: Iterable[Record], *fields: str) -> dict[tuple[str, ...], l
 
 
 def _means(records: list[Record]) -> list[float]:
-    """For each regime the mean over all samples, whatever seed they were drawn with."""
+    """The mean over all samples of all seeds, for each regime."""
     means = []
     for regime in _REGIMES:
         found = [record for record in records if record.shift == regime and record.n_samples]

@@ -46,37 +46,43 @@ FAILED = 1
 
 
 @click.command()
-@click.option("--tables", default="all", help=f"Which tables: {', '.join(TABLES)}; or all.")
-@click.option("--datasets", default="all", help="Which datasets, with commas; or all at hand.")
-@click.option("--fast", is_flag=True, help="Small grids, about 1,000 samples: a smoke run.")
-@click.option("--seeds", default="0", show_default=True, help="Seeds, with commas.")
+@click.option(
+    "--tables", default="all", help=f"Tables, separated by commas: {', '.join(TABLES)}; or all."
+)
+@click.option("--datasets", default="all", help="Datasets, separated by commas; or all.")
+@click.option(
+    "--fast", is_flag=True, help="Small grids and about 1,000 samples, to try the command out."
+)
+@click.option("--seeds", default="0", show_default=True, help="Seeds, separated by commas.")
 @click.option(
     "--store",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the results; else paper-results, or paper-fast-results.",
+    help="Folder of the results. Default: paper-results, or paper-fast-results with --fast.",
 )
-@click.option("--jobs", default=1, show_default=True, help="Processes; -1 is one per core.")
+@click.option(
+    "--jobs", default=1, show_default=True, help="Number of processes; -1 is one per core."
+)
 @only_option
-@click.option("--list", "listing", is_flag=True, help="Show the cells and which are done.")
-@click.option("--no-run", is_flag=True, help="Compute nothing; report what the store has.")
+@click.option("--list", "listing", is_flag=True, help="List the cells and their states, and exit.")
+@click.option("--no-run", is_flag=True, help="Compute nothing; report the finished cells.")
 @page_options
 @click.option(
     "--save-records",
     "records",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep means and p-values, without samples, in a folder, beside the records in it.",
+    help="Save means and p-values, without samples, in this folder; records there are merged.",
 )
 @click.option(
     "--from-records",
     "saved",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Compute nothing and read no store; --reproduction is made from this folder.",
+    help="Compute nothing; write --reproduction from the records in this folder.",
 )
 @click.option(
     "--reproduction",
     type=FILE,
-    help="Write the page that puts printed and own figures side by side.",
+    help="Write the Markdown page that compares our figures with the printed ones.",
 )
 def command(
     tables: str,
@@ -140,7 +146,7 @@ def command(
 def _write_summaries(
     by_table: Mapping[str, Sequence[Result]], records: Path | None, reproduction: Path | None
 ) -> None:
-    """The records and the page on the reproduction, where asked for."""
+    """Write the records and the page on the reproduction that were asked for."""
     if records is None and reproduction is None:
         return
     summaries = {table: summarise_table(table, found) for table, found in by_table.items() if found}
@@ -177,7 +183,7 @@ def _report_run(summary: Summary) -> None:
 
 
 def _print_agreement(table: str, results: Sequence[Result]) -> None:
-    """How many cells agree with the printed table."""
+    """Print how many cells agree with the printed table."""
     if not results:
         click.echo(f"{table}: nothing has been run yet.")
         return

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def run_with_messages(plan: Plan, store: Store, **options: Any) -> Summary:
-    """`run_plan`; stopped by hand, it says that nothing is lost."""
+    """Call `run_plan`; if the user interrupts it, say where the finished cells are."""
     try:
         with printed_warnings():
             return run_plan(plan, store, **options)
@@ -55,12 +55,12 @@ only_option = click.option(
     "--only",
     multiple=True,
     metavar="FIELD=VALUE,...",
-    help=f"Only these cells. Fields: {', '.join(_FIELDS)}. May be given several times.",
+    help=f"Select cells by field: {', '.join(_FIELDS)}. May be given several times.",
 )
 
 
 def chosen_cells(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
-    """The cells whose fields have one of the values asked for.
+    """Select the cells whose fields have one of the values asked for.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def _check_values(field: str, values: Sequence[str], known: set[str]) -> None:
 
 
 def cell_fields(cell: Cell) -> dict[str, str]:
-    """What tells a cell from the others of its plan, by field."""
+    """The fields that distinguish a cell from the others of its plan."""
     return {
         "dataset": cell.dataset,
         "method": cell.method.label,
@@ -112,7 +112,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True)
 class Pages:
-    """Where to write the pages; None for those that nobody asked for."""
+    """Paths of the pages to write; None for a page that was not asked for."""
 
     html: Path | None = None
     markdown: Path | None = None
@@ -123,12 +123,12 @@ class Pages:
         return any(path is not None for path in (self.html, self.markdown, self.latex))
 
     def check(self, inputs: Sequence[Path], *others: tuple[OutputKind, Path | None]) -> None:
-        """Refuse a place that must not be written to, before hours of work."""
+        """Raise an error if a page must not be written, before hours of work."""
         pages = (PAGE, self.html), (DOCUMENT, self.markdown), (DOCUMENT, self.latex)
         check_outputs([*pages, *others], inputs, force=self.force)
 
     def write(self, title: str, sections: Sequence[Section]) -> None:
-        """Write every page asked for, and say so."""
+        """Write every page that was asked for and print its path."""
         if self.html is not None:
             write_text(self.html, page(title, sections))
         if self.markdown is not None:
@@ -138,7 +138,7 @@ class Pages:
 
 
 def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Files for the results as pages; the command gets one `pages`."""
+    """Add the options that name page files; the command receives them as `pages`."""
 
     @functools.wraps(command)
     def writes(*, html: Any, markdown: Any, latex: Any, force: bool, **others: Any) -> Any:
@@ -146,7 +146,9 @@ def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     return together(
         click.option(
-            "--html", type=FILE, help="Write a page with tables and charts; it opens offline."
+            "--html",
+            type=FILE,
+            help="Write an HTML page with tables and charts, without external files.",
         ),
         click.option("--markdown", type=FILE, help="Write the tables as Markdown."),
         click.option("--latex", type=FILE, help="Write the tables as a LaTeX document."),
@@ -155,7 +157,7 @@ def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def write_text(path: Path, content: str) -> None:
-    """The whole file, or the old one."""
+    """Write a file completely or leave the old one in place."""
     with writing(path) as file:
         file.write(content.encode("utf-8"))
     click.echo(f"Wrote {path}.", err=True)

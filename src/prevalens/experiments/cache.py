@@ -159,11 +159,11 @@ def _layout(array: npt.NDArray[Any]) -> str:
 
 
 class _UnknownError(Exception):
-    """A parameter whose value cannot be told from others."""
+    """Raised for a parameter whose value has no text that identifies it."""
 
 
 def identity(part: Any) -> str | None:
-    """A text that is the same for estimators that learn the same, or None if none can be made.
+    """A text that identifies an estimator and its parameters, or None if there is none.
 
     Lists and dicts of parameters have one too.
 
@@ -200,9 +200,9 @@ def _describe(value: Any) -> Any:
 
 
 def _name(value: Any) -> str:
-    """The full name of a class or function; those made on the fly have none.
+    """The full name of a class or function; local classes, functions and lambdas have none.
 
-    A part of one's own is told by its file too.
+    For a part of one's own, the checksum of its file is appended.
     """
     if "<" in value.__qualname__:
         raise _UnknownError
@@ -258,7 +258,7 @@ class CachedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return is_label_wise(self.classifier)
 
     def fit(self, X: Any, Y: LabelMatrix) -> Self:
-        """Note what to train on, should it be necessary."""
+        """Remember the training items; the classifier is trained when scores are not cached."""
         training = _Training(partial(_train_alone, self.classifier, X, Y))
         return self._note(training, 0, Y, content_checksum(X, Y))
 
@@ -266,7 +266,7 @@ class CachedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit_settings(
         self, settings: Sequence[Settings], X: Any, Y: LabelMatrix
     ) -> Iterator[CachedClassifier]:
-        """One for each setting; if one of them has to be trained, all are, together."""
+        """One classifier per setting; if one has to be trained, all are trained together."""
         training = _Training(partial(_train_together, self.classifier, settings, X, Y))
         # Solved together with others, a setting ends up at other last digits than alone.
         company = identity([dict(setting) for setting in settings])
@@ -303,7 +303,7 @@ class CachedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found[kind]
 
     def _ask(self, X: Any) -> dict[str, npt.NDArray[Any]]:
-        """Every kind of scores, as another method may want the other one."""
+        """Compute every kind of scores that the classifier offers, for other methods."""
         trained = self.training_.classifier(self.number_)
         return {
             kind: _kept(kind, response(trained, X, kind, self.n_labels_).values)
@@ -319,7 +319,7 @@ def _kept(kind: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class _Training:
-    """Trains classifiers when one of them is asked for the first time, all in one go."""
+    """Trains some classifiers together when one of them is asked for the first time."""
 
     def __init__(self, trained: Callable[[], Sequence[Any]]) -> None:
         self._train = trained

@@ -54,7 +54,7 @@ class DataSource:
 
     @classmethod
     def read(cls, name: str, table: PlanTable, folder: Path) -> DataSource:
-        """Read it from a table of a plan that lies in `folder`."""
+        """Read a data source from a table of a plan; `folder` is the plan's folder."""
         if name in names():
             raise InputError(
                 f"{table.where}: {table.key} has the name of a known dataset; choose another."
@@ -65,20 +65,20 @@ class DataSource:
         return cls(name, train, test, options)
 
     def to_table(self) -> dict[str, Any]:
-        """The table that it is read from."""
+        """The table of a plan that `read` turns back into this."""
         return {"train": self.train, "test": self.test, **self.options}
 
     def without_folders(self) -> DataSource:
-        """The same with the bare names of the files."""
+        """The same source with file names instead of paths."""
         return replace(self, train=Path(self.train).name, test=Path(self.test).name)
 
     def content(self) -> dict[str, Any]:
-        """What identifies the data beside their data_checksum; where files lie does not."""
+        """What identifies the data in addition to their checksum; paths do not."""
         return {"name": self.name, "options": dict(self.options)}
 
 
 def data_checksum(source: DataSource) -> str:
-    """The data_checksum of the data, without reading them into memory where that can be avoided."""
+    """SHA-256 of the data, without reading them into memory where that can be avoided."""
     if source.train:
         return fingerprint(tree_digest(Path(path)) for path in (source.train, source.test))
     found = find(lookup(source.name), data_home())
@@ -88,7 +88,7 @@ def data_checksum(source: DataSource) -> str:
 
 
 def open_dataset(source: DataSource) -> Dataset:
-    """Load the data; those of the last call are still at hand."""
+    """Load the data; the last dataset is kept in memory."""
     return _open(canonical(asdict(source)))
 
 
@@ -121,7 +121,7 @@ def _own_dataset(source: DataSource) -> Dataset:
 
 
 def _with_features(train: Collection, test: Collection) -> tuple[Collection, Collection]:
-    """Texts as the paper prepares them, with the words of the training texts."""
+    """Turn texts into features as the paper does, with the words of the training texts."""
     pipeline = text_pipeline().fit(train.X)
     words = pipeline.get_feature_names_out()
     return (
@@ -136,7 +136,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Cell:
-    """What is to be computed, as a picklable value.
+    """One computation: a method on a dataset under a protocol with a seed.
 
     Parameters
     ----------
@@ -181,11 +181,11 @@ class Cell:
         return checksum(content)[:32]
 
     def training_key(self) -> str:
-        """The same for two cells that need the same fitted quantifier."""
+        """Text that is equal for cells that need the same fitted quantifier."""
         return canonical(self._training())
 
     def scores_key(self) -> str:
-        """The same for two cells that share the scores of one classifier."""
+        """Text that is equal for cells that share the scores of one classifier."""
         classifier = method_tree(self.method.expression).get("classifier")
         shared = {"source": self.source.content(), "classifier": classifier, "seed": self.seed}
         return canonical(shared)
@@ -207,7 +207,7 @@ class Cell:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, to be written down; of files only the names, wherever they lie."""
+        """Plain values for a file; paths of data files are reduced to their names."""
         content = asdict(replace(self, source=self.source.without_folders()))
         # As pairs: their order matters to the key, and JSON is written with sorted names.
         content["method"]["grid"] = [[name, list(v)] for name, v in self.method.grid.items()]
@@ -215,7 +215,7 @@ class Cell:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Cell:
-        """The inverse of `to_dict`, also after a detour through JSON."""
+        """The inverse of `to_dict`, also after the values went through JSON."""
         method = dict(content["method"])
         method["grid"] = {name: tuple(values) for name, values in dict(method["grid"]).items()}
         return cls(

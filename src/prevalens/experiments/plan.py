@@ -63,7 +63,7 @@ _DEFAULT_PROTOCOL = {"name": "ml-app", "more_than": 10_000}
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run: every method on every dataset with every seed under every protocol.
+    """A grid of experiments: every method on every dataset, with every seed and protocol.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Plan:
         return to_toml(self.to_dict())
 
     def cells(self) -> list[Cell]:
-        """All that is to be computed, dataset by dataset; cells that share work are neighbours."""
+        """All cells, dataset by dataset; cells that share work are neighbours."""
         return [
             Cell(source, method, protocol, seed, self.metrics)
             for source in self.sources
@@ -188,7 +188,7 @@ class Plan:
 
 
 def read_plan(path: str | Path) -> Plan:
-    """Read a plan from its TOML file; what is wrong there is said in one sentence."""
+    """Read a plan from its TOML file; errors name the file, the key and the value."""
     path = Path(path)
     try:
         content = tomllib.loads(path.read_text("utf-8"))
@@ -200,13 +200,13 @@ def read_plan(path: str | Path) -> Plan:
 
 
 def _changed(method: MethodSpec, change: PlanTable, parts: Parts) -> MethodSpec:
-    """The method with what an override says of it."""
+    """The method with an override applied."""
     merged = _merged(method.to_table(), change.options(("expression", "grid", "selection")))
     return MethodSpec.read(PlanTable(merged, change.where, change.key), parts)
 
 
 def _merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables inside are merged too."""
+    """Merge two tables recursively; values of `change` take precedence."""
     merged = dict(base)
     for name, value in change.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
@@ -252,7 +252,7 @@ def _check_distinct(table: PlanTable, key: str, names: list[str]) -> None:
 
 
 def _check_overrides(plan: Plan, table: PlanTable) -> None:
-    """Every override changes something that is there, into something that can be read."""
+    """Check that every override changes something that exists into something valid."""
     overrides = table.table("overrides")
     for dataset in overrides.values:
         _check_known(overrides, dataset, [source.name for source in plan.sources])

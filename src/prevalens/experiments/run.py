@@ -70,7 +70,7 @@ _CLEAR = Path("/proc/self/clear_refs")
 
 @dataclass(frozen=True)
 class Usage:
-    """What one cell cost; it differs from run to run and is kept apart from the results.
+    """Time and memory that a cell took; stored apart from the results, as they vary.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Usage:
 
 @dataclass
 class Meter:
-    """What a block used; filled in when it ends. Fields as in `Usage`."""
+    """Time and memory that a block took, set when it ends; fields as in `Usage`."""
 
     seconds: float = 0.0
     peak_megabytes: float = 0.0
@@ -107,7 +107,7 @@ class Meter:
 
 @contextlib.contextmanager
 def metered(cache: ScoreCache | None = None) -> Iterator[Meter]:
-    """Measure a block, and keep its warnings from the screen.
+    """Measure time and memory of a block and collect its warnings.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def metered(cache: ScoreCache | None = None) -> Iterator[Meter]:
 
 @contextlib.contextmanager
 def _caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Keep warnings; not in a thread, where this would change the filters of all threads."""
+    """Collect warnings, except in a thread: there it would change the filters of all threads."""
     if threading.current_thread() is not threading.main_thread():
         yield []
         return
@@ -141,13 +141,13 @@ def _caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of this package, of what it computes with, and of Python."""
+    """Versions of this package, the numerical libraries and Python."""
     libraries = {name: version(name) for name in _LIBRARIES}
     return {"prevalens": __version__, **libraries, "python": platform.python_version()}
 
 
 def _reset_peak_memory() -> None:
-    """Let the peak start anew, where the system can; elsewhere it is that of the process."""
+    """Reset the peak, where the system can; elsewhere it is the peak of the process."""
     with contextlib.suppress(OSError):
         _CLEAR.write_text("5")
 
@@ -216,7 +216,7 @@ def _use_cache(quantifier: Quantifier, cache: ScoreCache) -> None:
 
 
 def set_seeds(quantifier: Any, seed: int) -> None:
-    """Give the seed to every part that takes one and was not told another."""
+    """Set the seed of every part whose seed has its default value."""
     parts = quantifier.get_params(deep=True)
     for path in parts:
         name = path.rpartition("__")[2]
@@ -238,7 +238,7 @@ def _options(selection: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class CellResult:
-    """What came out of a cell.
+    """The result of a cell.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ class CellResult:
         return len(self.columns["shift"])
 
     def result(self, cell: Cell | None = None) -> Result:
-        """For tables and pictures; another cell of the same key may give the names."""
+        """The errors per sample; another cell of the same key may give the names."""
         named = self.cell if cell is None else cell
         return Result(
             dataset=named.dataset,
@@ -321,7 +321,7 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell that could not be computed, the sentence that says why, and where it happened."""
+    """A cell that could not be computed, with the reason and the traceback."""
 
     cell: Cell
     sentence: str
@@ -360,7 +360,7 @@ def run_cells(
 
 
 def failure_of(cell: Cell, error: BaseException) -> Failure:
-    """The failure of a cell by an error."""
+    """The failure of a cell that raised an error."""
     sentence = str(error).strip() or type(error).__name__
     return Failure(cell, sentence, "".join(traceback.format_exception(error)))
 
@@ -460,7 +460,7 @@ def _chosen(part: BaseEstimator, path: str = "") -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Chosen parameters as values that can be written down; parts by their names."""
+    """Chosen parameters as plain values; parts as expressions."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -45,7 +45,7 @@ _SHRINK = 0.05
 
 
 class Durations:
-    """How long cells take, judged by those that are done.
+    """Estimates how long cells take, from those that are done.
 
     The logarithm of a cell's seconds is taken as a part of its dataset plus a part of its
     method plus a part of its protocol: slow data with a slow method are slower than either.
@@ -152,12 +152,12 @@ class Progress:
         self._bar.close()
 
     def done(self, cell: Cell, seconds: float) -> None:
-        """Tell of a cell that has been stored."""
+        """Show that a cell has been stored."""
         self._durations.add(cell, seconds)
         self._step(cell, format_duration(seconds))
 
     def failed(self, cell: Cell) -> None:
-        """Tell of a cell that has failed."""
+        """Show that a cell has failed."""
         self._step(cell, "failed")
 
     def _step(self, cell: Cell, what: str) -> None:
@@ -177,7 +177,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class FailedCell:
-    """A cell without a result, why, and the file with the whole story."""
+    """A cell without a result, the reason, and the file with the traceback."""
 
     cell: Cell
     sentence: str
@@ -186,7 +186,7 @@ class FailedCell:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run did.
+    """The outcome of a run.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ class Summary:
 
 
 class Keys:
-    """The key of every cell; the data of each dataset are looked at once.
+    """The key of every cell; the checksum of each dataset is computed once.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def plan_results(cells: Sequence[Cell], store: Store) -> list[Result]:
 
 
 def finished_cells(cells: Sequence[Cell], store: Store) -> list[Cell]:
-    """Those of some cells that are finished, in the same order."""
+    """The finished cells among some cells, in the same order."""
     return [cell for cell, _ in _finished(cells, store)]
 
 
@@ -327,7 +327,7 @@ def _finished(cells: Sequence[Cell], store: Store) -> Iterator[tuple[Cell, str]]
 
 
 def _tell_other_versions(store: Store, keys: Collection[str]) -> None:
-    """Point out results that this version might not have computed in the same way."""
+    """Warn of results that another version has computed."""
     versions = [store.version(key) for key in keys]
     others = [version for version in versions if version and version != __version__]
     if others:
@@ -361,7 +361,7 @@ def _check_jobs(n_jobs: int) -> int:
 
 
 def _durations(store: Store, done: Mapping[str, Cell]) -> Durations:
-    """What finished cells took; reading them here tells of damaged ones before the work starts."""
+    """Durations of finished cells; a damaged result is reported before the work starts."""
     durations = Durations()
     for key, cell in done.items():
         usage = store.read(key).usage
@@ -371,7 +371,7 @@ def _durations(store: Store, done: Mapping[str, Cell]) -> Durations:
 
 
 def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Cells that need the same fitted quantifier, together."""
+    """Group the cells that need the same fitted quantifier."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.training_key(), []).append(cell)

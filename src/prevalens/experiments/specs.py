@@ -40,14 +40,14 @@ _NOTHING: Any = object()
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence about a word: which known one was meant, or which there are."""
+    """The end of an error sentence: the closest known word, or all known words."""
     choices = sorted(known)
     close = difflib.get_close_matches(word, choices, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(choices)}."
 
 
 class PlanTable:
-    """A table of a plan and where it stands; whoever reads it says which keys there may be.
+    """A table of a plan's file, read key by key; unknown keys are refused by `close`.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ class PlanTable:
         raise InputError(f"{self.where}: {self.path(name)} {sentence}")
 
     def path(self, name: str) -> str:
-        """The key with those above it."""
+        """The full path of a key."""
         return f"{self.key}.{name}" if self.key else name
 
     def take(self, name: str, default: Any = _NOTHING) -> Any:
-        """The value of a key, whatever it is."""
+        """The value of a key, unchecked."""
         self._asked.add(name)
         value = self.values.get(name, default)
         if value is _NOTHING:
@@ -115,7 +115,7 @@ class PlanTable:
         ]
 
     def options(self, names: Iterable[str]) -> dict[str, Any]:
-        """The values of those keys that are there, whatever they are."""
+        """The values of the given keys that are present, unchecked."""
         names = list(names)
         self._asked.update(names)
         return {name: self.values[name] for name in names if name in self.values}
@@ -140,7 +140,7 @@ class PlanTable:
 
 
 def read_value(value: Any) -> Any:
-    """What a value of a plan stands for; a part's name gives the part itself.
+    """The object that a value of a plan stands for; the name of a part gives the part.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def read_value(value: Any) -> Any:
 
 
 def value_tree(value: Any) -> Any:
-    """What a value says, however it is written.
+    """The content of a value, independent of how it is written.
 
     Numbers keep their kind: 1 and 1.0 mean different things to some estimators.
 
@@ -176,7 +176,7 @@ def value_tree(value: Any) -> Any:
 
 
 def method_tree(expression: str) -> Any:
-    """What an expression says, whatever its blanks and the order of its named arguments."""
+    """The content of an expression, independent of blanks and the order of named arguments."""
     return _plain(parse_method(expression))
 
 
@@ -194,7 +194,7 @@ def _plain(node: Any) -> Any:
 
 
 def names_in(content: Any) -> set[str]:
-    """The names of all parts in what `method_tree` and `value_tree` gave, however deep.
+    """The names of all parts in the result of `method_tree` or `value_tree`, at any depth.
 
     Examples
     --------
@@ -210,12 +210,12 @@ def names_in(content: Any) -> set[str]:
 
 
 def canonical(content: Mapping[str, Any]) -> str:
-    """One text for equal contents, whatever the order of their keys."""
+    """JSON text of a content, independent of the order of its keys."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def checksum(content: Mapping[str, Any]) -> str:
-    """SHA-256 of a content, whatever the order of its keys."""
+    """SHA-256 of a content, independent of the order of its keys."""
     return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
@@ -343,12 +343,12 @@ class ProtocolSpec:
         return cls(name, kind, given)
 
     def to_table(self) -> dict[str, Any]:
-        """The table that it is read from."""
+        """The table of a plan that `read` turns back into this."""
         kind = {} if self.kind == self.name else {"kind": self.kind}
         return {"name": self.name, **kind, **self.parameters}
 
     def protocol(self, dataset: Dataset | None = None) -> Protocol:
-        """Build the protocol; one that goes by time is told the times of the test items."""
+        """Build the protocol; a temporal protocol receives the times of the test items."""
         made = FAMILIES[self.kind]
         parameters = dict(self.parameters)
         if dataset is not None and "times" in inspect.signature(made).parameters:
@@ -409,7 +409,7 @@ class MethodSpec:
         return found
 
     def to_table(self) -> dict[str, Any]:
-        """The table that it is read from."""
+        """The table of a plan that `read` turns back into this."""
         given = {
             "grid": {name: list(values) for name, values in self.grid.items()},
             "selection": dict(self.selection),
@@ -443,7 +443,7 @@ def _read_selection(table: PlanTable) -> dict[str, Any]:
 
 
 def _check_parameters(method: MethodSpec, table: PlanTable, parts: Parts | None) -> None:
-    """The expression is one, and what the grid names are parameters of it."""
+    """Check that the expression can be parsed and that the grid names its parameters."""
     try:
         known = parse(method.expression, parts).get_params(deep=True)
     except InputError as error:
@@ -458,5 +458,5 @@ def _check_parameters(method: MethodSpec, table: PlanTable, parts: Parts | None)
 
 
 def _first_line(error: InputError) -> str:
-    """The sentence without the picture that points at the character."""
+    """The first line of an error, without the lines that point at the character."""
     return str(error).splitlines()[0]

@@ -70,7 +70,7 @@ class Store:
         return sorted(path.stem for path in self._part("cells").glob("[!.]*.parquet"))
 
     def check(self) -> None:
-        """Refuse a store that could keep nothing, before hours of work."""
+        """Raise an error if results cannot be stored, before hours of work."""
         _need_pyarrow()
         wanted = self._part("cells").absolute()
         place = next(path for path in (wanted, *wanted.parents) if path.exists())
@@ -80,7 +80,7 @@ class Store:
             raise InputError(f"Results cannot be kept in {self.folder}: no right to write there.")
 
     def write(self, result: CellResult) -> None:
-        """Keep a finished cell; an earlier failure of it is forgotten."""
+        """Store a finished cell and delete the log of an earlier failure."""
         content = _to_parquet(result)
         if result.usage is not None:
             usage = json.dumps(asdict(result.usage), indent=1).encode()
@@ -91,18 +91,18 @@ class Store:
         self.failure_log(result.key).unlink(missing_ok=True)
 
     def write_failure(self, key: str, failure: Failure) -> Path:
-        """Keep the traceback of a cell that failed; it does not count as finished."""
+        """Store the traceback of a failed cell; it does not count as finished."""
         path = self.failure_log(key)
         make_folder(path.parent)
         write_whole(path, f"{failure.cell}\n\n{failure.trace}\n".encode())
         return path
 
     def failure_log(self, key: str) -> Path:
-        """Where the traceback of a failed cell is."""
+        """Path of the traceback of a failed cell."""
         return self._part("failures") / f"{key}.log"
 
     def read(self, key: str) -> CellResult:
-        """The result of a finished cell; a damaged file is named in one sentence."""
+        """Read the result of a finished cell; the error for a damaged file names it."""
         _need_pyarrow()
         path = self._result(key)
         try:
@@ -112,7 +112,7 @@ class Store:
         return _from_parquet(content, path, self.usage(key))
 
     def usage(self, key: str) -> Usage | None:
-        """What a cell cost; None if that is not known."""
+        """Time and memory of a cell; None if they are not known."""
         path = self._part("usage") / f"{key}.json"
         try:
             content = json.loads(path.read_text("utf-8"))
@@ -121,7 +121,7 @@ class Store:
             return None
 
     def version(self, key: str) -> str | None:
-        """The prevalens that computed a cell; None if the file does not say."""
+        """The version of prevalens that computed a cell; None if it is not known."""
         _need_pyarrow()
         try:
             metadata = json.loads(pq.read_schema(self._result(key)).metadata[_METADATA])
@@ -138,7 +138,7 @@ class Store:
         return [record for result in self.results() for record in result.records()]
 
     def clean(self) -> int:
-        """Delete what killed processes have left half-written; return how many files."""
+        """Delete incomplete files of killed processes; return their number."""
         return sum(sweep(self._part(name)) for name in ("cells", "usage", "failures"))
 
     def _part(self, name: str) -> Path:

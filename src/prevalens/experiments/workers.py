@@ -94,7 +94,7 @@ def compute(
 def _run_group(
     modules: Sequence[str], cache_folder: Path | None, parts: Parts | None, cells: Group
 ) -> list[Found]:
-    """Compute a group in whatever process or thread this is called."""
+    """Compute a group of cells in the current process or thread."""
     for module in modules:
         load_parts(module)
     with threadpool_limits(limits=1):
@@ -122,7 +122,7 @@ def _in_processes(task: Task, waiting: list[Group], n_jobs: int) -> Iterator[Fou
 
 
 def _run_alone(task: Task, cell: Cell) -> Found:
-    """Compute a cell in a process of its own, so that a death is certainly its doing."""
+    """Compute a cell in a process of its own; if that dies, the cell is the cause."""
     with _processes(1) as pool:
         try:
             (found,) = pool.submit(task, [cell]).result()
@@ -136,7 +136,7 @@ def _run_alone(task: Task, cell: Cell) -> Found:
 
 @contextmanager
 def _processes(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes; none is left, even if this is left in the middle of a cell."""
+    """Start worker processes; they are killed at the end, even in the middle of a cell."""
     pool = ProcessPoolExecutor(
         n_jobs, env=_ENVIRONMENT, initializer=_start_worker, initargs=(os.getpid(),)
     )

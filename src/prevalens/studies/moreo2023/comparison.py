@@ -121,7 +121,7 @@ class Comparison:
         return {(cell.dataset, cell.shift, cell.method): cell for cell in self.cells}
 
     def value(self, cell: Compared, source: str) -> TableCell:
-        """What a source, or `PRINT`, has in a complete cell."""
+        """The value of a source, or of `PRINT`, in a complete cell."""
         side = cell.printed if source == PRINT else cell.ours[self.sources.index(source)]
         assert side is not None
         return side
@@ -161,7 +161,7 @@ def compare(ours: Mapping[str, ResultTable], printed: ResultTable) -> Comparison
 
 
 def _columns(table: ResultTable, printed: ResultTable) -> dict[str, str]:
-    """Printed name of a method to ours."""
+    """Our name of each printed method."""
     matched = ((match_method(column, printed), column) for column in table.columns)
     return {name: column for name, column in matched if name is not None}
 
@@ -261,7 +261,7 @@ class Order:
         return tuple(sorted(self.ranks, key=lambda method: self.ranks[method]))
 
     def agrees_with(self, other: Order) -> bool:
-        """Whether no two methods stand one way round here and the other way round there."""
+        """Whether no pair of methods is ordered differently in the two orders."""
         return not any(
             (self.ranks[a] - self.ranks[b]) * (other.ranks[a] - other.ranks[b]) < 0
             for a, b in combinations(self.ranks, 2)

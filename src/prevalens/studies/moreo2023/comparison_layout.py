@@ -253,7 +253,7 @@ def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRE
 
 
 def agreements_grid(comparisons: Mapping[str, Comparison]) -> Grid:
-    """How many of our cells are near the printed ones, table by table.
+    """How many of our cells are close to the printed ones, by table.
 
     Parameters
     ----------
@@ -424,7 +424,7 @@ def _win_rows(comparison: Comparison, methods: Sequence[str]) -> Iterable[GridRo
 
 
 def runs_grid(runs: Mapping[str, Sequence[Run]]) -> Grid:
-    """Which tables were run on which datasets, with which seeds, and what that took.
+    """Which tables were run on which datasets and with which seeds.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ def table_results(results: Iterable[Result], table: str) -> list[Result]:
 
 
 def _is_own(label: str, table: str) -> bool:
-    """Whether a method was run for this table and not for that of PCC, which others borrow from."""
+    """Whether a method belongs to this table rather than to the PCC table that others share."""
     return label.startswith("pcc ") == (table == "pcc_general")
 
 

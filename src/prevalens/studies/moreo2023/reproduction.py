@@ -193,7 +193,7 @@ def _standing(found: Sequence[Order]) -> str:
 
 
 def _checked_section(found: TableSummary) -> Section:
-    """The cells of the PCC table that are off, each with its reason."""
+    """The cells of the PCC table that differ from the print, with reasons."""
     checked = _only(_compared(found), CHECKED)
     grids = [
         outside_grid(checked, name, reasons=REASONS if name == _PRINTED else None)
@@ -203,7 +203,7 @@ def _checked_section(found: TableSummary) -> Section:
 
 
 def _observations(known: Mapping[str, TableSummary]) -> list[str]:
-    """The paragraphs whose figures are known, filled in."""
+    """The observations whose figures are all known, with the figures filled in."""
 
     def fill(found: re.Match[str]) -> str:
         name = f"{found['base']}_general" if found["base"] else _CHECKED_TABLE

@@ -94,7 +94,7 @@ class TableSummary:
 def summarise_table(
     name: str, results: Iterable[Result], *, metrics: Sequence[str] = ("ae", "rae")
 ) -> TableSummary:
-    """Keep of the results of a table what its page needs.
+    """Reduce the results of a table to what its page needs.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def summarise_table(
 
 
 def all_expressions(*texts: str) -> str:
-    """What a method is on some datasets and what it is on others, in one text.
+    """The expressions that a method has on different datasets, in one text.
 
     Examples
     --------
@@ -268,7 +268,7 @@ _Cells: TypeAlias = tuple[TableCell | None, ...]
 
 
 def merge_summaries(old: TableSummary, new: TableSummary) -> TableSummary:
-    """One summary of two; where both have a result of a method on a dataset, the new one stands.
+    """Merge two summaries; where both have a result, the new one is kept.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ class CoarseAPP(Protocol):
 def _take(
     items: npt.NDArray[np.int64], number: int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Some of the items, once each if there are enough."""
+    """Draw some of the items, without replacement if there are enough."""
     if number > len(items):
         return rng.choice(items, number)
     return items[distinct(len(items), np.array([number]), rng)]
@@ -137,7 +137,7 @@ _SIZE = 100
 
 
 class _Variant(BaseEstimator):  # type: ignore[misc]
-    """What the variants share: they look like the quantifier they wrap."""
+    """Base of the variants: attributes of the wrapped quantifier."""
 
     quantifier: Any
 
@@ -234,7 +234,7 @@ class SeenItems(_Variant):
 
     @property
     def name(self) -> str:
-        """The method in words like the catalogue's."""
+        """The method as an expression."""
         return f"seen({self.quantifier.name},svr)"
 
     @property
@@ -268,7 +268,7 @@ class SeenItems(_Variant):
         return fitted[int(np.argmin(losses))]
 
     def quantify_many(self, X: Any, groups: Samples) -> PrevalenceEstimate:
-        """Estimates of the quantifier, through the regressor."""
+        """Estimates of the quantifier, corrected by the regressor."""
         estimated = np.asarray(self.quantifier_.quantify_many(X, groups))
         return self._estimate(np.clip(self.regressor_.predict(estimated), 0, 1))
 
