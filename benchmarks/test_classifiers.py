@@ -35,7 +35,8 @@ from threadpoolctl import threadpool_limits
 
 from prevalens.collection import Collection
 from prevalens.datasets import DataNotFoundError, load
-from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
+from prevalens.solvers.logistic import fit_logistic, fit_logistic_path
+from prevalens.solvers.path import LinearFit
 
 RESULTS = Path(__file__).parent / "results" / "classifiers.md"
 CS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -213,7 +214,7 @@ def gaps(X: Any, Y: np.ndarray, fitted: Sequence[Any], least: np.ndarray, C: flo
 
 
 def own_gap(
-    X: Any, Y: np.ndarray, ours: LogisticFit, checked: Any, least: Any, C: float, weight: Any
+    X: Any, Y: np.ndarray, ours: LinearFit, checked: Any, least: Any, C: float, weight: Any
 ) -> float:
     """Our largest gap on some labels."""
     found = [(ours.coef[j], ours.intercept[j]) for j in checked]
@@ -361,7 +362,7 @@ def span(X: np.ndarray) -> np.ndarray:
     return np.asarray(directions[singular > 1e-10 * singular[0]].T)
 
 
-def polished(X: np.ndarray, Y: np.ndarray, start: LogisticFit, C: float, weight: Any) -> Any:
+def polished(X: np.ndarray, Y: np.ndarray, start: LinearFit, C: float, weight: Any) -> Any:
     """scikit-learn's minimum for each label, found from a start."""
     coef, intercept = np.empty_like(start.coef), np.empty_like(start.intercept)
     for j, y in enumerate(Y.T):

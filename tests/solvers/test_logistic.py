@@ -105,14 +105,6 @@ def test_a_label_may_use_some_features_only(tol: float, sparse: bool, fit_interc
     assert found.intercept[2] == pytest.approx(blind)
 
 
-def test_a_start_does_not_make_features_visible() -> None:
-    X, Y = problem(4)
-    visible = np.array([[1, 0, 1, 0, 1]] * 3, dtype=bool)
-    found = fit_logistic(X, Y, visible=visible, warm_start=fit_logistic(X, Y))
-    assert not found.coef[~visible].any()
-    np.testing.assert_allclose(found.coef, fit_logistic(X, Y, visible=visible).coef, atol=1e-3)
-
-
 def test_constant_labels_are_certain() -> None:
     X, Y = problem(2)
     Y[:, 0], Y[:, 1] = 0, 1

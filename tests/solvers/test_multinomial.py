@@ -13,11 +13,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 from prevalens.solvers.logistic import fit_logistic
-from prevalens.solvers.multinomial import (
-    MultinomialLogistic,
-    fit_multinomial,
-    fit_multinomial_path,
-)
+from prevalens.solvers.multinomial import MultinomialLogistic, fit_multinomial
 from prevalens.validation import InputError
 
 
@@ -118,16 +114,6 @@ def test_targets_together_are_targets_alone() -> None:
     np.testing.assert_array_equal(together[1].coef, np.zeros((1, X.shape[1])))
 
 
-def test_a_path_is_its_settings_one_by_one() -> None:
-    X, y = problem(7)
-    Cs = [10.0, 0.1, 1.0]
-    path = fit_multinomial_path(X, y[:, np.newaxis], Cs=Cs, class_weight="balanced")
-    for C, (found,) in zip(Cs, path, strict=True):
-        (alone,) = fit_multinomial(X, y[:, np.newaxis], C=C, class_weight="balanced")
-        assert found.objective == pytest.approx(alone.objective, rel=1e-6)
-        np.testing.assert_allclose(found.coef, alone.coef, rtol=1e-2, atol=1e-4)
-
-
 def test_a_weight_is_a_repeated_row() -> None:
     X, y = problem(8)
     times = np.random.default_rng(0).integers(1, 4, size=len(X))
@@ -163,11 +149,6 @@ def test_more_features_than_items() -> None:
 def test_bad_arguments(targets: Any, arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         fit_multinomial([[0.0], [1.0], [2.0]], targets, **arguments)
-
-
-def test_a_path_needs_a_c() -> None:
-    with pytest.raises(InputError, match="at least one value in Cs"):
-        fit_multinomial_path([[0.0], [1.0]], [[0], [1]], Cs=[])
 
 
 @pytest.mark.parametrize("classes", [2, 3, 6])

@@ -7,7 +7,7 @@ import pytest
 
 from prevalens.solvers import path
 from prevalens.solvers.losses import BinaryLoss
-from prevalens.solvers.path import PathSolution, Problems, solve_path
+from prevalens.solvers.path import LinearFit, Problems, solve_path
 
 N_ITEMS, N_FEATURES, N_LABELS = 120, 5, 9
 CS = np.array([0.1, 10.0])
@@ -33,7 +33,7 @@ def problems(Y: np.ndarray, Cs: np.ndarray = CS) -> Problems:
     )
 
 
-def solved(max_iter: int = 100, Cs: np.ndarray = CS) -> PathSolution:
+def solved(max_iter: int = 100, Cs: np.ndarray = CS) -> LinearFit:
     X, Y = items()
     return solve_path(X, problems(Y, Cs), fit_intercept=True, tol=1e-10, max_iter=max_iter)
 
@@ -44,7 +44,7 @@ def test_a_step_of_the_path_is_its_problem_alone() -> None:
     for step, C in enumerate(CS):
         alone = solved(Cs=np.array([C]))
         np.testing.assert_allclose(path.coef[step], alone.coef[0], atol=1e-4)
-        np.testing.assert_allclose(path.value[step], alone.value[0], rtol=1e-8)
+        np.testing.assert_allclose(path.objective[step], alone.objective[0], rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_precision_and_width_change_nothing(
     other = solved()
     assert other.converged.all()
     np.testing.assert_allclose(other.coef, usual.coef, atol=1e-4)
-    np.testing.assert_allclose(other.value, usual.value, rtol=1e-8)
+    np.testing.assert_allclose(other.objective, usual.objective, rtol=1e-8)
 
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from prevalens.response import offers
+from prevalens.scores import Kind
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import (
     InputError,
@@ -24,7 +26,7 @@ from prevalens.validation import (
     is_texts,
 )
 
-__all__ = ["MultiLabelClassifier", "append_columns"]
+__all__ = ["CompositeClassifier", "MultiLabelClassifier", "append_columns"]
 
 
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -152,6 +154,35 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         tags.classifier_tags.multi_label = True
         tags.classifier_tags.multi_class = False
         return tags
+
+
+class CompositeClassifier(MultiLabelClassifier):
+    """A classifier whose scores come from another classifier inside it.
+
+    A subclass writes `_ask` instead of `_posteriors` and `_votes`.
+
+    Attributes
+    ----------
+    part : str
+        The parameter that holds the other classifier, or None for the default. There are
+        posteriors if that classifier has posteriors.
+    """
+
+    part: str = "estimator"
+
+    @abstractmethod
+    def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+        """Votes or posteriors of checked items, shape (n_items, n_labels)."""
+
+    def _posteriors(self, X: Any) -> Floats:
+        return self._ask(X, "posteriors")
+
+    def _votes(self, X: Any) -> npt.NDArray[Any]:
+        return self._ask(X, "votes")
+
+    def _offers_posteriors(self) -> bool:
+        given = vars(self)[self.part]
+        return given is None or "posteriors" in offers(given)
 
 
 def append_columns(X: Matrix, more: npt.NDArray[Any]) -> Matrix:

@@ -6,7 +6,7 @@ features of one solve, in which each link may use those before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,12 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from prevalens.classifiers.base import MultiLabelClassifier, append_columns
+from prevalens.classifiers.base import CompositeClassifier, append_columns
 from prevalens.classifiers.logistic import BatchedLogistic, for_all_labels
-from prevalens.response import offers, response, train
+from prevalens.response import response, train
 from prevalens.scores import Kind
-from prevalens.solvers.logistic import LogisticFit, fit_logistic
-from prevalens.types import Floats, LabelMatrix
+from prevalens.solvers.logistic import fit_logistic
+from prevalens.types import LabelMatrix
 from prevalens.validation import InputError, Matrix, check_int, check_rng
 
 __all__ = ["Chain", "ChainEnsemble", "solved_together", "train_links"]
@@ -53,7 +53,7 @@ def train_links(
     """
     n_features, n_links = X.shape[1], chained.shape[1]
     before = np.tri(n_links, k=-1, dtype=bool)
-    found = fit_logistic(
+    fit = fit_logistic(
         append_columns(X, chained),
         chained,
         C=estimator.C,
@@ -63,25 +63,16 @@ def train_links(
         tol=estimator.tol,
         max_iter=estimator.max_iter,
     )
-    return [
-        clone(estimator).adopt(_part(found, link, n_features + link), names[[link]])
-        for link in range(n_links)
-    ]
+    links = []
+    for link in range(n_links):
+        alone = fit[link : link + 1]
+        # Without the coefficients of the labels that the link may not use.
+        alone = replace(alone, coef=alone.coef[:, : n_features + link])
+        links.append(clone(estimator).set_solution(alone, names[[link]]))
+    return links
 
 
-def _part(found: LogisticFit, link: int, n_features: int) -> LogisticFit:
-    """The solution of one link, without the features it may not use."""
-    one = slice(link, link + 1)
-    return LogisticFit(
-        found.coef[one, :n_features],
-        found.intercept[one],
-        found.objective[one],
-        found.n_iter[one],
-        found.converged[one],
-    )
-
-
-class Chain(MultiLabelClassifier):
+class Chain(CompositeClassifier):
     """One classifier per label, with the labels before it in the chain as further features.
 
     Trained on the true labels, it goes along its own votes when it answers.
@@ -159,37 +150,21 @@ class Chain(MultiLabelClassifier):
             )
         return order
 
-    def _posteriors(self, X: Matrix) -> Floats:
-        posteriors = np.empty((X.shape[0], self.n_labels_))
-        for label, inputs, classifier, _ in self._links(X):
-            posteriors[:, label] = _ask(classifier, inputs, "posteriors")
-        return posteriors
-
-    def _votes(self, X: Matrix) -> npt.NDArray[Any]:
-        votes = np.empty((X.shape[0], self.n_labels_), dtype=np.int8)
-        for label, _, _, vote in self._links(X):
-            votes[:, label] = vote
-        return votes
-
-    def _links(self, X: Matrix) -> Iterator[tuple[int, Matrix, Any, npt.NDArray[Any]]]:
-        """Go along the chain: label, what its classifier sees, the classifier, its votes."""
+    def _ask(self, X: Matrix, kind: Kind) -> npt.NDArray[Any]:
+        scores = np.empty((X.shape[0], self.n_labels_))
         votes = np.zeros((X.shape[0], self.n_labels_))
         for link, (label, classifier) in enumerate(
             zip(self.order_, self.classifiers_, strict=True)
         ):
             inputs = append_columns(X, votes[:, :link])
-            votes[:, link] = _ask(classifier, inputs, "votes")
-            yield int(label), inputs, classifier, votes[:, link]
-
-    def _offers_posteriors(self) -> bool:
-        return self.estimator is None or "posteriors" in offers(self.estimator)
-
-
-def _ask(classifier: Any, inputs: Matrix, kind: Kind) -> npt.NDArray[Any]:
-    return np.asarray(response(classifier, inputs, kind, 1).values[:, 0])
+            votes[:, link] = response(classifier, inputs, "votes", 1).values[:, 0]
+            scores[:, label] = votes[:, link]
+            if kind == "posteriors":
+                scores[:, label] = response(classifier, inputs, kind, 1).values[:, 0]
+        return scores
 
 
-class ChainEnsemble(MultiLabelClassifier):
+class ChainEnsemble(CompositeClassifier):
     """Chains in different random orders, averaged.
 
     Parameters
@@ -245,11 +220,6 @@ class ChainEnsemble(MultiLabelClassifier):
             delayed(Chain(self.estimator, order).fit)(X, Y) for order in orders
         )
 
-    def _posteriors(self, X: Matrix) -> Floats:
-        return np.mean([chain.predict_proba(X) for chain in self.chains_], axis=0)
-
-    def _votes(self, X: Matrix) -> npt.NDArray[Any]:
-        return np.mean([chain.predict(X) for chain in self.chains_], axis=0) > 0.5
-
-    def _offers_posteriors(self) -> bool:
-        return self.estimator is None or "posteriors" in offers(self.estimator)
+    def _ask(self, X: Matrix, kind: Kind) -> npt.NDArray[Any]:
+        mean = np.mean([chain._ask(X, kind) for chain in self.chains_], axis=0)
+        return np.asarray(mean > 0.5) if kind == "votes" else mean

@@ -19,11 +19,11 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import get_tags
 
-from prevalens.classifiers.base import MultiLabelClassifier, append_columns
+from prevalens.classifiers.base import CompositeClassifier, append_columns
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.stacked import by_own_settings
 from prevalens.crossfit import fit_settings
-from prevalens.response import offers, response, train
+from prevalens.response import response, train
 from prevalens.scores import Kind
 from prevalens.types import Floats, LabelMatrix, Settings
 from prevalens.validation import InputError, check_int
@@ -198,7 +198,7 @@ def _distances(left: Floats, right: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
-class CLEMS(MultiLabelClassifier):
+class CLEMS(CompositeClassifier):
     """Cost-sensitive label embedding with multidimensional scaling.
 
     The labelsets of the training items are embedded so that distances are square roots of costs.
@@ -259,6 +259,7 @@ class CLEMS(MultiLabelClassifier):
     """
 
     code = "clems"
+    part = "classifier"
 
     def __init__(
         self,
@@ -297,9 +298,9 @@ class CLEMS(MultiLabelClassifier):
             classifier = model._classifier()
             readers = fit_settings(classifier, [change for _, change in members], inputs, labels)
             for (number, change), reader in zip(members, readers, strict=True):
-                fitted[number] = one = copy(model)
-                one.classifier = clone(classifier).set_params(**change)
-                one.classifier_ = reader
+                fitted[number] = copy(model)
+                fitted[number].classifier = clone(classifier).set_params(**change)
+                fitted[number].classifier_ = reader
         for number in range(len(settings)):
             yield fitted[number]
 
@@ -351,12 +352,3 @@ class CLEMS(MultiLabelClassifier):
         places = self.regressor_.predict(self._seen(X)).reshape(X.shape[0], -1)
         scores = response(self.classifier_, self._inputs(X, places), kind, self.n_labels_)
         return np.asarray(scores.values)
-
-    def _posteriors(self, X: Any) -> Floats:
-        return self._ask(X, "posteriors")
-
-    def _votes(self, X: Any) -> npt.NDArray[Any]:
-        return self._ask(X, "votes")
-
-    def _offers_posteriors(self) -> bool:
-        return self.classifier is None or "posteriors" in offers(self.classifier)

@@ -1,4 +1,4 @@
-"""A panel: several classifiers asked about the same items."""
+"""An ensemble: several classifiers score the same items."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ class ClassifierEnsemble(MultiLabelClassifier):
 
     @classmethod
     def of_members(cls, *members: Any, more: Any = ()) -> ClassifierEnsemble:
-        """A panel of any number of members, as names of methods list them."""
+        """An ensemble of any number of members, as names of methods list them."""
         first, second = (*members[:2], None, None)[:2]
         return cls(first, second, more=[*members[2:], *more])
 
     @property
     def expression(self) -> Call:
         """Its name: all members, one after the other."""
-        given = [one for one in (self.first, self.second) if one is not None]
-        return Call(self.code, tuple(expression_of(one) for one in (*given, *self.more)), {})
+        given = [member for member in (self.first, self.second) if member is not None]
+        return Call(self.code, tuple(map(expression_of, (*given, *self.more))), {})
 
     @classmethod
     def of_fitted(
@@ -101,13 +101,13 @@ class ClassifierEnsemble(MultiLabelClassifier):
     def member_posteriors(self, X: Any) -> Floats:
         """Posteriors of all members side by side, shape (n_items, n_members * n_labels)."""
         return np.hstack(
-            [response(one, X, "posteriors", self.n_labels_).values for one in self.members_]
+            [response(part, X, "posteriors", self.n_labels_).values for part in self.members_]
         )
 
     def mean_of(self, member_posteriors: Floats) -> Floats:
         """The mean posterior of the members that answer how frequent labels are."""
         stacked = member_posteriors.reshape(len(member_posteriors), -1, self.n_labels_)
-        return mean_posterior(stacked, [not is_weighted(one) for one in self.members_])
+        return mean_posterior(stacked, [not is_weighted(part) for part in self.members_])
 
     def _posteriors(self, X: Any) -> Floats:
         return self.mean_of(self.member_posteriors(X))
@@ -142,5 +142,4 @@ def mean_posterior(members: Floats, counted: Sequence[bool]) -> Floats:
     array of float, shape (n_items, n_labels)
     """
     kept = members[:, np.flatnonzero(counted)] if any(counted) else members
-    found: Floats = kept.mean(axis=1)
-    return found
+    return np.asarray(kept.mean(axis=1))

@@ -15,8 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.solvers.design import linear_predictor
-from prevalens.solvers.logistic import LogisticFit, fit_logistic, fit_logistic_path
-from prevalens.solvers.multinomial import classes_of, not_converged, weights_of_classes
+from prevalens.solvers.logistic import fit_logistic, fit_logistic_path
+from prevalens.solvers.multinomial import (
+    LogisticParameters,
+    classes_of,
+    not_converged,
+    weights_of_classes,
+)
+from prevalens.solvers.path import LinearFit
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import (
     InputError,
@@ -40,7 +46,7 @@ def for_all_labels(C: Any, class_weight: Any) -> bool:
 _NAMED = 5
 
 
-class BatchedLogistic(MultiLabelClassifier):
+class BatchedLogistic(LogisticParameters, MultiLabelClassifier):
     """Logistic regression of every label, solved together.
 
     The objective is that of scikit-learn's `LogisticRegression` with ridge penalty, label by
@@ -95,21 +101,6 @@ class BatchedLogistic(MultiLabelClassifier):
     joint = False
     label_wise = True
 
-    def __init__(
-        self,
-        C: Any = 1.0,
-        class_weight: Any = None,
-        *,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 100,
-    ) -> None:
-        self.C = C
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
         """Learn from labelled items.
 
@@ -147,7 +138,7 @@ class BatchedLogistic(MultiLabelClassifier):
         if self._one_path(settings) and np.ndim(Y) == 2:
             yield from self._fit_path(clones, X, Y)
         else:
-            yield from (one.fit(X, Y) for one in clones)
+            yield from (model.fit(X, Y) for model in clones)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Vote for or against each label, shape (n_items, n_labels); or classes, (n_items,)."""
@@ -169,17 +160,8 @@ class BatchedLogistic(MultiLabelClassifier):
         return log_odds[:, 0] if self._flat else log_odds
 
     def _fit(self, X: Any, Y: LabelMatrix, sample_weight: Any = None) -> None:
-        class_weight = self._class_weight()
-        self._adopt(
-            fit_logistic(
-                X,
-                Y,
-                C=self.C,
-                class_weight=class_weight,
-                sample_weight=sample_weight,
-                **self._stopping(),
-            )
-        )
+        options = self.get_params() | {"class_weight": self._class_weight()}
+        self._keep(fit_logistic(X, Y, sample_weight=sample_weight, **options))
 
     def _posteriors(self, X: Any) -> Floats:
         return np.asarray(expit(linear_predictor(X, self.coef_, self.intercept_)))
@@ -212,9 +194,6 @@ class BatchedLogistic(MultiLabelClassifier):
         weights = weights_of_classes(self.class_weight, self.classes_)
         return {0: weights[0], 1: weights[-1]}
 
-    def _stopping(self) -> dict[str, Any]:
-        return {"fit_intercept": self.fit_intercept, "tol": self.tol, "max_iter": self.max_iter}
-
     def _one_path(self, settings: Sequence[Mapping[str, Any]]) -> bool:
         """Whether settings are pairs of a number C and a class weight for all labels."""
         return all(set(setting) <= {"C", "class_weight"} for setting in settings) and all(
@@ -224,36 +203,37 @@ class BatchedLogistic(MultiLabelClassifier):
 
     def _fit_path(self, clones: Sequence[Any], X: Any, Y: Any) -> Iterator[BatchedLogistic]:
         names = column_names(Y)
-        for one in clones:
-            matrix, columns = one._check_items(X, reset=True), one._check_labels(Y)
-        weights = _distinct([one.class_weight for one in clones])
-        Cs = _distinct([float(one.C) for one in clones])
-        path = fit_logistic_path(matrix, columns, Cs=Cs, class_weights=weights, **self._stopping())
-        for one in clones:
-            one._adopt(path[path.settings.index((float(one.C), one.class_weight))])
-            one._warn(names)
-            yield one
+        for model in clones:
+            matrix, columns = model._check_items(X, reset=True), model._check_labels(Y)
+        weights = _distinct([model.class_weight for model in clones])
+        Cs = _distinct([float(model.C) for model in clones])
+        stopping = {name: vars(self)[name] for name in ("fit_intercept", "tol", "max_iter")}
+        path = fit_logistic_path(matrix, columns, Cs=Cs, class_weights=weights, **stopping)
+        for model in clones:
+            model._keep(path[path.settings.index((float(model.C), model.class_weight))])
+            model._warn(names)
+            yield model
 
-    def adopt(self, found: LogisticFit, names: Sequence[Any] | None = None) -> Self:
-        """Take over solutions of labels found elsewhere; a warning calls the labels by `names`."""
-        self._flat, self.n_labels_ = False, len(found.coef)
+    def set_solution(self, fit: LinearFit, names: Sequence[Any] | None = None) -> Self:
+        """Become fitted with solutions computed elsewhere; warnings call the labels by `names`."""
+        self._flat, self.n_labels_ = False, len(fit.coef)
         self.classes_ = np.arange(max(self.n_labels_, 2))
-        self.n_features_in_ = found.coef.shape[1]
-        self._adopt(found)
+        self.n_features_in_ = fit.coef.shape[1]
+        self._keep(fit)
         self._warn(names)
         return self
 
-    def _adopt(self, found: LogisticFit) -> None:
-        self.coef_, self.intercept_ = found.coef, found.intercept
-        self.n_iter_, self.converged_ = found.n_iter, found.converged
+    def _keep(self, fit: LinearFit) -> None:
+        self.coef_, self.intercept_ = fit.coef, fit.intercept
+        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
 
     def _warn(self, names: Any) -> None:
         """Name the labels that did not converge."""
-        open_ = np.flatnonzero(~self.converged_)
-        if not len(open_):
+        unconverged = np.flatnonzero(~self.converged_)
+        if not len(unconverged):
             return
-        shown = [str(place if names is None else names[place]) for place in open_[:_NAMED]]
-        more = "" if len(open_) <= _NAMED else f" and {len(open_) - _NAMED} more"
+        shown = [str(place if names is None else names[place]) for place in unconverged[:_NAMED]]
+        more = "" if len(unconverged) <= _NAMED else f" and {len(unconverged) - _NAMED} more"
         what = "y" if self._flat else f"label {', '.join(shown)}{more}"
         warnings.warn(not_converged(what, self.max_iter), ConvergenceWarning, stacklevel=3)
 
@@ -266,8 +246,4 @@ class BatchedLogistic(MultiLabelClassifier):
 
 def _distinct(values: Sequence[Any]) -> list[Any]:
     """The different values, in the order in which they come; they need not be hashable."""
-    found: list[Any] = []
-    for value in values:
-        if value not in found:
-            found.append(value)
-    return found
+    return [value for place, value in enumerate(values) if value not in values[:place]]

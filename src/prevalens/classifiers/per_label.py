@@ -15,10 +15,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from prevalens.classifiers.base import MultiLabelClassifier
+from prevalens.classifiers.base import CompositeClassifier
 from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.expression import Call, described
-from prevalens.response import constant_labels, offers, response
+from prevalens.response import constant_labels, response
 from prevalens.scores import Kind
 from prevalens.solvers.design import linear_predictor
 from prevalens.solvers.multinomial import MultinomialLogistic
@@ -33,7 +33,7 @@ def _default_or_has(method: str) -> Any:
     return available_if(lambda self: self.estimator is None or hasattr(self.estimator, method))
 
 
-class PerLabel(MultiLabelClassifier):
+class PerLabel(CompositeClassifier):
     """One classifier per label (binary relevance).
 
     Parameters
@@ -133,11 +133,11 @@ class PerLabel(MultiLabelClassifier):
         for setting, batched in zip(
             settings, self._batched().fit_settings(settings, X, Y), strict=True
         ):
-            one = clone(self).set_params(**setting)
-            one.n_labels_, one.classes_ = batched.n_labels_, batched.classes_
-            one._check_items(X, reset=True)
-            one.classifier_ = batched
-            yield one
+            model = clone(self).set_params(**setting)
+            model.n_labels_, model.classes_ = batched.n_labels_, batched.classes_
+            model._check_items(X, reset=True)
+            model.classifier_ = batched
+            yield model
 
     @_default_or_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
@@ -147,8 +147,8 @@ class PerLabel(MultiLabelClassifier):
         if self.estimator is None:
             return np.asarray(self.classifier_.decision_function(X))
         values = self._constant(X, np.where(self.constants_ > 0, np.inf, -np.inf))
-        for label, one in self._varying():
-            values[:, label] = one.decision_function(X)
+        for label, estimator in self._varying():
+            values[:, label] = estimator.decision_function(X)
         return values
 
     def multiclass(self) -> Any:
@@ -192,19 +192,13 @@ class PerLabel(MultiLabelClassifier):
         remaining = iter(fitted)
         self.estimators_ = [next(remaining) if varies else None for varies in varying]
 
-    def _posteriors(self, X: Any) -> Floats:
-        return self._asked(X, "posteriors")
-
-    def _votes(self, X: Any) -> npt.NDArray[Any]:
-        return self._asked(X, "votes")
-
-    def _asked(self, X: Any, kind: Kind) -> Floats:
+    def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
         if self.estimator is None:
             log_odds = self._log_odds(X)
             return (log_odds > 0).astype(np.float64) if kind == "votes" else expit(log_odds)
         values = self._constant(X, self.constants_)
-        for label, one in self._varying():
-            values[:, label] = response(one, X, kind, 1).values[:, 0]
+        for label, estimator in self._varying():
+            values[:, label] = response(estimator, X, kind, 1).values[:, 0]
         return values
 
     def _log_odds(self, X: Any) -> Floats:
@@ -217,10 +211,7 @@ class PerLabel(MultiLabelClassifier):
         return np.tile(row.astype(np.float64), (count_items(X), 1))
 
     def _varying(self) -> Iterator[tuple[int, Any]]:
-        return ((label, one) for label, one in enumerate(self.estimators_) if one is not None)
-
-    def _offers_posteriors(self) -> bool:
-        return self.estimator is None or "posteriors" in offers(self.estimator)
+        return (pair for pair in enumerate(self.estimators_) if pair[1] is not None)
 
 
 def _fitted(estimator: Any, X: Any, y: LabelMatrix, weights: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from prevalens.classifiers.base import MultiLabelClassifier
+from prevalens.classifiers.base import CompositeClassifier
 from prevalens.classifiers.knn import MLkNN
 from prevalens.labelsets import (
     Groups,
@@ -21,7 +21,7 @@ from prevalens.labelsets import (
     k_means_groups,
     powerset,
 )
-from prevalens.response import is_label_wise, offers, response, train
+from prevalens.response import is_label_wise, response, train
 from prevalens.scores import Kind
 from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.types import Floats, LabelMatrix
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-class Powerset(MultiLabelClassifier):
+class Powerset(CompositeClassifier):
     """One multi-class problem over the labelsets that occur in training.
 
     Parameters
@@ -87,25 +87,21 @@ class Powerset(MultiLabelClassifier):
             estimator = MultinomialLogistic() if self.estimator is None else self.estimator
             self.estimator_ = clone(estimator).fit(X, state_of)
 
-    def _offers_posteriors(self) -> bool:
-        return self.estimator is None or "posteriors" in offers(self.estimator)
-
     def _state_posteriors(self, X: Any) -> Floats:
         if self.estimator_ is None:
             return np.ones((count_items(X), 1))
         return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
 
-    def _posteriors(self, X: Any) -> Floats:
-        # Rounding may leave a certain label a hair above 1.
-        return np.minimum(self._state_posteriors(X) @ self.states_, 1.0)
-
-    def _votes(self, X: Any) -> npt.NDArray[Any]:
+    def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+        if kind == "posteriors":
+            # Rounding may leave a certain label slightly above 1.
+            return np.minimum(self._state_posteriors(X) @ self.states_, 1.0)
         if self.estimator_ is None:
             return np.tile(self.states_, (count_items(X), 1))
         return np.asarray(self.states_[self.estimator_.predict(X)])
 
 
-class LabelsetEnsemble(MultiLabelClassifier):
+class LabelsetEnsemble(CompositeClassifier):
     """One multi-label classifier per group of labels, averaged where groups overlap.
 
     A subclass chooses the groups and the classifier, and calls `_fit_groups`.
@@ -127,19 +123,14 @@ class LabelsetEnsemble(MultiLabelClassifier):
             delayed(train)(classifier, X, Y[:, labels]) for labels in self.labelsets_
         )
 
-    def _posteriors(self, X: Any) -> Floats:
-        return self._average(X, "posteriors")
-
-    def _votes(self, X: Any) -> npt.NDArray[Any]:
-        return self._average(X, "votes") > 0.5
-
-    def _average(self, X: Any, kind: Kind) -> Floats:
+    def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
         total = np.zeros((count_items(X), self.n_labels_))
         times = np.zeros(self.n_labels_)
         for labels, classifier in zip(self.labelsets_, self.classifiers_, strict=True):
             total[:, labels] += response(classifier, X, kind, len(labels)).values
             times[labels] += 1
-        return np.minimum(total / times, 1.0)
+        mean = np.minimum(total / times, 1.0)
+        return mean > 0.5 if kind == "votes" else mean
 
 
 class RAkEL(LabelsetEnsemble):
@@ -202,9 +193,6 @@ class RAkEL(LabelsetEnsemble):
             groups = check_labelsets(labelsets, Y.shape[1])
         self._fit_groups(Powerset(self.estimator), X, Y, groups)
 
-    def _offers_posteriors(self) -> bool:
-        return self.estimator is None or "posteriors" in offers(self.estimator)
-
 
 class LabelSpaceClusters(LabelsetEnsemble):
     """Cluster the labels by k-means and train one multi-label classifier per cluster.
@@ -251,6 +239,7 @@ class LabelSpaceClusters(LabelsetEnsemble):
     """
 
     code = "lsc"
+    part = "classifier"
 
     def __init__(
         self,
@@ -271,6 +260,3 @@ class LabelSpaceClusters(LabelsetEnsemble):
         classifier = MLkNN() if self.classifier is None else self.classifier
         groups = [np.arange(Y.shape[1])] if is_label_wise(classifier) else self.clusters_
         self._fit_groups(classifier, X, Y, groups)
-
-    def _offers_posteriors(self) -> bool:
-        return self.classifier is None or "posteriors" in offers(self.classifier)

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
-from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.response import offers, response, train
-from prevalens.types import Floats, LabelMatrix, Settings
+from prevalens.classifiers.powerset import LabelsetEnsemble
+from prevalens.response import train
+from prevalens.types import LabelMatrix, Settings
 from prevalens.validation import InputError
 
 __all__ = ["PerLabelSettings"]
 
 
-class PerLabelSettings(MultiLabelClassifier):
+class PerLabelSettings(LabelsetEnsemble):
     """A classifier that treats labels alone, with settings chosen label by label.
 
     Parameters
@@ -45,9 +44,9 @@ class PerLabelSettings(MultiLabelClassifier):
     True
     """
 
+    part = "classifier"
     joint = False
     label_wise = True
-    takes_texts = True
 
     def __init__(self, classifier: Any, settings: Sequence[Settings], *, choice: Any) -> None:
         self.classifier = classifier
@@ -61,27 +60,9 @@ class PerLabelSettings(MultiLabelClassifier):
                 f"choice must name one setting per label ({Y.shape[1]}); its shape is "
                 f"{choice.shape}."
             )
-        self.parts_ = []
-        for number in np.unique(choice):
-            columns = np.flatnonzero(choice == number)
-            one = clone(self.classifier).set_params(**self.settings[number])
-            self.parts_.append((columns, train(one, X, Y[:, columns])))
-
-    def _posteriors(self, X: Any) -> Floats:
-        return self._joined(X, "posteriors")
-
-    def _votes(self, X: Any) -> npt.NDArray[Any]:
-        return self._joined(X, "votes")
-
-    def _offers_posteriors(self) -> bool:
-        return "posteriors" in offers(self.classifier)
-
-    def _joined(self, X: Any, kind: Any) -> Floats:
-        n_labels = sum(len(columns) for columns, _ in self.parts_)
-        blocks = [
-            (columns, response(part, X, kind, len(columns)).values) for columns, part in self.parts_
+        chosen = np.unique(choice)
+        self.labelsets_ = [np.flatnonzero(choice == number) for number in chosen]
+        self.classifiers_ = [
+            train(clone(self.classifier).set_params(**self.settings[number]), X, Y[:, labels])
+            for number, labels in zip(chosen, self.labelsets_, strict=True)
         ]
-        joined = np.empty((blocks[0][1].shape[0], n_labels))
-        for columns, values in blocks:
-            joined[:, columns] = values
-        return joined

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from prevalens.classifiers.base import MultiLabelClassifier, append_columns
+from prevalens.classifiers.base import CompositeClassifier, append_columns
 from prevalens.classifiers.per_label import PerLabel
 from prevalens.crossfit import (
     Division,
@@ -22,8 +22,9 @@ from prevalens.crossfit import (
     warn_of_constant_labels,
 )
 from prevalens.response import offers, response, train
+from prevalens.scores import Kind
 from prevalens.splits import IterativeStratification
-from prevalens.types import Floats, LabelMatrix, Settings
+from prevalens.types import LabelMatrix, Settings
 from prevalens.validation import InputError, Matrix, check_int
 
 __all__ = ["Stacked", "by_own_settings"]
@@ -41,8 +42,8 @@ class Splitter(Protocol):
         """Rows to train on and rows to score, in several ways."""
 
 
-class Stacked(MultiLabelClassifier):
-    """A second layer that reads the first layer's posteriors of all labels beside the features.
+class Stacked(CompositeClassifier):
+    """A second layer that reads the first layer's posteriors of all labels and the features.
 
     The posteriors the second layer is trained on are out-of-fold; when new items are scored, the
     first layer is one trained on all items.
@@ -92,6 +93,7 @@ class Stacked(MultiLabelClassifier):
     """
 
     code = "stack"
+    part = "meta"
 
     def __init__(
         self,
@@ -137,10 +139,10 @@ class Stacked(MultiLabelClassifier):
 
     def _with_meta(self, change: Settings, meta: Any) -> Stacked:
         """The same model and first layer with another second layer."""
-        one = copy(self)
-        one.meta = clone(self.meta).set_params(**change)
-        one.meta_ = meta
-        return one
+        model = copy(self)
+        model.meta = clone(self.meta).set_params(**change)
+        model.meta_ = meta
+        return model
 
     def _fit(self, X: Matrix, Y: LabelMatrix) -> None:
         inputs = self._prepare(X, self._train_base(X, Y))
@@ -163,7 +165,7 @@ class Stacked(MultiLabelClassifier):
     def _prepare(self, X: Matrix, first_layer: LabelledScores) -> Matrix:
         """Remember the first layer and how to scale; the second layer's input in training."""
         self.base_ = first_layer.classifier
-        inputs = self._beside(X, first_layer.scores.values)
+        inputs = self._inputs(X, first_layer.scores.values)
         self.scaler_ = None
         if self.normalize:
             self.scaler_ = StandardScaler(with_mean=not sp.issparse(inputs)).fit(inputs)
@@ -183,26 +185,16 @@ class Stacked(MultiLabelClassifier):
             )
         return divisions
 
-    def _beside(self, X: Matrix, posteriors: npt.NDArray[Any]) -> Matrix:
+    def _inputs(self, X: Matrix, posteriors: npt.NDArray[Any]) -> Matrix:
         return append_columns(X, posteriors) if self.passthrough else posteriors
 
     def _scale(self, inputs: Matrix) -> Matrix:
         return inputs if self.scaler_ is None else self.scaler_.transform(inputs)
 
-    def _inputs(self, X: Matrix) -> Matrix:
+    def _ask(self, X: Matrix, kind: Kind) -> npt.NDArray[Any]:
         posteriors = response(self.base_, X, "posteriors", self.n_labels_).values
-        return self._scale(self._beside(X, posteriors))
-
-    def _posteriors(self, X: Matrix) -> Floats:
-        return np.asarray(
-            response(self.meta_, self._inputs(X), "posteriors", self.n_labels_).values
-        )
-
-    def _votes(self, X: Matrix) -> npt.NDArray[Any]:
-        return np.asarray(response(self.meta_, self._inputs(X), "votes", self.n_labels_).values)
-
-    def _offers_posteriors(self) -> bool:
-        return self.meta is None or "posteriors" in offers(self.meta)
+        inputs = self._scale(self._inputs(X, posteriors))
+        return response(self.meta_, inputs, kind, self.n_labels_).values
 
 
 def by_own_settings(

@@ -9,6 +9,7 @@ stays in the cache, and it knows what its answers cost, so that a solver can cho
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from threading import Lock
 from typing import Any, Protocol, TypeAlias
 
@@ -147,10 +148,7 @@ class DenseDesign:
 
     def single(self) -> DenseDesign:
         """The same design in single precision."""
-        other: DenseDesign = object.__new__(DenseDesign)
-        other.n_features, other.rows = self.n_features, self.rows
-        other._intercept = self._intercept
-        other.centre, other.scale = self.centre, self.scale
+        other = copy(self)
         other._matrix = self._matrix.astype(np.float32)
         other._set_up()
         return other
@@ -247,9 +245,7 @@ class SparseDesign:
 
     def single(self) -> SparseDesign:
         """The same design in single precision."""
-        other: SparseDesign = object.__new__(SparseDesign)
-        other.n_features, other._fast = self.n_features, self._fast
-        other._intercept, other._width = self._intercept, self._width
+        other = copy(self)
         other._pairs, other._lock = None, Lock()
         other._set_up(self._matrix.astype(np.float32))
         return other
@@ -436,8 +432,7 @@ class MixedDesign:
 
     def single(self) -> MixedDesign:
         """The same design in single precision."""
-        other: MixedDesign = object.__new__(MixedDesign)
-        other._thin, other._thick = self._thin, self._thick
+        other = copy(self)
         other._set_up(self._sparse.single(), self._dense.single())
         return other
 

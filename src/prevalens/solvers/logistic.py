@@ -22,7 +22,7 @@ from prevalens.solvers.losses import (
     check_stopping,
     check_strengths,
 )
-from prevalens.solvers.path import Problems, solve_path
+from prevalens.solvers.path import LinearFit, Problems, solve_path
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import (
     InputError,
@@ -32,64 +32,22 @@ from prevalens.validation import (
     check_same_length,
 )
 
-__all__ = ["ClassWeight", "LogisticFit", "LogisticPath", "fit_logistic", "fit_logistic_path"]
+__all__ = ["ClassWeight", "LogisticPath", "fit_logistic", "fit_logistic_path"]
 
 #: None, "balanced", or the weights of both classes, {0: ..., 1: ...}.
 ClassWeight: TypeAlias = str | Mapping[int, float] | None
 
 
-@dataclass(frozen=True)
-class LogisticFit:
-    """One logistic regression per label.
-
-    Attributes
-    ----------
-    coef : array, shape (n_labels, n_features)
-    intercept : array, shape (n_labels,)
-        Infinite for a label that all items have (or none), if there is an intercept.
-    objective : array, shape (n_labels,)
-    n_iter : array of int, shape (n_labels,)
-        Newton steps.
-    converged : array of bool, shape (n_labels,)
-    """
-
-    coef: Array
-    intercept: Array
-    objective: Array
-    n_iter: npt.NDArray[np.int64]
-    converged: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class LogisticPath:
-    """One logistic regression per setting and label.
+@dataclass(frozen=True, kw_only=True)
+class LogisticPath(LinearFit):
+    """Logistic regressions of shape (n_settings, n_labels).
 
     Attributes
     ----------
     settings : tuple of (C, class weight)
-    coef : array, shape (n_settings, n_labels, n_features)
-    intercept, objective, n_iter, converged : array, shape (n_settings, n_labels)
     """
 
     settings: tuple[tuple[float, ClassWeight], ...]
-    coef: Array
-    intercept: Array
-    objective: Array
-    n_iter: npt.NDArray[np.int64]
-    converged: npt.NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.settings)
-
-    def __getitem__(self, setting: int) -> LogisticFit:
-        """The solution of one setting."""
-        return LogisticFit(
-            self.coef[setting],
-            self.intercept[setting],
-            self.objective[setting],
-            self.n_iter[setting],
-            self.converged[setting],
-        )
 
 
 def fit_logistic(
@@ -102,9 +60,8 @@ def fit_logistic(
     tol: float = 1e-8,
     max_iter: int = 100,
     fit_intercept: bool = True,
-    warm_start: LogisticFit | None = None,
     visible: Any = None,
-) -> LogisticFit:
+) -> LinearFit:
     """Fit one logistic regression per label.
 
     Parameters
@@ -121,14 +78,13 @@ def fit_logistic(
     max_iter : int
         Newton steps per label at most.
     fit_intercept : bool
-    warm_start : LogisticFit, optional
-        Where to start from.
     visible : array of bool, shape (n_labels, n_features), optional
         The features that each label may use; all by default. The coefficients of others are zero.
 
     Returns
     -------
-    LogisticFit
+    LinearFit
+        Of shape (n_labels,).
 
     Notes
     -----
@@ -152,9 +108,7 @@ def fit_logistic(
         sample_weight=sample_weight,
         visible=_check_visible(visible, (n_labels, X.shape[1]), intercept=fit_intercept),
     )
-    starts = None if warm_start is None else (warm_start.coef, warm_start.intercept)
-    found = _solve(X, problem, tol, max_iter, fit_intercept=fit_intercept, starts=starts)
-    return LogisticFit(*(array[0] for array in found))
+    return _solve(X, problem, tol, max_iter, fit_intercept=fit_intercept)[0]
 
 
 def fit_logistic_path(
@@ -204,11 +158,10 @@ def fit_logistic_path(
         Cs=np.broadcast_to(C[order, np.newaxis], (len(C), n_labels * n_weights)),
         sample_weight=sample_weight,
     )
-    found = _solve(X, problem, tol, max_iter, fit_intercept=fit_intercept, starts=None)
+    solution = _solve(X, problem, tol, max_iter, fit_intercept=fit_intercept)
     settings = tuple((float(c), weight) for weight in class_weights for c in C)
-    return LogisticPath(
-        settings, *(_by_setting(array, order, n_weights, n_labels) for array in found)
-    )
+    arrays = (_by_setting(part, order, n_weights, n_labels) for part in vars(solution).values())
+    return LogisticPath(*arrays, settings=settings)
 
 
 def _by_setting(array: Array, order: Array, n_weights: int, n_labels: int) -> Array:
@@ -288,23 +241,6 @@ class _LabelColumns:
             weights *= self.sample_weight[:, np.newaxis]
         return np.asarray(weights)
 
-    def start(
-        self, n_features: int, given: tuple[Array, Array] | None, *, fit_intercept: bool
-    ) -> tuple[Array, Array]:
-        """Coefficients and intercepts to start from: those given, or the log odds alone."""
-        log_odds = self.log_odds() if fit_intercept else np.zeros(len(self))
-        if given is None:
-            return np.zeros((len(self), n_features)), log_odds
-        coef, intercept = (np.asarray(part, dtype=np.float64) for part in given)
-        if coef.shape != (len(self), n_features) or intercept.shape != (len(self),):
-            raise InputError(
-                f"warm_start has coefficients of shape {coef.shape}; this fit needs "
-                f"{(len(self), n_features)}."
-            )
-        if self.visible is not None:
-            coef = np.where(self.visible[:n_features].T, coef, 0.0)
-        return coef, np.where(np.isfinite(intercept), intercept, log_odds)
-
 
 def _solve(
     X: Matrix,
@@ -313,21 +249,21 @@ def _solve(
     max_iter: int,
     *,
     fit_intercept: bool,
-    starts: tuple[Array, Array] | None,
-) -> tuple[Array, ...]:
-    """Coefficients, intercepts, objectives, steps, convergence, each (n_steps, n_columns, ...)."""
+) -> LinearFit:
+    """Solve all columns at all steps; the shape is (n_steps, n_columns)."""
     tol, max_iter = check_stopping(tol, max_iter)
     everything = np.arange(len(columns))
     constant = columns.constant & fit_intercept
+    intercept = columns.log_odds() if fit_intercept else np.zeros(len(columns))
     problems = Problems(
         groups=columns.in_order(everything[~constant]),
         C=columns.Cs,
         make_loss=columns.loss,
-        start=columns.start(X.shape[1], starts, fit_intercept=fit_intercept),
+        start=(np.zeros((len(columns), X.shape[1])), intercept),
     )
-    found = solve_path(X, problems, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
-    found.intercept[:, constant] = columns.log_odds()[constant]
-    return found.coef, found.intercept, found.value, found.n_iter, found.converged
+    solution = solve_path(X, problems, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
+    solution.intercept[:, constant] = intercept[constant]
+    return solution
 
 
 def _weighted_counts(Y: LabelMatrix, sample_weight: Array | None) -> tuple[Floats, float]:

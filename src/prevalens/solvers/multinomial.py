@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,41 +29,18 @@ from prevalens.solvers.losses import (
     check_stopping,
     check_strengths,
 )
-from prevalens.solvers.path import PathSolution, Problems, solve_path
+from prevalens.solvers.path import LinearFit, Problems, solve_path
 from prevalens.types import Floats
 from prevalens.validation import InputError, Matrix, check_matrix, check_same_length
 
 __all__ = [
-    "MultinomialFit",
+    "LogisticParameters",
     "MultinomialLogistic",
     "classes_of",
     "fit_multinomial",
-    "fit_multinomial_path",
     "not_converged",
     "weights_of_classes",
 ]
-
-
-@dataclass(frozen=True)
-class MultinomialFit:
-    """One multinomial logistic regression.
-
-    Attributes
-    ----------
-    coef : array, shape (n_classes, n_features)
-    intercept : array, shape (n_classes,)
-        They sum to zero.
-    objective : float
-    n_iter : int
-        Newton steps.
-    converged : bool
-    """
-
-    coef: Array
-    intercept: Array
-    objective: float
-    n_iter: int
-    converged: bool
 
 
 def fit_multinomial(
@@ -76,7 +53,7 @@ def fit_multinomial(
     tol: float = 1e-8,
     max_iter: int = 100,
     fit_intercept: bool = True,
-) -> list[MultinomialFit]:
+) -> list[LinearFit]:
     """Fit one multinomial logistic regression per target.
 
     Parameters
@@ -92,7 +69,8 @@ def fit_multinomial(
 
     Returns
     -------
-    list of MultinomialFit, one per target
+    list of LinearFit, one per target
+        With one row of coefficients and one intercept per class; the intercepts sum to zero.
 
     Notes
     -----
@@ -107,88 +85,25 @@ def fit_multinomial(
     [-0.95, -0.0, 0.95]
     """
     targets = _check_targets(targets)
-    C = check_strengths(C, targets.shape[1])[np.newaxis]
-    return _fit(X, targets, C, class_weight, sample_weight, tol, max_iter, fit_intercept)[0]
-
-
-def fit_multinomial_path(
-    X: Matrix,
-    targets: Any,
-    *,
-    Cs: Sequence[float] = (0.1, 1.0, 10.0, 100.0, 1000.0),
-    class_weight: str | Sequence[Any] | None = None,
-    sample_weight: Array | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 100,
-    fit_intercept: bool = True,
-) -> list[list[MultinomialFit]]:
-    """Fit multinomial logistic regressions for several values of C.
-
-    Parameters
-    ----------
-    X, targets, class_weight, sample_weight, tol, max_iter, fit_intercept
-        As for `fit_multinomial`.
-    Cs : list of float
-
-    Returns
-    -------
-    list of lists of MultinomialFit
-        One list per value of C, in it one fit per target.
-
-    Examples
-    --------
-    >>> X, targets = [[0.0], [1.0], [2.0]], [[0], [1], [2]]
-    >>> weak, strong = fit_multinomial_path(X, targets, Cs=[0.1, 10.0])
-    >>> bool(abs(weak[0].coef).max() < abs(strong[0].coef).max())
-    True
-    """
-    targets = _check_targets(targets)
-    if not len(Cs):
-        raise InputError("A path needs at least one value in Cs.")
-    C = check_strengths(Cs, len(Cs))
-    order = np.argsort(C, kind="stable")
-    rising = np.broadcast_to(C[order, np.newaxis], (len(C), targets.shape[1]))
-    fits = _fit(X, targets, rising, class_weight, sample_weight, tol, max_iter, fit_intercept)
-    return [fits[place] for place in np.argsort(order)]
-
-
-def _fit(
-    X: Matrix,
-    targets: npt.NDArray[np.int64],
-    C: Array,
-    class_weight: Any,
-    sample_weight: Any,
-    tol: float,
-    max_iter: int,
-    fit_intercept: bool,
-) -> list[list[MultinomialFit]]:
-    """Fits for each row of `C`, shape (n_steps, n_targets)."""
     X = check_matrix(X)
     check_same_length(X.shape[0], "X", len(targets), "targets")
     tol, max_iter = check_stopping(tol, max_iter)
     items = _Items(targets, class_weight, check_sample_weight(sample_weight, len(targets)))
     intercept = items.log_shares() if fit_intercept else np.zeros(items.n_columns)
-    start = np.zeros((items.n_columns, X.shape[1])), intercept
     problems = Problems(
         groups=[group for group in items.groups if len(group) > 1],
-        C=np.repeat(C, items.sizes, axis=1),
+        C=np.repeat(check_strengths(C, targets.shape[1]), items.sizes)[np.newaxis],
         make_loss=items.loss,
-        start=start,
+        start=(np.zeros((items.n_columns, X.shape[1])), intercept),
     )
-    found = solve_path(X, problems, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
-    return [[_one(found, step, group) for group in items.groups] for step in range(len(C))]
+    solution = solve_path(X, problems, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
+    return [_fit_of(solution, group) for group in items.groups]
 
 
-def _one(found: PathSolution, step: int, group: Array) -> MultinomialFit:
-    intercept = found.intercept[step, group]
-    first = group[0]
-    return MultinomialFit(
-        found.coef[step, group],
-        intercept - intercept.mean(),
-        float(found.value[step, first]),
-        int(found.n_iter[step, first]),
-        bool(found.converged[step, first]),
-    )
+def _fit_of(solution: LinearFit, group: Array) -> LinearFit:
+    """The solution of the target whose classes are the columns of `group`."""
+    intercept, target = solution.intercept[0, group], solution[0, group[0]]
+    return replace(target, coef=solution.coef[0, group], intercept=intercept - intercept.mean())
 
 
 class _Items:
@@ -309,7 +224,26 @@ def not_converged(what: str, max_iter: int) -> str:
     )
 
 
-class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LogisticParameters(BaseEstimator):  # type: ignore[misc]
+    """The parameters that all logistic regressions of this package share."""
+
+    def __init__(
+        self,
+        C: Any = 1.0,
+        class_weight: Any = None,
+        *,
+        fit_intercept: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 100,
+    ) -> None:
+        self.C = C
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+
+
+class MultinomialLogistic(ClassifierMixin, LogisticParameters):  # type: ignore[misc]
     """Logistic regression of one target with any number of classes.
 
     The objective is that of scikit-learn's `LogisticRegression` with ridge penalty: a softmax over
@@ -354,21 +288,6 @@ class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ['a', 'b', 'c']
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        class_weight: Any = None,
-        *,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 100,
-    ) -> None:
-        self.C = C
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from items and their classes.
 
@@ -381,11 +300,15 @@ class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         self.classes_ = classes_of(y)
         codes = np.searchsorted(self.classes_, y)[:, np.newaxis]
+        weights = weights_of_classes(self.class_weight, self.classes_)
+        options = {**self.get_params(), "sample_weight": sample_weight}
         if len(self.classes_) == 2:
-            found = self._fit_two(X, codes, sample_weight)
+            both = dict(enumerate(weights)) if isinstance(weights, list) else weights
+            fit = fit_logistic(X, codes, **options | {"class_weight": both})
         else:
-            found = self._fit_many(X, codes, sample_weight)
-        self.coef_, self.intercept_, self.n_iter_, self.converged_ = found
+            (fit,) = fit_multinomial(X, codes, **options | {"class_weight": [weights]})
+        self.coef_, self.intercept_ = fit.coef, fit.intercept
+        self.n_iter_, self.converged_ = int(np.max(fit.n_iter)), bool(np.all(fit.converged))
         if not self.converged_:
             warnings.warn(not_converged("y", self.max_iter), ConvergenceWarning, stacklevel=2)
         return self
@@ -413,26 +336,6 @@ class MultinomialLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         predictor = linear_predictor(X, self.coef_, self.intercept_)
         return predictor[:, 0] if len(self.classes_) == 2 else predictor
-
-    def _options(self, sample_weight: Any) -> dict[str, Any]:
-        return {
-            "C": self.C,
-            "sample_weight": sample_weight,
-            "fit_intercept": self.fit_intercept,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-        }
-
-    def _fit_two(self, X: Any, codes: npt.NDArray[Any], sample_weight: Any) -> tuple[Any, ...]:
-        weights = weights_of_classes(self.class_weight, self.classes_)
-        pair = weights if weights is None or isinstance(weights, str) else dict(enumerate(weights))
-        found = fit_logistic(X, codes, class_weight=pair, **self._options(sample_weight))
-        return found.coef, found.intercept, int(found.n_iter[0]), bool(found.converged[0])
-
-    def _fit_many(self, X: Any, codes: npt.NDArray[Any], sample_weight: Any) -> tuple[Any, ...]:
-        weights = weights_of_classes(self.class_weight, self.classes_)
-        (found,) = fit_multinomial(X, codes, class_weight=[weights], **self._options(sample_weight))
-        return found.coef, found.intercept, found.n_iter, found.converged
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -146,20 +146,14 @@ class NewtonSystems(ColumnState):
     @classmethod
     def closed(cls, model: Design, n_columns: int) -> NewtonSystems:
         """Systems that have not begun."""
-        nothing = np.zeros((model.n_params, n_columns), dtype=model.dtype)
-        none = np.zeros(n_columns, dtype=model.dtype)
-        never = np.zeros(n_columns, dtype=bool)
+        shape, never = (model.n_params, n_columns), np.zeros(n_columns, dtype=bool)
+        matrices = ("step", "residual", "direction", "centre")
+        vectors = ("energy", "initial_energy", "decrease", "small_decrease")
         return cls(
             model=model,
-            step=nothing,
-            residual=nothing.copy(),
-            direction=nothing.copy(),
-            centre=nothing.copy(),
-            scale=np.ones_like(nothing),
-            energy=none,
-            initial_energy=none.copy(),
-            decrease=none.copy(),
-            small_decrease=none.copy(),
+            **{name: np.zeros(shape, dtype=model.dtype) for name in matrices},
+            **{name: np.zeros(n_columns, dtype=model.dtype) for name in vectors},
+            scale=np.ones(shape, dtype=model.dtype),
             products=np.zeros(n_columns, dtype=np.int64),
             open=never,
             solved=never.copy(),

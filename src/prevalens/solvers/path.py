@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -23,7 +23,7 @@ from prevalens.solvers.losses import Loss
 from prevalens.solvers.newton import Batch, NewtonStream
 from prevalens.validation import Matrix
 
-__all__ = ["PathSolution", "Problems", "solve_path"]
+__all__ = ["LinearFit", "Problems", "solve_path"]
 
 #: Newton steps after which single precision is given up.
 _PATIENCE = 40
@@ -64,25 +64,32 @@ class Problems:
 
 
 @dataclass(frozen=True)
-class PathSolution:
-    """Solutions at each step.
+class LinearFit:
+    """Fitted linear models.
 
     Attributes
     ----------
-    coef : array, shape (n_steps, n_columns, n_features)
-    intercept, value : array, shape (n_steps, n_columns)
-    n_iter : array of int, shape (n_steps, n_columns)
-    converged : array of bool, shape (n_steps, n_columns)
+    coef : array, shape (..., n_features)
+    intercept : array, shape (...)
+        Infinite for a label that all items have (or none), if there is an intercept.
+    objective : array, shape (...)
+    n_iter : array of int, shape (...)
+        Newton steps.
+    converged : array of bool, shape (...)
+
+    Notes
+    -----
+    The shape is that of the problem: labels or classes, and steps or settings before them.
     """
 
     coef: Array
     intercept: Array
-    value: Array
+    objective: Array
     n_iter: npt.NDArray[np.int64]
     converged: npt.NDArray[np.bool_]
 
     @classmethod
-    def blank(cls, shape: tuple[int, int], n_features: int) -> PathSolution:
+    def blank(cls, shape: tuple[int, int], n_features: int) -> LinearFit:
         """Room for solutions."""
         return cls(
             np.zeros((*shape, n_features)),
@@ -92,15 +99,19 @@ class PathSolution:
             np.ones(shape, dtype=bool),
         )
 
+    def __getitem__(self, index: Any) -> LinearFit:
+        """Some of the models, chosen along the first axes."""
+        return LinearFit(*(vars(self)[field.name][index] for field in fields(LinearFit)))
+
 
 def solve_path(
     X: Matrix, problems: Problems, *, fit_intercept: bool, tol: float, max_iter: int
-) -> PathSolution:
+) -> LinearFit:
     """Solve all problems at all steps."""
-    found = PathSolution.blank(problems.C.shape, X.shape[1])
+    solution = LinearFit.blank(problems.C.shape, X.shape[1])
     n_columns = sum(len(columns) for columns in problems.groups)
     if not n_columns:
-        return found
+        return solution
     threads = min(_n_threads(), len(problems.groups))
     align = _ALIGN if n_columns == len(problems.groups) else 1
     width = _width(X.shape[0], X.shape[1] + fit_intercept, n_columns, threads)
@@ -118,15 +129,19 @@ def solve_path(
 
         _in_threads(work, threads)
 
-    run(model, _Path(problems, range(len(problems.C)), found, double, model), patience)
+    run(model, _Path(problems, range(len(problems.C)), solution, double, model), patience)
     for step in range(len(problems.C)) if max_iter > patience else ():
         left = replace(
             problems,
-            groups=[group for group in problems.groups if not found.converged[step, group[0]]],
-            start=(found.coef[step].copy(), found.intercept[step].copy()),
+            groups=[group for group in problems.groups if not solution.converged[step, group[0]]],
+            start=(solution.coef[step].copy(), solution.intercept[step].copy()),
         )
-        run(double, _Path(left, range(step, step + 1), found, double, double), max_iter - patience)
-    return found
+        run(
+            double,
+            _Path(left, range(step, step + 1), solution, double, double),
+            max_iter - patience,
+        )
+    return solution
 
 
 class _Path:
@@ -136,12 +151,12 @@ class _Path:
         self,
         problems: Problems,
         steps: range,
-        found: PathSolution,
+        solution: LinearFit,
         design: Design,
         model: Design,
     ) -> None:
         self._problems, self._queue, self._stop = problems, deque(problems.groups), steps.stop
-        self._found, self._design, self._model = found, design, model
+        self._solution, self._design, self._model = solution, design, model
         self._at = np.full(problems.C.shape[1], steps.start)
         self._lock = Lock()
 
@@ -164,10 +179,10 @@ class _Path:
 
     def give(self, places: Array, T: Array, value: Array, n_iter: Array, converged: Array) -> Array:
         """Enter solutions; the factors from these weights to the next."""
-        found, C, at = self._found, self._problems.C, self._at[places]
-        found.coef[at, places], found.intercept[at, places] = self._design.coefficients(T)
-        found.value[at, places], found.converged[at, places] = value, converged
-        found.n_iter[at, places] += n_iter
+        solution, C, at = self._solution, self._problems.C, self._at[places]
+        solution.coef[at, places], solution.intercept[at, places] = self._design.coefficients(T)
+        solution.objective[at, places], solution.converged[at, places] = value, converged
+        solution.n_iter[at, places] += n_iter
         self._at[places] += 1
         after = np.minimum(at + 1, len(C) - 1)
         return np.where(at + 1 < self._stop, C[after, places] / C[at, places], 0.0)

@@ -158,15 +158,7 @@ def fit_linear_svr(
     ([2.0, -1.0], [3.0, 1.0])
     """
     values = np.asarray(C, dtype=np.float64)
-    task = _Task(
-        X,
-        Y,
-        epsilon=epsilon,
-        loss=loss,
-        fit_intercept=fit_intercept,
-        tol=tol,
-        max_iter=max_iter,
-    )
+    task = _Task(X, Y, epsilon, loss, fit_intercept, tol, max_iter)
     if values.shape not in ((), (len(task.targets),)):
         raise InputError(
             f"Give one C for all targets or one per target ({len(task.targets)}); got {C!r}."
@@ -198,15 +190,7 @@ def linear_svr_path(
     """
     if len(Cs) == 0:
         raise InputError("Cs is empty; give at least one value of C.")
-    task = _Task(
-        X,
-        Y,
-        epsilon=epsilon,
-        loss=loss,
-        fit_intercept=fit_intercept,
-        tol=tol,
-        max_iter=max_iter,
-    )
+    task = _Task(X, Y, epsilon, loss, fit_intercept, tol, max_iter)
     order = np.argsort(Cs, kind="stable")
     solved = task.solve([np.full(len(task.targets), float(Cs[i])) for i in order])
     return [solved[position] for position in np.argsort(order)]
@@ -409,10 +393,10 @@ class AbsoluteLoss:
         part, split = state.take(active), state.residual
         for _ in range(n_rounds):
             split = self._shared_round(basis, part, split)
-            found = primal_and_dual(
+            values = primal_and_dual(
                 basis, self, part, part.multipliers, part.multipliers @ basis.left
             )
-            certificate.keep(active, *found, part.coordinates)
+            certificate.keep(active, *values, part.coordinates)
             unfinished = certificate.unfinished(active, part, tol)
             state.put(active, part)
             active, part, split = active[unfinished], part.take(unfinished), split[unfinished]
@@ -498,7 +482,7 @@ class SquaredLoss:
         basis: Basis,
         state: TargetState,
         C: Array,
-        certificate: Certificate,  # noqa: ARG002 - what the ridge regression is worth is found out later
+        certificate: Certificate,  # noqa: ARG002
         tol: float,  # noqa: ARG002
     ) -> None:
         """Ridge regression, which is the answer for epsilon = 0."""
@@ -616,22 +600,22 @@ def _lengths(
 def _bracket(slope: Any, low_slope: Array, high_slope: Array, enough: Array) -> Array:
     """Where a rising function is near zero, between 0 (where it is negative) and 1 (positive).
 
-    Where it is not found, the last place at which the function was negative: unfinished there
-    descends.
+    If no such place is found, the last one at which the function was negative: a step to it
+    lowers the objective.
     """
     low, high = np.zeros_like(low_slope), np.ones_like(low_slope)
-    found = np.zeros(len(low), dtype=bool)
+    near = np.zeros(len(low), dtype=bool)
     for search in range(_LENGTH_SEARCHES):
         share = np.clip(low_slope / (low_slope - high_slope), 0.1, 0.9)
         if search > 1:
             # A nearly singular system can ask for steps too long by many orders of magnitude.
             share[low == 0.0] = 0.03
-        middle = np.where(found, low, low + share * (high - low))
+        middle = np.where(near, low, low + share * (high - low))
         here = slope(middle)
-        found |= np.abs(here) <= enough
-        if found.all():
+        near |= np.abs(here) <= enough
+        if near.all():
             return middle
-        left = found | (here < 0)
+        left = near | (here < 0)
         low, low_slope = np.where(left, middle, low), np.where(left, here, low_slope)
         high, high_slope = np.where(left, high, middle), np.where(left, high_slope, here)
     return low
@@ -650,7 +634,6 @@ class _Task:
         self,
         X: Any,
         Y: Any,
-        *,
         epsilon: float,
         loss: str,
         fit_intercept: bool,
