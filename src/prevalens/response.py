@@ -1,4 +1,4 @@
-"""The one adapter of foreign answers: whatever a classifier returns becomes `Scores`.
+"""The only adapter of classifiers' answers: whatever a classifier returns becomes `Scores`.
 
 scikit-learn has no single shape for multi-label answers. Trees, neighbours and
 `MultiOutputClassifier` return a list with one (n_items, n_classes) array per label,
@@ -45,7 +45,7 @@ __all__ = [
     "train",
 ]
 
-#: What stands for the one classifier it holds.
+#: Wrappers that behave like the classifier they hold.
 _HOLDERS = (FrozenEstimator, GridSearchCV, RandomizedSearchCV)
 
 
@@ -141,7 +141,7 @@ def takes_several_labels(classifier: Any) -> bool:
 
 
 def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
-    """Ask a fitted classifier about items.
+    """Score items with a fitted classifier.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def _of_one_label(
 
 
 def _classes(classifier: Any, label: int, n_labels: int) -> Any:
-    """The classes of one label, where the classifier tells them."""
+    """The classes of one label; None if the classifier does not tell them."""
     classes = getattr(classifier, "classes_", None)
     if classes is None:
         return None
@@ -271,7 +271,7 @@ def constant_labels(Y: LabelMatrix) -> npt.NDArray[np.bool_]:
 
 
 def train(classifier: Any, X: Any, Y: LabelMatrix) -> Any:
-    """Fit a clone of `classifier`; where it refuses constant labels, fit it on the others.
+    """Fit a clone of `classifier`; if it refuses constant labels, fit it on the other labels.
 
     Returns
     -------
@@ -288,7 +288,7 @@ def train(classifier: Any, X: Any, Y: LabelMatrix) -> Any:
 
 
 class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that sees only the labels that vary; the others are answered as they are.
+    """A classifier that is trained on the labels that vary; the others keep their constant value.
 
     Parameters
     ----------
@@ -348,9 +348,9 @@ class VaryingLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _fit_quietly(classifier: Any, X: Any, Y: LabelMatrix) -> Any:
-    """Fit without the warnings about what is done on purpose here."""
+    """Fit without the warnings about single columns and constant labels."""
     with warnings.catch_warnings():
-        # A single label is a column on purpose, and whoever trains on constant labels has said so.
+        # A single label is a column on purpose, and constant labels were warned of before.
         warnings.simplefilter("ignore", DataConversionWarning)
         warnings.filterwarnings("ignore", "Label .* is present in all training examples")
         try:

@@ -1,7 +1,8 @@
-"""The links of a chain of logistic regressions, solved together.
+"""Classifier chains, and ensembles of them.
 
-A link learns from the true labels before it, so that no link waits for another. All labels are
-features of one solve, in which each link may use those before it.
+The links of a chain of logistic regressions are solved together: a link learns from the true
+labels before it, so that no link waits for another. All labels are features of one solve, in which
+each link may use those before it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def train_links(
     chained : array of int8, shape (n_items, n_links)
         Labels in the order of the chain.
     names : array, shape (n_links,)
-        What a warning calls them.
+        Names of the labels in warnings.
 
     Returns
     -------
@@ -56,12 +57,8 @@ def train_links(
     fit = fit_logistic(
         append_columns(X, chained),
         chained,
-        C=estimator.C,
-        class_weight=estimator.class_weight,
         visible=np.hstack([np.ones((n_links, n_features), dtype=bool), before]),
-        fit_intercept=estimator.fit_intercept,
-        tol=estimator.tol,
-        max_iter=estimator.max_iter,
+        **estimator.get_params(),
     )
     links = []
     for link in range(n_links):
@@ -75,7 +72,7 @@ def train_links(
 class Chain(CompositeClassifier):
     """One classifier per label, with the labels before it in the chain as further features.
 
-    Trained on the true labels, it goes along its own votes when it answers.
+    It is trained on the true labels; for new items it uses its own votes in their place.
 
     Parameters
     ----------

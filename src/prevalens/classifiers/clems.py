@@ -311,7 +311,7 @@ class CLEMS(CompositeClassifier):
         return MLkNN() if self.classifier is None else self.classifier
 
     def _learn_places(self, X: Any, Y: LabelMatrix) -> Any:
-        """Learn where the items' labelsets lie; what the classifier is to learn from."""
+        """Learn the places of the items' labelsets; returns the inputs of the classifier."""
         self.states_, state_of, counts = np.unique(
             Y, axis=0, return_inverse=True, return_counts=True
         )

@@ -102,7 +102,7 @@ class Powerset(CompositeClassifier):
 
 
 class LabelsetEnsemble(CompositeClassifier):
-    """One multi-label classifier per group of labels, averaged where groups overlap.
+    """One multi-label classifier per group of labels; overlapping groups are averaged.
 
     A subclass chooses the groups and the classifier, and calls `_fit_groups`.
 

@@ -1,9 +1,9 @@
 """Designs: the matrix of items as the batched linear solvers see it.
 
-A design answers four questions about many columns of parameters at once, all as matrix products:
+A design computes four things for many columns of parameters at once, all as matrix products:
 the linear predictor, its transpose, the weighted moments of the features, and the weighted Gram
 matrices. It does so a block of rows at a time, so that what is done between two products
-stays in the cache, and it knows what its answers cost, so that a solver can choose.
+stays in the cache, and it knows the cost of each, so that a solver can choose.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _GRAM_COLUMNS = 16
 
 
 def visible_only(T: Array, visible: npt.NDArray[np.bool_] | None) -> Array:
-    """Parameters with zeros where a column may not use them; None if it may use all."""
+    """Set parameters that a column may not use to zero; `visible` is None if all may be used."""
     return T if visible is None else np.where(visible, T, T.dtype.type(0))
 
 
@@ -63,7 +63,7 @@ def column_dots(A: Array, B: Array) -> Array:
 
 
 class Design(Protocol):
-    """What a solver needs of the items.
+    """The matrix of items, as a solver uses it.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class DenseDesign:
         return self._matrix.T @ D, squares
 
     def grams(self, D: Array, columns: Array) -> Iterator[tuple[int, Array]]:
-        """Weighted Gram matrices, from a sample of the rows where there are many.
+        """Weighted Gram matrices, from a sample of the rows if there are many.
 
         The sample takes rows with probability proportional to their weight, systematically: at
         equal steps of the cumulated weight. It needs no random numbers.

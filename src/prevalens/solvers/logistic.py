@@ -1,4 +1,4 @@
-"""Logistic regression of many labels on one design, for many settings, in one go.
+"""Logistic regression of many labels on one design, for many settings, at once.
 
 For each label the solution minimises scikit-learn's objective
 ``0.5 |w|^2 + C sum_i s_i log(1 + exp(-y_i (x_i w + b)))`` with y in {-1, 1}, the intercept ``b``
@@ -307,7 +307,7 @@ def _one_per_label(
 def _check_visible(
     visible: Any, shape: tuple[int, int], *, intercept: bool
 ) -> npt.NDArray[np.bool_] | None:
-    """What labels may use, as a column per label; the intercept is for all."""
+    """The features that labels may use, one column per label; all may use the intercept."""
     if visible is None:
         return None
     allowed = np.asarray(visible, dtype=bool)

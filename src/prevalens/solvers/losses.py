@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Loss(Protocol):
-    """What a solver needs of a loss. Columns are always those of whole problems.
+    """A loss, as a solver uses it. Columns are always those of whole problems.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Loss(Protocol):
         """Sums over the columns of each problem, at each of its columns."""
 
     def project(self, T: Array) -> Array:
-        """Take from parameters what the loss does not see."""
+        """Remove the component of parameters that does not change the loss."""
 
 
 def _of_rows(weights: Array, rows: slice) -> Array:
@@ -75,7 +75,7 @@ def _of_rows(weights: Array, rows: slice) -> Array:
 
 
 def _side_by_side(left: Array, right: Array) -> Array:
-    """Weights of two groups of columns; one row where both have one."""
+    """Weights of two groups of columns; one row if both have one."""
     n_rows = max(len(left), len(right))
     return np.hstack([np.broadcast_to(part, (n_rows, part.shape[1])) for part in (left, right)])
 
@@ -179,7 +179,7 @@ class BinaryLoss:
         return per_column
 
     def project(self, T: Array) -> Array:
-        """Take away what columns may not use."""
+        """Set the parameters that columns may not use to zero."""
         return visible_only(T, self.visible)
 
 
@@ -280,7 +280,7 @@ class SoftmaxLoss:
         return np.repeat(np.add.reduceat(per_column, self._starts), self._sizes)
 
     def project(self, T: Array) -> Array:
-        """Take away the mean over the classes of each problem: it shifts all predictors alike.
+        """Subtract the mean over the classes of each problem: it shifts all predictors alike.
 
         Along that direction only the penalty is curved, which no preconditioner of single columns
         knows.
@@ -304,7 +304,7 @@ def check_strengths(C: Any, n: int) -> Floats:
 
 
 def check_stopping(tol: float, max_iter: int) -> tuple[float, int]:
-    """Return the tolerance and the number of steps, or say what is wrong with them."""
+    """Check and return the tolerance and the number of steps."""
     return check_fraction(tol, "tol"), check_int(max_iter, "max_iter", minimum=1)
 
 

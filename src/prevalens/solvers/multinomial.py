@@ -1,4 +1,4 @@
-"""Multinomial logistic regression of several targets on one design, in one go.
+"""Multinomial logistic regression of several targets on one design, at once.
 
 For each target (column of `targets`) with classes k = 0, ..., K - 1 the solution minimises
 scikit-learn's objective ``0.5 sum_k |w_k|^2 + C sum_i s_i (log sum_k exp(z_ik) - z_i,y_i)`` with

@@ -208,7 +208,7 @@ class NewtonSystems(ColumnState):
         self._close(self.products * gain <= _FINAL_GAIN * self.decrease)
 
     def _close(self, settled: npt.NDArray[np.bool_]) -> None:
-        """Close what is solved or given up; `settled`: the predicted decrease hardly grows."""
+        """Close systems that are solved or given up; `settled`: the decrease hardly grows."""
         cost = self.model.gram_cost
         most = int(min(_MAX_PRODUCTS, max(_MIN_PRODUCTS, 2 * cost)))
         final = np.where(settled, _FINAL_FORCING, _NEGLIGIBLE)
@@ -249,7 +249,7 @@ class NewtonSystems(ColumnState):
     def _preconditioned(
         self, residual: Array, columns: Array, needed: npt.NDArray[np.bool_]
     ) -> Array:
-        """Solve with the preconditioners of some columns, at least where it is needed."""
+        """Apply the preconditioners of some columns; factors only to those that are `needed`."""
         factors = [self.factors[column] for column in columns]
         if all(factor is not None for factor in factors):
             out = np.zeros_like(residual)
@@ -326,13 +326,13 @@ class Batch:
 
 
 class Source(Protocol):
-    """Where columns come from and solutions go."""
+    """Gives columns to the stream and receives their solutions."""
 
     def take(self, n_columns: int) -> Batch | None:
         """Up to so many new columns, at least one problem; None when there are no more."""
 
     def give(self, places: Array, T: Array, value: Array, n_iter: Array, converged: Array) -> Array:
-        """Receive solutions; the factors of the weights with which to go on, 0 where done."""
+        """Receive solutions; returns the factors of the next weights, 0 for finished columns."""
 
 
 class NewtonStream:
@@ -551,7 +551,7 @@ class _Columns(ColumnState):
         return self
 
     def restart(self, columns: Array, factors: Array) -> None:
-        """Go on with the weights of the loss multiplied, from where the columns are."""
+        """Multiply the weights of the loss and go on from the present parameters."""
         if not len(columns):
             return
         self.loss.reweight(columns, factors)
@@ -616,7 +616,7 @@ class _Columns(ColumnState):
         return np.where(self.double[columns] | self._single_suffices, self.tol, _SINGLE_TOL)
 
     def _evaluate_anew(self, columns: Array, *, double: bool) -> None:
-        """Have columns evaluated where they are; their values so far do not count."""
+        """Have columns evaluated at their present parameters; earlier values do not count."""
         self.value[columns], self.search.step[:, columns] = np.inf, 0.0
         self.search.try_step(columns, 0.0, 1.0)
         self.search.n_backtracks[columns], self.search.final[columns] = 0, False

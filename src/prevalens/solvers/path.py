@@ -44,7 +44,7 @@ _COLUMN_BYTES = 60
 
 @dataclass(frozen=True)
 class Problems:
-    """What to solve: columns of parameters, some of which may belong together.
+    """Problems to solve: columns of parameters, some of which may belong together.
 
     Attributes
     ----------

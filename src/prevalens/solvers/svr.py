@@ -1,4 +1,4 @@
-"""Linear support vector regression of many targets on one design, in one go.
+"""Linear support vector regression of many targets on one design, at once.
 
 For each target (column ``y`` of `Y`) the solution minimises scikit-learn's `LinearSVR` objective
 ``0.5 (|w|^2 + b^2) + C sum_i loss(y_i - x_i w - b)``, the intercept being penalised as one more
@@ -284,7 +284,7 @@ class TargetState:
 
 @dataclass
 class Certificate:
-    """Best value of each target so far, its proven lower bound, and where the value was taken."""
+    """Best value of each target so far, its coordinates, and a lower bound of the minimum."""
 
     primal: Array
     dual: Array
@@ -292,7 +292,7 @@ class Certificate:
     n_iter: int = 0
 
     def keep(self, rows: npt.NDArray[np.intp], primal: Array, dual: Array, at: Array) -> None:
-        """Remember what is better than before."""
+        """Remember values and bounds that are better than before."""
         better = primal < self.primal[rows]
         self.primal[rows[better]] = primal[better]
         self.coordinates[rows[better]] = at[better]
@@ -313,7 +313,7 @@ class Certificate:
 
 
 class RegressionLoss(Protocol):
-    """What the descent needs to know of a loss."""
+    """A loss, as the descent uses it."""
 
     @property
     def epsilon(self) -> float:
@@ -455,7 +455,7 @@ class AbsoluteLoss:
         return _inner_products(state, alpha) - self.epsilon * np.abs(alpha).sum(axis=1)
 
     def update(self, state: TargetState, solved: npt.NDArray[np.bool_], n_inside: Array) -> None:
-        """Multipliers where solved; sigma up while that is cheap, down where steps got short."""
+        """Update multipliers of solved targets; raise sigma if cheap, lower it if steps are short."""
         rows = np.flatnonzero(solved)
         state.multipliers[rows] = smoothed_slope(
             state.residual[rows] + state.multipliers[rows], self.epsilon, state.width[rows]
@@ -536,7 +536,7 @@ def solve_to_gap(
 
 
 def _deviations(targets: Array) -> Array:
-    """Mean distance of each target from its median; something positive where that is zero."""
+    """Mean distance of each target from its median; a positive number if that is zero."""
     distance = np.abs(targets - np.median(targets, axis=1, keepdims=True))
     scale = np.maximum(distance.mean(axis=1), 1e-6 * np.abs(targets).max(axis=1))
     return np.where(scale > 0, scale, 1.0)
@@ -576,7 +576,7 @@ def _directions(
 def _lengths(
     basis: Basis, epsilon: float, state: TargetState, step: Array, change: Array, gain: Array
 ) -> Array:
-    """Full steps where they leave little of the slope; elsewhere the slope's zero is bracketed."""
+    """Full steps if they leave little of the slope; else the zero of the slope is bracketed."""
     reach = state.residual + state.multipliers
     begin = np.einsum("ij,ij->i", state.coordinates * basis.penalty, step)
     curve = np.square(step) @ basis.penalty
@@ -628,7 +628,7 @@ LOSSES: dict[str, type[AbsoluteLoss] | type[SquaredLoss]] = {
 
 
 class _Task:
-    """One design and its targets, checked, and what all values of C share."""
+    """One design and its targets, checked, with everything that all values of C share."""
 
     def __init__(
         self,
