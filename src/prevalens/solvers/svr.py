@@ -455,7 +455,7 @@ class AbsoluteLoss:
         return _inner_products(state, alpha) - self.epsilon * np.abs(alpha).sum(axis=1)
 
     def update(self, state: TargetState, solved: npt.NDArray[np.bool_], n_inside: Array) -> None:
-        """Update multipliers of solved targets; raise sigma if cheap, lower it if steps are short."""
+        """Update multipliers of solved targets; raise sigma if cheap, lower it on short steps."""
         rows = np.flatnonzero(solved)
         state.multipliers[rows] = smoothed_slope(
             state.residual[rows] + state.multipliers[rows], self.epsilon, state.width[rows]
