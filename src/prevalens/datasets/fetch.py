@@ -65,7 +65,7 @@ def download(
     ----------
     url : str
     target : Path
-        Where the file shall lie; nothing incomplete ever has this name.
+        Final path of the file; an incomplete file never has this name.
     sha256 : str, optional
         Checksum of the file's content, uncompressed if the file is compressed.
     timeout : float
@@ -105,7 +105,7 @@ def _make_folder(folder: Path) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let other processes that fetch into the same folder wait, where the system can."""
+    """Lock a folder against other processes that download into it, where the system can."""
     if fcntl is None:
         yield
         return
@@ -171,7 +171,7 @@ def _fetch_with_retries(
 
 
 def _fetch(url: str, part: _PartialFile, timeout: float) -> None:
-    """One request, from where the last one ended if the server can do that."""
+    """One request, resumed where the last one ended if the server supports that."""
     headers = {"User-Agent": "prevalens", "Accept-Encoding": "identity"}
     start = part.size if part.tag else 0
     if start:

@@ -1,4 +1,4 @@
-"""The data home: where datasets lie, and how the missing ones get there."""
+"""The data home: the folder of all datasets; missing ones are downloaded into it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = [
     "find",
 ]
 
-#: Who downloads what cannot be fetched file by file.
+#: Download functions for data that is not fetched file by file.
 _FETCHERS = {"scikit-learn": download_rcv1}
 
 
 class DataNotFoundError(PrevalensError, FileNotFoundError):
-    """A dataset is neither in the data home nor to be had."""
+    """A dataset is not in the data home and cannot be downloaded."""
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,15 @@ def acquire(
     DataNotFoundError
         One sentence: the dataset, where it was looked for, its source, and what to do.
     """
-    found = find(entry, home)
+    files = find(entry, home)
     mirror = mirror or os.environ.get("PREVALENS_MIRROR") or None
     why = "" if download_missing else "and downloading is switched off"
-    if found is None and download_missing:
+    if files is None and download_missing:
         why = _download(entry, home, mirror)
-        found = find(entry, home)
-    if found is None:
+        files = find(entry, home)
+    if files is None:
         raise DataNotFoundError(_sentence(entry, home, why))
-    return found
+    return files
 
 
 def _download(entry: RegistryEntry, home: Path, mirror: str | None) -> str:
@@ -202,8 +202,8 @@ def describe(name: str, *, home: str | Path | None = None) -> Description:
     entry = lookup(name)
     place = data_home(home)
     built_in = entry.kind == "built-in"
-    found = find(entry, place)
-    layout = found.layout if found else next(iter(entry.layouts), None)
+    present = find(entry, place)
+    layout = present.layout if present else next(iter(entry.layouts), None)
     shared = {
         field.name: getattr(entry, field.name)
         for field in fields(entry)
@@ -214,5 +214,5 @@ def describe(name: str, *, home: str | Path | None = None) -> Description:
         origin=entry.origin,
         folder=None if built_in else place / entry.folder,
         files=tuple(file.name for file in layout.files) if layout else (),
-        available=built_in or found is not None,
+        available=built_in or present is not None,
     )

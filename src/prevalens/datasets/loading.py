@@ -161,34 +161,34 @@ def load(
             f"The dataset {entry.name!r} has no texts, only features; leave out text=True."
         )
     if entry.name in _GENERATORS:
-        found = _GENERATORS[entry.name]()
+        dataset = _GENERATORS[entry.name]()
     else:
         place = acquire(entry, data_home(home), download_missing=download, mirror=mirror)
-        found = _read(entry, place)
+        dataset = _read(entry, place)
     if raw:
-        return found
-    chosen = _with_frequent_labels(found, check_int(min_positives, "min_positives", minimum=0))
+        return dataset
+    chosen = _with_frequent_labels(dataset, check_int(min_positives, "min_positives", minimum=0))
     return chosen if text or not entry.text else _with_features(chosen)
 
 
-def _read(entry: RegistryEntry, found: FoundFiles) -> Dataset:
-    parts = _READERS[found.layout.format](**found.arguments())
+def _read(entry: RegistryEntry, files: FoundFiles) -> Dataset:
+    parts = _READERS[files.layout.format](**files.arguments())
     train, test = parts.train, parts.test
     if train.features != test.features or train.n_features != test.n_features:
         raise FormatError(f"The training and test files of {entry.name!r} have different features.")
     return Dataset(
         name=entry.name,
         description=entry.about,
-        source=found.layout.origin or entry.origin,
-        sha=_checked_sha(entry, found),
+        source=files.layout.origin or entry.origin,
+        sha=_checked_sha(entry, files),
         **parts._asdict(),
     )
 
 
-def _checked_sha(entry: RegistryEntry, found: FoundFiles) -> str:
+def _checked_sha(entry: RegistryEntry, files: FoundFiles) -> str:
     """One checksum for all files; a warning for those that are not the published ones."""
     checksums = []
-    for file, path in zip(found.layout.files, found.paths, strict=True):
+    for file, path in zip(files.layout.files, files.paths, strict=True):
         checksums.append(tree_digest(path))
         if file.sha256 is not None and file.sha256 != checksums[-1]:
             warnings.warn(

@@ -77,7 +77,7 @@ class Layout:
     options: dict[str, Any]
     #: Roles with any number of files.
     lists: frozenset[str]
-    #: Where people find it: the address of the folder, or in words.
+    #: The address of the folder, or a description of where to get the files.
     origin: str
     fetcher: str | None
 

@@ -183,10 +183,10 @@ class TextPreparation(Preparation):
         """In how many training texts each word occurs, 0 if it is no term."""
         if self.terms_ is None:
             columns = [self._counting().transform([word]).indices for word in words]
-            return np.array([self.n_texts_with_[one].max(initial=0) for one in columns])
+            return np.array([self.n_texts_with_[own].max(initial=0) for own in columns])
         position = self._counting().vocabulary_ if words else {}
-        found = np.array([position.get(word, -1) for word in words], dtype=np.int64)
-        return np.where(found < 0, 0, self.n_texts_with_[found])
+        places = np.array([position.get(word, -1) for word in words], dtype=np.int64)
+        return np.where(places < 0, 0, self.n_texts_with_[places])
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """The terms, or their numbers where terms are hashed."""

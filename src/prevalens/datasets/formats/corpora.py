@@ -84,21 +84,21 @@ def ohsumed_parts(documents: Path, test: Path | None = None) -> DatasetParts:
     test : Path, optional
         The folder with the documents for test.
     """
-    found = _read(documents)
+    parts = _read(documents)
     if test is not None:
-        found = {"train": found.get("", _Documents()), "test": _read(test).get("", _Documents())}
-    if not {"train", "test"} <= found.keys():
-        return _split(documents, found.get("", _Documents()))
-    labels = sorted({*found["train"].labels(), *found["test"].labels()})
+        parts = {"train": parts.get("", _Documents()), "test": _read(test).get("", _Documents())}
+    if not {"train", "test"} <= parts.keys():
+        return _split(documents, parts.get("", _Documents()))
+    labels = sorted({*parts["train"].labels(), *parts["test"].labels()})
     train_items, test_items = (
-        found[part].collection(sorted(found[part].texts), labels) for part in ("train", "test")
+        parts[part].collection(sorted(parts[part].texts), labels) for part in ("train", "test")
     )
     return DatasetParts(train_items, test_items)
 
 
 def _read(path: Path) -> dict[str, _Documents]:
     """Documents by part; the part is "" where no folder tells it."""
-    found: dict[str, _Documents] = {}
+    parts: dict[str, _Documents] = {}
     for name, content in members(path):
         place = PurePosixPath(name)
         if len(place.parts) < 2:
@@ -106,10 +106,10 @@ def _read(path: Path) -> dict[str, _Documents]:
         class_name = place.parts[-2]
         part = _PARTS.get(place.parts[-3].lower(), "") if len(place.parts) > 2 else ""
         document = place.name.removesuffix(".gz")
-        found.setdefault(part, _Documents()).add(document, class_name, content.decode("latin-1"))
-    if not found:
+        parts.setdefault(part, _Documents()).add(document, class_name, content.decode("latin-1"))
+    if not parts:
         raise InputError(f"There is no class folder with documents in {path}.")
-    return found
+    return parts
 
 
 def _split(path: Path, documents: _Documents) -> DatasetParts:
@@ -237,10 +237,10 @@ def reuters_parts(stories: Sequence[Path], topics: Path | None = None) -> Datase
     topics : Path, optional
         The file ``all-topics-strings.lc.txt``.
     """
-    found = [story for path in stories for story in read_reuters(path) if story.indexed == "YES"]
+    indexed = [story for path in stories for story in read_reuters(path) if story.indexed == "YES"]
     labels = _topic_names(topics, stories)
-    train, train_times = _part(found, "TRAIN", labels, stories[0])
-    test, test_times = _part(found, "TEST", labels, stories[0])
+    train, train_times = _part(indexed, "TRAIN", labels, stories[0])
+    test, test_times = _part(indexed, "TEST", labels, stories[0])
     return DatasetParts(train, test, train_times, test_times)
 
 
@@ -287,13 +287,13 @@ def rcv1_parts(pickles: Sequence[Path], *, n_train: int) -> DatasetParts:
     """
     folder = pickles[0].parent.parent
     try:
-        found = fetch_rcv1(data_home=folder, subset="all", download_if_missing=False)
+        corpus = fetch_rcv1(data_home=folder, subset="all", download_if_missing=False)
     # The cached files are pickles: a damaged one fails in its own ways.
     except Exception as error:
         what = f"scikit-learn's files of RCV1 cannot be read ({error}); delete the folder."
         raise damaged(folder / "RCV1", what) from error
-    if found.data.shape[0] <= n_train:
-        what = f"there are {found.data.shape[0]} documents, {n_train} are for training."
+    if corpus.data.shape[0] <= n_train:
+        what = f"there are {corpus.data.shape[0]} documents, {n_train} are for training."
         raise damaged(folder / "RCV1", what)
-    whole = Collection(sp.csr_matrix(found.data), found.target, found.target_names)
+    whole = Collection(sp.csr_matrix(corpus.data), corpus.target, corpus.target_names)
     return DatasetParts(whole.take(slice(None, n_train)), whole.take(slice(n_train, None)))

@@ -94,14 +94,14 @@ def _variables(path: Path, *wanted: str) -> list[Any]:
     if order is None:
         raise damaged(path, "this is no MATLAB file of version 5 to 7.")
     try:
-        found = dict(_matrices(content[_HEADER:], order, wanted))
+        matrices = dict(_matrices(content[_HEADER:], order, wanted))
     # Sizes that do not fit show as values numpy or zlib cannot take.
     except (ValueError, IndexError, OverflowError, zlib.error) as error:
         raise damaged(path, f"the MATLAB file is damaged ({error}).") from error
     for name in wanted:
-        if name not in found:
+        if name not in matrices:
             raise damaged(path, f"there is no matrix of numbers {name!r} in it.")
-    return [found[name] for name in wanted]
+    return [matrices[name] for name in wanted]
 
 
 def _matrices(content: bytes, order: str, wanted: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -125,7 +125,7 @@ def _elements(content: bytes, order: str) -> Iterator[tuple[int, bytes]]:
     """Type number and content of each data element."""
     at = 0
     while at + 8 <= len(content):
-        kind, size = (int(one) for one in np.frombuffer(content, f"{order}u4", 2, at))
+        kind, size = (int(number) for number in np.frombuffer(content, f"{order}u4", 2, at))
         # A small element has its size in the upper half of the type, and its content at once.
         start = at + 8
         if kind >> 16:
