@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.types import Floats
+from prevalens.types import Floats, Ints
 from prevalens.validation import InputError, check_choice, check_prevalences
 
 __all__ = [
@@ -186,7 +186,7 @@ def shift(training: Any, true: Any) -> Errors:
     return ae(training, true)
 
 
-def shift_bins(shifts: npt.ArrayLike, n_bins: int = 3) -> npt.NDArray[np.int64]:
+def shift_bins(shifts: npt.ArrayLike, n_bins: int = 3) -> Ints:
     """Number each sample by the equal-width bin of [min, max] its shift falls into.
 
     With three bins these are the paper's low (0), mid (1) and high (2) shift.

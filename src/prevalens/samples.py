@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from prevalens.types import Floats
+from prevalens.types import Array, Floats, Ints
 from prevalens.validation import InputError, check_int
 
 __all__ = ["Samples", "index_type"]
@@ -75,10 +75,10 @@ class Samples:
         prevalence: npt.ArrayLike | None = None,
     ) -> None:
         self.n_items = check_int(n_items, "n_items", minimum=1)
-        self.flat: npt.NDArray[Any] = self._check_flat(flat)
-        self.offsets: npt.NDArray[np.int64] = np.ascontiguousarray(offsets, dtype=np.int64)
+        self.flat: Array = self._check_flat(flat)
+        self.offsets: Ints = np.ascontiguousarray(offsets, dtype=np.int64)
         self._check_offsets()
-        self.targets: npt.NDArray[np.int64] = self._per_sample(target, -1, np.int64, "target")
+        self.targets: Ints = self._per_sample(target, -1, np.int64, "target")
         self.prevalences: Floats = self._per_sample(prevalence, np.nan, np.float64, "prevalence")
         if self.targets.shape != self.prevalences.shape:
             raise InputError(
@@ -86,7 +86,7 @@ class Samples:
                 f"{self.targets.shape[1]} and {self.prevalences.shape[1]}."
             )
 
-    def _check_flat(self, flat: npt.ArrayLike) -> npt.NDArray[Any]:
+    def _check_flat(self, flat: npt.ArrayLike) -> Array:
         array = np.asarray(flat)
         if array.ndim != 1:
             raise InputError("Samples need a flat list of indices and a list of offsets.")
@@ -109,7 +109,7 @@ class Samples:
 
     def _per_sample(
         self, values: npt.ArrayLike | None, default: float, dtype: Any, name: str
-    ) -> npt.NDArray[Any]:
+    ) -> Array:
         if values is None:
             return np.full((len(self), 1), default, dtype=dtype)
         array = np.asarray(values, dtype=dtype)
@@ -120,7 +120,7 @@ class Samples:
     @classmethod
     def from_indices(
         cls,
-        indices: Iterable[Sequence[int]] | npt.NDArray[Any],
+        indices: Iterable[Sequence[int]] | Array,
         *,
         n_items: int,
         target: npt.ArrayLike | None = None,
@@ -145,7 +145,7 @@ class Samples:
         return cls(np.arange(n_items), [0, n_items], n_items=n_items)
 
     @classmethod
-    def by_group(cls, groups: npt.ArrayLike) -> tuple[Samples, npt.NDArray[Any]]:
+    def by_group(cls, groups: npt.ArrayLike) -> tuple[Samples, Array]:
         """One sample per distinct value of `groups` (one value per item), and those values.
 
         Examples
@@ -185,26 +185,24 @@ class Samples:
         size = str(low) if low == high else f"{low} to {high}"
         return f"Samples({len(self)} of {size} from {self.n_items} items)"
 
-    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+    def __iter__(self) -> Iterator[Array]:
         for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
             yield self.flat[start:stop]
 
     @overload
-    def __getitem__(self, key: int) -> npt.NDArray[Any]: ...
+    def __getitem__(self, key: int) -> Array: ...
 
     @overload
-    def __getitem__(self, key: slice | npt.NDArray[Any] | list[int]) -> Samples: ...
+    def __getitem__(self, key: slice | Array | list[int]) -> Samples: ...
 
-    def __getitem__(
-        self, key: int | slice | npt.NDArray[Any] | list[int]
-    ) -> Samples | npt.NDArray[Any]:
+    def __getitem__(self, key: int | slice | Array | list[int]) -> Samples | Array:
         """Row numbers of one sample, or the samples of a slice, a mask or a list of positions."""
         if isinstance(key, (int, np.integer)):
             position = range(len(self))[key]
             return self.flat[self.offsets[position] : self.offsets[position + 1]]
         return self._choose(key)
 
-    def _choose(self, key: slice | npt.NDArray[Any] | list[int]) -> Samples:
+    def _choose(self, key: slice | Array | list[int]) -> Samples:
         if isinstance(key, slice) and key.step in (None, 1):
             start, stop, _ = key.indices(len(self))
             stop = max(start, stop)
@@ -229,7 +227,7 @@ class Samples:
         )
 
     @property
-    def target(self) -> npt.NDArray[np.int64]:
+    def target(self) -> Ints:
         """The (first) label steered in each sample, -1 for none; shape (n_samples,)."""
         return self.targets[:, 0]
 
@@ -239,12 +237,12 @@ class Samples:
         return self.prevalences[:, 0]
 
     @property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of items in each sample, shape (n_samples,)."""
         return np.diff(self.offsets)
 
     @property
-    def indices(self) -> npt.NDArray[Any] | list[npt.NDArray[Any]]:
+    def indices(self) -> Array | list[Array]:
         """Row numbers: an int array (n_samples, size) for equal sizes, else a list of arrays."""
         sizes = self.sizes
         if len(sizes) and np.all(sizes == sizes[0]):
@@ -292,7 +290,7 @@ class Samples:
         shape = (len(self), self.n_items)
         return sp.csr_matrix((ones, self.flat, self.offsets), shape=shape, copy=False)
 
-    def _dense_totals(self, values: npt.NDArray[Any]) -> Floats:
+    def _dense_totals(self, values: Array) -> Floats:
         operator = self._operator()
         if values.dtype == np.float64 and not isinstance(values, np.memmap):
             return np.asarray(operator @ values)
@@ -320,7 +318,7 @@ class Samples:
             start = stop
 
 
-def _stack(parts: Sequence[npt.NDArray[Any]], fill: float) -> npt.NDArray[Any]:
+def _stack(parts: Sequence[Array], fill: float) -> Array:
     """Put arrays (n, width) behind each other; narrower ones are filled up on the right."""
     width = max(part.shape[1] for part in parts)
     padding = [((0, 0), (0, width - part.shape[1])) for part in parts]

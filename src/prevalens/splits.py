@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.model_selection import BaseCrossValidator
 
-from prevalens.types import LabelMatrix
+from prevalens.types import Array, Ints, LabelMatrix
 from prevalens.validation import (
     InputError,
     check_binary_matrix,
@@ -39,7 +39,7 @@ _MAX_TRIES = 2000
 
 def stratified_folds(
     Y: Any, n_folds: int = 5, *, order: int = 1, seed: object = 0, groups: Any = None
-) -> npt.NDArray[np.int64]:
+) -> Ints:
     """Cut items into folds of equal size that share every label's positives evenly.
 
     Parameters
@@ -95,7 +95,7 @@ def stratified_folds(
 
 def stratified_holdout(
     Y: Any, fraction: float = 0.4, *, order: int = 1, seed: object = 0, groups: Any = None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+) -> tuple[Ints, Ints]:
     """Hold out a fraction of the items with the same prevalences as the rest.
 
     Parameters
@@ -174,7 +174,7 @@ class IterativeStratification(BaseCrossValidator):  # type: ignore[misc]
         X: Any = None,  # noqa: ARG002 - scikit-learn's signature
         y: Any = None,
         groups: Any = None,
-    ) -> Iterator[npt.NDArray[np.int64]]:
+    ) -> Iterator[Ints]:
         if y is None:
             raise InputError("Stratification needs the labels: call split(X, Y).")
         folds = stratified_folds(
@@ -198,12 +198,12 @@ def _merge_groups(Y: LabelMatrix, groups: Any) -> tuple[LabelMatrix, npt.NDArray
 
 def _stratify(
     Y: LabelMatrix,
-    sizes: npt.NDArray[np.int64],
-    dues: npt.NDArray[np.int64],
+    sizes: Ints,
+    dues: Ints,
     *,
     order: int,
     rng: np.random.Generator,
-) -> npt.NDArray[np.int64]:
+) -> Ints:
     """The part of each item.
 
     Part p gets exactly ``sizes[p]`` items, and of each label its due: ``dues[p]`` of
@@ -215,10 +215,10 @@ def _stratify(
     shuffle = rng.permutation(len(Y))
     shuffled = Y[shuffle]
     evidence = _pairs_of_labels(shuffled) if order == 2 else sp.csr_array(shuffled)
-    found = _distribute(evidence, _Parts(evidence, sizes, dues, rng))
-    _Exchange(shuffled, found, rng).run()
-    parts = np.empty_like(found)
-    parts[shuffle] = found
+    shuffled_parts = _distribute(evidence, _Parts(evidence, sizes, dues, rng))
+    _Exchange(shuffled, shuffled_parts, rng).run()
+    parts = np.empty_like(shuffled_parts)
+    parts[shuffle] = shuffled_parts
     return parts
 
 
@@ -242,7 +242,7 @@ def _pairs_of_labels(Y: LabelMatrix) -> Any:
     return sp.csr_array((ones, where), shape=(n_items, len(names)))
 
 
-def _distribute(evidence: Any, parts: _Parts) -> npt.NDArray[np.int64]:
+def _distribute(evidence: Any, parts: _Parts) -> Ints:
     """Share the items out, those with the rarest remaining evidence first."""
     by_column = sp.csc_array(evidence)
     left = np.diff(by_column.indptr).astype(np.int64)
@@ -267,8 +267,8 @@ class _Parts:
     def __init__(
         self,
         evidence: Any,
-        sizes: npt.NDArray[np.int64],
-        dues: npt.NDArray[np.int64],
+        sizes: Ints,
+        dues: Ints,
         rng: np.random.Generator,
     ) -> None:
         n_items, n_columns = evidence.shape
@@ -282,7 +282,7 @@ class _Parts:
         self._chance = rng.random((n_items, len(sizes)))
         self.of_item = np.full(n_items, -1, dtype=np.int64)
 
-    def put(self, item: int, column: int) -> npt.NDArray[Any]:
+    def put(self, item: int, column: int) -> Array:
         """Give an item to the part with room that most lacks `column`; return its columns.
 
         Ties go to the part that most lacks what else the item has, as a share of all there is of
@@ -314,9 +314,7 @@ class _Exchange:
     later rounds leave more to chance, to get out of dead ends.
     """
 
-    def __init__(
-        self, Y: LabelMatrix, parts: npt.NDArray[np.int64], rng: np.random.Generator
-    ) -> None:
+    def __init__(self, Y: LabelMatrix, parts: Ints, rng: np.random.Generator) -> None:
         n_parts = int(parts.max()) + 1
         positives = Y.sum(axis=0, dtype=np.int64)
         # Rarest labels first: they have the fewest ways to be helped.
@@ -365,15 +363,13 @@ class _Exchange:
                 return True
         return False
 
-    def _harm(
-        self, counts: npt.NDArray[np.int64], items: npt.NDArray[np.int64], target: int
-    ) -> npt.NDArray[np.int64]:
+    def _harm(self, counts: Ints, items: Ints, target: int) -> Ints:
         """Gaps opened minus gaps closed if one of the items moved to `target`, for each."""
         opened = self._Y[items] & (counts[self._parts[items]] == 1)
         closed = self._Y[items] & (counts[target] == 0)
         return opened.sum(axis=1) - closed.sum(axis=1)
 
-    def _after(self, item: int, target: int) -> npt.NDArray[np.int64]:
+    def _after(self, item: int, target: int) -> Ints:
         counts = self._counts.copy()
         counts[self._parts[item]] -= self._Y[item]
         counts[target] += self._Y[item]

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.metrics import shift_bins
 from prevalens.protocols.families import draw_family
 from prevalens.samples import Samples
 from prevalens.splits import stratified_folds
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Ints, LabelMatrix
 from prevalens.validation import check_rng
 
 __all__ = [
@@ -70,8 +69,8 @@ class ShiftedSplit:
     """
 
     fold: int
-    rest: npt.NDArray[np.int64]
-    held: npt.NDArray[np.int64]
+    rest: Ints
+    held: Ints
     family: str
     samples: Samples
     size: int
@@ -148,8 +147,8 @@ def _divided(
 def _of_fold(
     Y: LabelMatrix,
     fold: int,
-    rest: npt.NDArray[np.int64],
-    held: npt.NDArray[np.int64],
+    rest: Ints,
+    held: Ints,
     rng: np.random.Generator,
     n_samples: int,
 ) -> Iterator[ShiftedSplit]:
@@ -200,9 +199,7 @@ def total_loss(by_family: dict[str, float]) -> float:
     return float(np.average(list(by_family.values()), weights=weights))
 
 
-def draw_shifts(
-    Y: LabelMatrix, n_each: int, rng: np.random.Generator
-) -> tuple[Samples, npt.NDArray[np.int64]]:
+def draw_shifts(Y: LabelMatrix, n_each: int, rng: np.random.Generator) -> tuple[Samples, Ints]:
     """Samples under no shift, one label steered, labels tilted, label sets weighted.
 
     Parameters

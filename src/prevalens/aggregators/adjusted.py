@@ -8,7 +8,7 @@ the proportion that is asked for, ``mean = p tpr + (1 - p) fpr``, so ``p = (mean
 from __future__ import annotations
 
 import numbers
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from scipy.special import ndtr, stdtrit
 from prevalens.aggregators.base import Aggregator
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError
 
 __all__ = ["ACC", "PACC"]
@@ -183,7 +183,7 @@ def _distinct(rates: _Rates, guard: float | None) -> npt.NDArray[np.bool_]:
     return difference > np.maximum(margin, _RESOLUTION)
 
 
-def _measure(values: npt.NDArray[Any], Y: LabelMatrix) -> _Rates:
+def _measure(values: Array, Y: LabelMatrix) -> _Rates:
     """Mean scores per class and the error of their difference, in one pass over the scores."""
     # Deviations from the first row: a constant column gives exact zeros, and the variances do
     # not suffer from cancellation.

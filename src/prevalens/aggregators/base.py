@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
 __all__ = ["Aggregator", "label_chunks", "never_certain", "per_label"]
@@ -138,7 +137,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         self,
         scores: Scores,
         Y: LabelMatrix,
-        groups: npt.NDArray[Any] | None,  # noqa: ARG002 - for those that divide the items
+        groups: Array | None,  # noqa: ARG002 - for those that divide the items
     ) -> None:
         """Learn; the input has been checked."""
         self._fit(scores, Y)
@@ -194,7 +193,7 @@ def per_label(value: Any, name: str, n_labels: int, *, open_ends: bool) -> Float
     return np.broadcast_to(shares, (n_labels,)).copy()
 
 
-def label_chunks(labels: npt.NDArray[Any], n_items: int) -> Iterator[npt.NDArray[np.int64]]:
+def label_chunks(labels: Array, n_items: int) -> Iterator[Ints]:
     """Cut label numbers into portions for which (items, labels) in float64 takes some megabytes."""
     step = max(1, _BYTES_PER_CHUNK // (8 * n_items))
     for start in range(0, len(labels), step):

@@ -6,7 +6,7 @@ averages to the training prevalence, and then averaged over the sample.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from scipy.optimize import isotonic_regression
 from prevalens.aggregators.base import Aggregator, label_chunks, per_label
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, PrevalensError, check_choice
 
 __all__ = ["PAV"]
@@ -145,7 +145,7 @@ class PAV(Aggregator):
         return per_label(self.prevalence, "prevalence", self.n_labels_, open_ends=False)
 
 
-def _unify(posteriors: npt.NDArray[Any], truth: LabelMatrix, width: float) -> _Points:
+def _unify(posteriors: Array, truth: LabelMatrix, width: float) -> _Points:
     """Merge items with equal posteriors, or with posteriors in the same cell of `width`."""
     posteriors = posteriors.astype(np.float64)
     keys = np.floor(posteriors / width) if width else posteriors

@@ -7,7 +7,6 @@ sample looks like the training data and drift towards the training prevalence wh
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 from scipy.stats import binom
 
@@ -15,7 +14,7 @@ from prevalens.aggregators.base import Aggregator, never_certain
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Ints, LabelMatrix
 from prevalens.validation import check_choice, check_rng
 from prevalens.validation_shifts import draw_shifts
 
@@ -123,7 +122,7 @@ def binomial_median(mean: Floats, size: int) -> Floats:
     return np.searchsorted(thresholds, mean) / size
 
 
-def medians(means: Floats, sizes: npt.NDArray[np.int64]) -> Floats:
+def medians(means: Floats, sizes: Ints) -> Floats:
     """`binomial_median` of each sample's row, for samples of several sizes."""
     out = np.empty_like(means)
     for size in np.unique(sizes):

@@ -21,7 +21,7 @@ from prevalens.aggregators.multiclass import OneVsRest, StateQuantifier
 from prevalens.expression import Call, expression_of
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, Items, LabelMatrix
+from prevalens.types import Floats, Ints, Items, LabelMatrix
 from prevalens.validation import InputError, take_items
 
 __all__ = [
@@ -138,7 +138,7 @@ class QuapyPerLabel(Aggregator):
             for j in range(self.n_labels_)
         ]
 
-    def _fit_label(self, X: Any, y: npt.NDArray[np.int64], label: int) -> Any:
+    def _fit_label(self, X: Any, y: Ints, label: int) -> Any:
         quantifier = self.make()
         try:
             quantifier.fit(X, y)
@@ -173,10 +173,10 @@ def quapy_estimates(quantifier: Any, X: Any, samples: Samples) -> Floats:
     """
     if "AggregativeQuantifier" in _ancestors(quantifier):
         scores = quantifier.classify(X)
-        found = [quantifier.aggregate(scores[rows]) for rows in samples]
+        shares = [quantifier.aggregate(scores[rows]) for rows in samples]
     else:
-        found = [quantifier.predict(take_items(X, rows)) for rows in samples]
-    return np.asarray(found, dtype=np.float64).reshape(len(samples), -1)
+        shares = [quantifier.predict(take_items(X, rows)) for rows in samples]
+    return np.asarray(shares, dtype=np.float64).reshape(len(samples), -1)
 
 
 def _find(name: str) -> Any:
@@ -184,15 +184,15 @@ def _find(name: str) -> Any:
     first, *rest = name.split(".")
     for module in _MODULES:
         try:
-            found = getattr(importlib.import_module(module), first, None)
+            maker = getattr(importlib.import_module(module), first, None)
         except ImportError as error:
             raise InputError(
                 f'{name} is a quantifier of QuaPy: pip install "prevalens[quapy]".'
             ) from error
         for part in rest:
-            found = getattr(found, part, None)
-        if callable(found):
-            return found
+            maker = getattr(maker, part, None)
+        if callable(maker):
+            return maker
     raise InputError(f"QuaPy has no quantifier called {name!r}.")
 
 
@@ -325,10 +325,10 @@ class ExternalQuantifier(Aggregator):
         if len(samples) == 0:
             return np.empty((0, self.n_labels_))
         if isinstance(self.quantifier_, QuantifiesMany):
-            found = self.quantifier_.quantify_many(scores.values, samples)
+            answers = self.quantifier_.quantify_many(scores.values, samples)
         else:
-            found = [self.quantifier_.quantify(take_items(scores.values, s)) for s in samples]
-        estimates = np.asarray(found, dtype=np.float64)
+            answers = [self.quantifier_.quantify(take_items(scores.values, s)) for s in samples]
+        estimates = np.asarray(answers, dtype=np.float64)
         if estimates.shape != (len(samples), self.n_labels_):
             raise InputError(
                 f"{type(self.quantifier_).__name__} answered with shape {estimates.shape} for "

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from prevalens.aggregators.base import Aggregator
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_int, check_matrix, is_texts
 
 __all__ = ["HDx", "HDy"]
@@ -96,7 +96,7 @@ class HDy(Aggregator):
                 estimates[rows, label] = np.median(best, axis=0)
         return estimates
 
-    def _match(self, cells: npt.NDArray[Any], bags: npt.NDArray[Any], label: int, k: int) -> Floats:
+    def _match(self, cells: Array, bags: Array, label: int, k: int) -> Floats:
         """The prevalences of greatest overlap, shape (n_samples,), in the k-th set of bins."""
         n_bins = len(self._edges[k]) + 1
         n_samples = int(bags[-1]) + 1
@@ -117,7 +117,7 @@ def _check_bins(bins: int | Iterable[int] | None) -> tuple[int, ...]:
     return tuple(check_int(b, "bins", minimum=2) for b in several)
 
 
-def _densities(values: npt.NDArray[Any], members: LabelMatrix, edges: Floats) -> Floats:
+def _densities(values: Array, members: LabelMatrix, edges: Floats) -> Floats:
     """Shares of each label's members in the bins between 0, `edges` and 1; NaN without members."""
     counts = np.empty((members.shape[1], len(edges) + 1))
     for label, row in enumerate(counts):
@@ -200,11 +200,11 @@ class HDx(Aggregator):
             raise InputError(
                 f"HDx was fitted on {self.n_features_in_} features; these items have {X.shape[1]}."
             )
-        found = [
+        estimates = [
             self._match(*parts, X, samples)
             for parts in zip(self._histograms, self.positives_, self.negatives_, strict=True)
         ]
-        return np.asarray(np.median(found, axis=0))
+        return np.asarray(np.median(estimates, axis=0))
 
     def _match(
         self,
@@ -260,11 +260,11 @@ def _nearest(distance: Floats) -> npt.NDArray[np.intp]:
 class _Dense:
     """Histograms of numeric features between their least and greatest values."""
 
-    def __init__(self, X: npt.NDArray[Any], bins: int) -> None:
+    def __init__(self, X: Array, bins: int) -> None:
         self.edges = [_edges(column, bins) for column in np.asarray(X, dtype=np.float64).T]
         self.bins = 1 + max(len(edges) for edges in self.edges)
 
-    def encode(self, X: npt.NDArray[Any]) -> Any:
+    def encode(self, X: Array) -> Any:
         """Which bin of which feature each item falls in, as a 0/1 matrix."""
         cells = [
             number * self.bins + np.searchsorted(edges, X[:, number], side="right")
@@ -275,13 +275,11 @@ class _Dense:
         shape = (len(X), len(self.edges) * self.bins)
         return sp.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
 
-    def of_groups(self, X: npt.NDArray[Any], weights: Floats) -> Floats:
+    def of_groups(self, X: Array, weights: Floats) -> Floats:
         """Histograms of weighted items, shape (n_groups, n_features, bins)."""
         return np.asarray(weights @ self.encode(X)).reshape(len(weights), -1, self.bins)
 
-    def of_samples(
-        self, X: npt.NDArray[Any], samples: Samples, grid: int
-    ) -> Iterator[tuple[slice, Any]]:
+    def of_samples(self, X: Array, samples: Samples, grid: int) -> Iterator[tuple[slice, Any]]:
         """Roots of the histograms of some samples at a time, (n_features, n_samples, bins)."""
         codes = self.encode(X)
         for rows, block in _portions(samples, len(self.edges) * max(grid, self.bins)):
@@ -310,10 +308,10 @@ class _Sparse:
 
     def encode(self, X: Any) -> Any:
         """Which features each item has, as a 0/1 matrix."""
-        found = sp.csr_matrix(X, copy=True)
-        found.eliminate_zeros()
-        found.data = np.ones(len(found.data))
-        return found
+        present = sp.csr_matrix(X, copy=True)
+        present.eliminate_zeros()
+        present.data = np.ones(len(present.data))
+        return present
 
     def of_groups(self, X: Any, weights: Floats) -> Floats:
         """Histograms of weighted items, shape (n_groups, n_features, 2)."""
@@ -334,7 +332,7 @@ class _Sparse:
             yield rows, self._presence(sp.csr_matrix(bags @ codes), block.sizes)
 
     @staticmethod
-    def _presence(counts: Any, sizes: npt.NDArray[np.int64]) -> _Presence:
+    def _presence(counts: Any, sizes: Ints) -> _Presence:
         held = np.diff(counts.indptr)
         shares = counts.data / np.repeat(sizes, held)
         # A share is above 0 and at most 1, so this tells features and shares apart.

@@ -17,7 +17,7 @@ from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.sld import SLD
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats
+from prevalens.types import Array, Floats
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
 __all__ = [
@@ -67,19 +67,19 @@ def minimise_on_simplex(curve: Floats, pull: Floats) -> Floats:
 
 def _minimise(curve: Floats, pull: Floats) -> Floats:
     n = len(curve)
-    found = np.full(pull.shape, 1.0 / n)
+    solved = np.full(pull.shape, 1.0 / n)
     live = np.arange(len(pull))
-    shares = found.copy()
+    shares = solved.copy()
     prices = np.full(pull.shape, max(1.0, float(np.abs(curve).max())))
     level = np.zeros((len(pull), 1))
     for _ in range(_MAX_STEPS):
         shares, prices, level = _step(curve, pull[live], shares, prices, level)
-        found[live] = shares
+        solved[live] = shares
         going = (shares * prices).max(axis=1) > _TOLERANCE
         live, shares, prices, level = live[going], shares[going], prices[going], level[going]
         if len(live) == 0:
             break
-    return found / found.sum(axis=1, keepdims=True)
+    return solved / solved.sum(axis=1, keepdims=True)
 
 
 def _step(
@@ -364,9 +364,7 @@ def _em_step(ratios: Floats, shares: Floats) -> Floats:
     return np.asarray(shares * evidence / ratios.shape[1])
 
 
-def _equal_bags(
-    samples: Samples, max_indices: int
-) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[Any]]]:
+def _equal_bags(samples: Samples, max_indices: int) -> Iterator[tuple[npt.NDArray[np.intp], Array]]:
     """Samples of one size at a time, in portions: their positions, and their items as a table."""
     for size in np.unique(samples.sizes):
         of_size = np.flatnonzero(samples.sizes == size)
@@ -413,9 +411,9 @@ class OneVsRest(StateQuantifier):
 
     def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
-        found = self.aggregator_.aggregate(Scores(values, self.consumes), samples)
-        total = found.sum(axis=1, keepdims=True)
-        return np.where(total > 0, found / np.where(total > 0, total, 1.0), self.prior_)
+        estimated = self.aggregator_.aggregate(Scores(values, self.consumes), samples)
+        total = estimated.sum(axis=1, keepdims=True)
+        return np.where(total > 0, estimated / np.where(total > 0, total, 1.0), self.prior_)
 
 
 def multiclass(base: Aggregator) -> StateQuantifier:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from prevalens.aggregators.base import Aggregator, label_chunks, per_label
 from prevalens.aggregators.sld_blocked import Rule, poles
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, PrevalensWarning, check_choice, check_int
 
 __all__ = ["SLD", "apply_platt", "fit_platt"]
@@ -149,16 +148,16 @@ class SLD(Aggregator):
         for labels in label_chunks(np.flatnonzero(odds), scores.n_items):
             prior = self.prior_[labels]
             table = poles(self._posteriors(scores, labels), prior)
-            found = np.empty((len(samples), len(labels)))
+            solved = np.empty((len(samples), len(labels)))
             unfinished += engine.maximise(
-                table, prior, samples.flat, samples.offsets, self._rule, found
+                table, prior, samples.flat, samples.offsets, self._rule, solved
             )
-            estimates[:, labels] = found
+            estimates[:, labels] = solved
         if unfinished:
             self._warn(unfinished, estimates.size)
         return estimates
 
-    def _posteriors(self, scores: Scores, labels: npt.NDArray[Any]) -> Floats:
+    def _posteriors(self, scores: Scores, labels: Array) -> Floats:
         """The posteriors of some labels, calibrated if asked for, shape (n_labels, n_items)."""
         posteriors = np.ascontiguousarray(scores.values[:, labels].T, dtype=np.float64)
         if self.calibrate is None:
@@ -184,19 +183,18 @@ _PLATT_ROUNDS = 100
 _PLATT_GUARD = 4.0
 
 
-def _log_odds(posteriors: npt.NDArray[Any]) -> Floats:
+def _log_odds(posteriors: Array) -> Floats:
     """Log-odds in float64, finite also for posteriors of 0 and 1."""
-    odds: Floats = logit(np.clip(posteriors.astype(np.float64), _PLATT_EDGE, 1.0 - _PLATT_EDGE))
-    return odds
+    return np.asarray(logit(np.clip(posteriors.astype(np.float64), _PLATT_EDGE, 1.0 - _PLATT_EDGE)))
 
 
-def apply_platt(posteriors: npt.NDArray[Any], slope: Floats, intercept: Floats) -> Floats:
+def apply_platt(posteriors: Array, slope: Floats, intercept: Floats) -> Floats:
     """Calibrate posteriors, shape (n_labels, n_items), by one line per row."""
-    scaled: Floats = expit(slope[:, np.newaxis] * _log_odds(posteriors) + intercept[:, np.newaxis])
-    return scaled
+    line = slope[:, np.newaxis] * _log_odds(posteriors) + intercept[:, np.newaxis]
+    return np.asarray(expit(line))
 
 
-def fit_platt(posteriors: npt.NDArray[Any], Y: LabelMatrix) -> tuple[Floats, Floats]:
+def fit_platt(posteriors: Array, Y: LabelMatrix) -> tuple[Floats, Floats]:
     """Fit slope and intercept of every label by maximum likelihood.
 
     Parameters

@@ -10,12 +10,12 @@ items costs one division each. One EM step leads to ``q + q (1 - q) slope / size
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.types import Floats
+from prevalens.types import Array, Floats, Ints
 
 __all__ = ["EM_ROUNDS", "HIGHEST", "LOWEST", "Rule", "maximise", "poles"]
 
@@ -37,7 +37,7 @@ class Rule(NamedTuple):
     max_iter: int
 
 
-def poles(posteriors: npt.NDArray[Any], prior: Floats) -> Floats:
+def poles(posteriors: Array, prior: Floats) -> Floats:
     """Turn posteriors under `prior` into poles.
 
     Parameters
@@ -55,9 +55,9 @@ def poles(posteriors: npt.NDArray[Any], prior: Floats) -> Floats:
     against = (1.0 - posteriors) / (1.0 - share)
     gap = posteriors / share
     gap -= against
-    found = np.full(gap.shape, np.inf)
-    np.divide(against, gap, out=found, where=np.abs(gap) > _ROUNDING * against)
-    return found
+    all_poles = np.full(gap.shape, np.inf)
+    np.divide(against, gap, out=all_poles, where=np.abs(gap) > _ROUNDING * against)
+    return all_poles
 
 
 #: Poles in a block: 0.5 MB, with its temporaries about a level-2 cache.
@@ -67,12 +67,12 @@ _POLES_PER_BLOCK = 2**16
 class _Moving:
     """The cells of a block that still move: their poles in a row, and where they stand."""
 
-    def __init__(self, poles: Floats, sizes: npt.NDArray[np.int64], start: Floats) -> None:
+    def __init__(self, poles: Floats, sizes: Ints, start: Floats) -> None:
         self.poles, self.sizes, self.start = poles, sizes, start
         self.q = start.copy()
         self.below, self.above = np.zeros_like(start), np.ones_like(start)
 
-    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def spread(self, values: Array) -> Array:
         """One value per cell becomes one per pole."""
         return np.repeat(values, self.sizes)
 
@@ -119,9 +119,7 @@ def _exact_round(cells: _Moving, tol: float) -> tuple[Floats, npt.NDArray[np.boo
     return np.where(settled, answer, cells.q), settled
 
 
-def _one_sided(
-    up: Floats, down: Floats, start: Floats
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
+def _one_sided(up: Floats, down: Floats, start: Floats) -> tuple[npt.NDArray[np.bool_], Array]:
     """Cells whose evidence all points one way, and the end it points to; `start` without any."""
     one_sided = (up == 0.0) | (down == 0.0)
     return one_sided, np.where(up > 0.0, 1.0, np.where(down < 0.0, 0.0, start))
@@ -130,19 +128,19 @@ def _one_sided(
 def _solve(cells: _Moving, rule: Rule) -> tuple[Floats, int]:
     """Move all cells until they settle; returns where, and how many did not."""
     advance = _exact_round if rule.exact else _em_round
-    found = cells.start.copy()
-    active = np.arange(len(found))
+    settled_at = cells.start.copy()
+    active = np.arange(len(settled_at))
     for done in range(1, rule.max_iter + 1):
-        found[active], settled = advance(cells, rule.tol)
+        settled_at[active], settled = advance(cells, rule.tol)
         if settled.any() and (rule.exact or done >= EM_ROUNDS):
             active = active[~settled]
             if len(active) == 0:
                 break
             cells.keep(~settled)
-    return found, len(active)
+    return settled_at, len(active)
 
 
-def _blocks(n_labels: int, offsets: npt.NDArray[np.int64]) -> Iterator[tuple[slice, slice]]:
+def _blocks(n_labels: int, offsets: Ints) -> Iterator[tuple[slice, slice]]:
     """Boxes (labels, samples) of about `_POLES_PER_BLOCK` poles."""
     stop = 0
     while stop < len(offsets) - 1:
@@ -157,8 +155,8 @@ def _blocks(n_labels: int, offsets: npt.NDArray[np.int64]) -> Iterator[tuple[sli
 def maximise(
     poles: Floats,
     start: Floats,
-    flat: npt.NDArray[Any],
-    offsets: npt.NDArray[np.int64],
+    flat: Array,
+    offsets: Ints,
     rule: Rule,
     estimates: Floats,
 ) -> int:
@@ -170,7 +168,7 @@ def maximise(
         n_labels = labels.stop - labels.start
         gathered = poles[labels][:, flat[first:last]].ravel()
         cells = _Moving(gathered, np.tile(sizes, n_labels), np.repeat(start[labels], len(sizes)))
-        found, left = _solve(cells, rule)
-        estimates[samples, labels] = found.reshape(n_labels, -1).T
+        solved, left = _solve(cells, rule)
+        estimates[samples, labels] = solved.reshape(n_labels, -1).T
         unfinished += left
     return unfinished

@@ -12,11 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.aggregators.sld_blocked import EM_ROUNDS, HIGHEST, LOWEST, Rule
 from prevalens.solvers.compiled import just_in_time
-from prevalens.types import Floats
+from prevalens.types import Array, Floats, Ints
 
 __all__ = ["available", "maximise"]
 
@@ -139,8 +138,8 @@ def _boxes(n_labels: int, n_samples: int, pieces: int) -> list[tuple[int, int, i
 def maximise(
     poles: Floats,
     start: Floats,
-    flat: npt.NDArray[Any],
-    offsets: npt.NDArray[np.int64],
+    flat: Array,
+    offsets: Ints,
     rule: Rule,
     estimates: Floats,
 ) -> int:

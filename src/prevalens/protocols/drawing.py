@@ -7,13 +7,12 @@ All of them take memory linear in the number of indices they return (plus one bl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from prevalens.samples import index_type
-from prevalens.types import Floats
+from prevalens.types import Array, Floats, Ints
 
 __all__ = ["block_rows", "distinct", "draw_from_groups", "draw_weighted", "empty_indices", "runs"]
 
@@ -26,20 +25,18 @@ def block_rows(n_per_row: int) -> int:
     return max(1, _BLOCK // max(1, n_per_row))
 
 
-def empty_indices(n_samples: int, size: int, *, n_items: int) -> npt.NDArray[Any]:
+def empty_indices(n_samples: int, size: int, *, n_items: int) -> Array:
     """Room for samples of equal size, in the type that `Samples` keeps as it is."""
     return np.empty((n_samples, size), dtype=index_type(n_items))
 
 
-def runs(counts: npt.NDArray[np.int64]) -> Iterator[slice]:
+def runs(counts: Ints) -> Iterator[slice]:
     """Consecutive slices of the given lengths."""
     stops = np.cumsum(counts)
     return (slice(stop - count, stop) for count, stop in zip(counts, stops, strict=True))
 
 
-def distinct(
-    n: int, counts: npt.NDArray[np.int64], rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def distinct(n: int, counts: Ints, rng: np.random.Generator) -> Ints:
     """Uniformly random subsets of ``range(n)``, one per row, of the sizes in `counts`.
 
     Parameters
@@ -68,9 +65,7 @@ def distinct(
     return keys - np.repeat(np.arange(len(counts)) * n, counts)
 
 
-def _distinct_keys(
-    n: int, counts: npt.NDArray[np.int64], rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def _distinct_keys(n: int, counts: Ints, rng: np.random.Generator) -> Ints:
     """Distinct numbers below `n` per row, as ascending keys ``row * n + number``."""
     keys = np.repeat(np.arange(len(counts)) * n, counts)
     keys += rng.integers(0, max(n, 1), size=len(keys))
@@ -82,9 +77,7 @@ def _distinct_keys(
     return keys
 
 
-def _complement(
-    keys: npt.NDArray[np.int64], n: int, rows: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
+def _complement(keys: Ints, n: int, rows: npt.NDArray[np.bool_]) -> Ints:
     """Replace the keys of the marked rows by all other keys of those rows."""
     marked = np.flatnonzero(rows)
     absent = np.ones((len(marked), n), dtype=bool)
@@ -98,9 +91,9 @@ def _complement(
 
 
 def draw_from_groups(
-    drawn: npt.NDArray[Any],
-    groups: Sequence[npt.NDArray[Any]],
-    counts: npt.NDArray[np.int64],
+    drawn: Array,
+    groups: Sequence[Array],
+    counts: Ints,
     rng: np.random.Generator,
 ) -> None:
     """Fill rows with samples that take a given number of items from each of disjoint groups.
@@ -122,9 +115,9 @@ def draw_from_groups(
 
 
 def _fill(
-    block: npt.NDArray[Any],
-    groups: Sequence[npt.NDArray[Any]],
-    counts: npt.NDArray[np.int64],
+    block: Array,
+    groups: Sequence[Array],
+    counts: Ints,
     rng: np.random.Generator,
 ) -> None:
     flat = block.reshape(-1)
@@ -138,9 +131,7 @@ def _fill(
         flat[np.arange(len(numbers)) + shift] = members[numbers]
 
 
-def draw_weighted(
-    log_weights: Floats, size: int, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def draw_weighted(log_weights: Floats, size: int, rng: np.random.Generator) -> Ints:
     """Draw one sample per row of weights, without replacement.
 
     Items are taken one after the other with probability proportional to their weight among

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.types import Ints
 from prevalens.validation import InputError, check_int
 
 __all__ = ["Grid", "grid_points", "positives_wanted", "share_out", "spread"]
@@ -53,12 +54,12 @@ def _point(value: Any) -> Fraction:
     return Fraction(float(value)).limit_denominator(_LARGEST_DENOMINATOR)
 
 
-def positives_wanted(points: Sequence[Fraction], size: int) -> npt.NDArray[np.int64]:
+def positives_wanted(points: Sequence[Fraction], size: int) -> Ints:
     """The number of positives, ceil(size * g), that a sample needs at each grid point g."""
     return np.array([-(-size * point.numerator // point.denominator) for point in points])
 
 
-def spread(n: int, n_chosen: int) -> npt.NDArray[np.int64]:
+def spread(n: int, n_chosen: int) -> Ints:
     """Choose `n_chosen` of `n` places as evenly as a fixed rule can, ascending.
 
     The places are ranked by the fractional parts of multiples of the golden ratio. Unlike
@@ -74,9 +75,7 @@ def spread(n: int, n_chosen: int) -> npt.NDArray[np.int64]:
     return np.sort(order[:n_chosen])
 
 
-def share_out(
-    served: npt.NDArray[np.bool_], repeats: int, max_samples: int | None
-) -> npt.NDArray[np.int64]:
+def share_out(served: npt.NDArray[np.bool_], repeats: int, max_samples: int | None) -> Ints:
     """Samples per cell: `repeats` where it is served, or evenly fewer up to `max_samples` in all.
 
     Examples

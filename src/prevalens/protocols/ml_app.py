@@ -11,7 +11,7 @@ from prevalens.protocols.base import Protocol, check_size
 from prevalens.protocols.drawing import draw_from_groups, empty_indices, runs
 from prevalens.protocols.grid import Grid, grid_points, positives_wanted, share_out
 from prevalens.samples import Samples
-from prevalens.types import LabelMatrix
+from prevalens.types import Array, Ints, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_int
 
 __all__ = ["MLAPP"]
@@ -106,7 +106,7 @@ class MLAPP(Protocol):
             )
         return served
 
-    def _shares(self, Y: LabelMatrix) -> npt.NDArray[np.int64]:
+    def _shares(self, Y: LabelMatrix) -> Ints:
         """Number of samples for each label and grid point, shape (n_labels, n_points)."""
         served = self._served(Y)
         repeats = check_int(self.repeats, "repeats", minimum=1)
@@ -138,9 +138,9 @@ class MLAPP(Protocol):
 
 
 def _draw_label(
-    drawn: npt.NDArray[Any],
+    drawn: Array,
     y: LabelMatrix,
-    positives: npt.NDArray[np.int64],
+    positives: Ints,
     rng: np.random.Generator,
 ) -> None:
     """Fill rows with samples that hold the given numbers of positives of one label."""

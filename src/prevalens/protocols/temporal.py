@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.protocols.base import Protocol, check_size
 from prevalens.samples import Samples
-from prevalens.types import LabelMatrix
+from prevalens.types import Array, Ints, LabelMatrix
 from prevalens.validation import InputError, check_int, check_same_length
 
 __all__ = ["ChronologicalWindows", "Periods"]
@@ -49,7 +48,7 @@ class ChronologicalWindows(Protocol):
         self.size = size
         self.step = step
 
-    def _starts(self, Y: LabelMatrix) -> npt.NDArray[np.int64]:
+    def _starts(self, Y: LabelMatrix) -> Ints:
         size = check_size(self.size, len(Y))
         step = size if self.step is None else check_int(self.step, "step", minimum=1)
         return np.arange(0, len(Y) - size + 1, step)
@@ -119,7 +118,7 @@ class Periods(Protocol):
         return samples[kept]
 
 
-def _check_times(times: Any, n_items: int) -> npt.NDArray[Any]:
+def _check_times(times: Any, n_items: int) -> Array:
     array = np.asarray(times)
     if array.ndim != 1:
         raise InputError(f"times must have one entry per item; got shape {array.shape}.")
@@ -132,7 +131,7 @@ def _check_times(times: Any, n_items: int) -> npt.NDArray[Any]:
     return array
 
 
-def _ranks(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _ranks(times: Array) -> Ints:
     """Number the distinct times from the earliest on."""
     try:
         return np.unique(times, return_inverse=True)[1].reshape(-1)
@@ -140,7 +139,7 @@ def _ranks(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         raise InputError(f"times cannot be put in order: {error}.") from error
 
 
-def _cut(times: npt.NDArray[Any], unit: str) -> npt.NDArray[Any]:
+def _cut(times: Array, unit: str) -> Array:
     try:
         return times.astype("datetime64[us]").astype(f"datetime64[{unit}]")
     except (TypeError, ValueError) as error:

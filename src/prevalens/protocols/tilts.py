@@ -13,13 +13,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.protocols.base import FixedNumber, Protocol
 from prevalens.protocols.drawing import block_rows, draw_from_groups, draw_weighted, empty_indices
 from prevalens.samples import Samples
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_matrix, check_same_length
 
 __all__ = ["CovariateTilt", "LabelTilt", "LabelsetWeights", "Natural"]
@@ -260,7 +259,7 @@ def _check_positive(value: float, name: str) -> float:
 
 def _labelsets(
     Y: LabelMatrix,
-) -> tuple[LabelMatrix, npt.NDArray[np.int64]]:
+) -> tuple[LabelMatrix, Ints]:
     """The distinct rows of `Y`, and for each item which of them it has."""
     labelsets, code = np.unique(Y, axis=0, return_inverse=True)
     return labelsets, code.reshape(-1)

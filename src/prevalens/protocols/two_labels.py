@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln
 
 from prevalens.protocols.base import Protocol, check_size
 from prevalens.protocols.drawing import block_rows, draw_from_groups, empty_indices, runs
 from prevalens.protocols.grid import Grid, grid_points, positives_wanted, share_out, spread
 from prevalens.samples import Samples
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_int
 
 __all__ = ["TwoLabels"]
 
 #: Numbers of items. For a pair of labels there are four kinds of items, everywhere in the
 #: order: both labels, only the first, only the second, neither.
-_Counts: TypeAlias = npt.NDArray[np.int64]
+_Counts: TypeAlias = Ints
 
 
 class TwoLabels(Protocol):
@@ -110,7 +109,7 @@ class TwoLabels(Protocol):
         )
 
 
-def _both(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _both(values: Array) -> Array:
     """All ordered pairs of values, shape (n_values^2, 2)."""
     return np.array(list(itertools.product(values, repeat=2)))
 
@@ -157,7 +156,7 @@ def _bounds(have: _Counts, wanted: _Counts, size: int) -> tuple[_Counts, _Counts
 
 
 def _draw_pair(
-    drawn: npt.NDArray[Any],
+    drawn: Array,
     Y: LabelMatrix,
     wanted: _Counts,
     rng: np.random.Generator,
@@ -189,7 +188,7 @@ def _draw_counts(have: _Counts, wanted: _Counts, size: int, rng: np.random.Gener
     return _complete(noisy.argmax(axis=1), wanted, size)
 
 
-def _complete(both: npt.NDArray[Any], wanted: _Counts, size: int) -> _Counts:
+def _complete(both: Array, wanted: _Counts, size: int) -> _Counts:
     """The counts of all four kinds from that of the items with both labels."""
     first, second = wanted[..., 0] - both, wanted[..., 1] - both
     neither = size - both - first - second

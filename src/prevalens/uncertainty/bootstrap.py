@@ -91,8 +91,9 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
     >>> scores = Scores(0.25 + 0.5 * Y, kind="posteriors")
     >>> pcc = PCC().fit(scores, Y)
     >>> bootstrap = Bootstrap().fit(pcc, scores, Y)
-    >>> _, found = bootstrap.estimate(pcc, scores, Samples.whole(400), 0.9)
-    >>> bool(np.all(found.lower <= Y.mean(axis=0)) and np.all(Y.mean(axis=0) <= found.upper))
+    >>> _, intervals = bootstrap.estimate(pcc, scores, Samples.whole(400), 0.9)
+    >>> truth = Y.mean(axis=0)
+    >>> bool(np.all((intervals.lower <= truth) & (truth <= intervals.upper)))
     True
     """
 
@@ -166,19 +167,19 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         noise = measure_noise(
             aggregator, self.replicas_, scores, samples, times=self.resamples, rng=rng
         )
-        found = self.errors_.intervals(noise, level)
+        intervals = self.errors_.intervals(noise, level)
         # A label without an error so far may meet its first odd item: bands leave room for one in
         # the batch, and for one in as many as were labelled.
         least = np.maximum(1.0 / samples.sizes, 1.0 / self.n_labelled_)[:, np.newaxis]
         misfit = self.misfit_
-        found = Intervals(
-            found.lower,
-            found.upper,
-            np.minimum(found.band_lower, np.maximum(noise.point - least, 0.0)),
-            np.maximum(found.band_upper, np.minimum(noise.point + least, 1.0)),
+        intervals = Intervals(
+            intervals.lower,
+            intervals.upper,
+            np.minimum(intervals.band_lower, np.maximum(noise.point - least, 0.0)),
+            np.maximum(intervals.band_upper, np.minimum(noise.point + least, 1.0)),
             None if misfit is None else misfit.p_value(scores.values, samples),
         )
-        return noise.point, never_certain(found, noise.point, samples)
+        return noise.point, never_certain(intervals, noise.point, samples)
 
 
 def _misfit(
@@ -256,7 +257,7 @@ def plain_estimate(
     and nothing of bias, training data or shift.
     """
     point = aggregator.aggregate(scores, samples)
-    found = Intervals(*(np.empty_like(point) for _ in range(4)))
+    intervals = Intervals(*(np.empty_like(point) for _ in range(4)))
     tail = (1.0 - level) / 2.0
     rng = check_rng(random_state)
     for rows, drawn in redrawn(aggregator, scores, samples, times=resamples, rng=rng):
@@ -265,10 +266,17 @@ def plain_estimate(
         deviation = np.maximum(drawn.std(axis=1), 1e-12)
         largest = (np.abs(drawn - here[:, np.newaxis]) / deviation[:, np.newaxis]).max(axis=2)
         reach = np.quantile(largest, level, axis=1)[:, np.newaxis] * deviation
-        found.lower[rows], found.upper[rows] = np.minimum(lower, here), np.maximum(upper, here)
-        found.band_lower[rows] = np.clip(np.minimum(here - reach, found.lower[rows]), 0.0, 1.0)
-        found.band_upper[rows] = np.clip(np.maximum(here + reach, found.upper[rows]), 0.0, 1.0)
-    return point, never_certain(found, point, samples)
+        intervals.lower[rows], intervals.upper[rows] = (
+            np.minimum(lower, here),
+            np.maximum(upper, here),
+        )
+        intervals.band_lower[rows] = np.clip(
+            np.minimum(here - reach, intervals.lower[rows]), 0.0, 1.0
+        )
+        intervals.band_upper[rows] = np.clip(
+            np.maximum(here + reach, intervals.upper[rows]), 0.0, 1.0
+        )
+    return point, never_certain(intervals, point, samples)
 
 
 #: Indices of resampled items at a time, for few labels; fewer where there are many.
@@ -424,7 +432,7 @@ class ErrorModel:
     weights: Floats
     floor: Floats
     residuals: npt.NDArray[np.float32]
-    family: npt.NDArray[np.int64]
+    family: Ints
 
     def centre(self, point: Floats) -> Floats:
         """Where the truth is expected."""
@@ -470,9 +478,7 @@ class ErrorModel:
         return max(float(np.quantile(needed[self.family == kind], share)) for kind in kinds)
 
 
-def fit_error_model(
-    noise: Noise, truth: Floats, training: Floats, family: npt.NDArray[np.int64]
-) -> ErrorModel:
+def fit_error_model(noise: Noise, truth: Floats, training: Floats, family: Ints) -> ErrorModel:
     """Learn from samples whose true prevalences are known.
 
     Parameters

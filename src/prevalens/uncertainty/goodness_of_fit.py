@@ -5,19 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.samples import Samples
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import PrevalensWarning
 from prevalens.validation_shifts import draw_shifts
 
 __all__ = ["MISFIT", "Misfit", "fit_misfit", "warn_of_misfit"]
-
-Floats: TypeAlias = Floats
 
 #: Directions of the scores at most.
 _DIRECTIONS = 200
@@ -46,7 +43,7 @@ class _Frame:
     explained: Floats
     n_items: int
 
-    def place(self, posteriors: npt.NDArray[Any], samples: Samples) -> Floats:
+    def place(self, posteriors: Array, samples: Samples) -> Floats:
         """Coordinates of the samples' mean scores."""
         return np.asarray((samples.mean(_features(posteriors)) - self.centre) @ self.directions)
 
@@ -83,7 +80,7 @@ class Misfit:
     slack: float
     known: Floats
 
-    def p_value(self, posteriors: npt.NDArray[Any], samples: Samples) -> Floats:
+    def p_value(self, posteriors: Array, samples: Samples) -> Floats:
         """Share of explained samples that look as far off, shape (n_samples,)."""
         place = self.frame.place(posteriors, samples)
         variance = 1.0 / samples.sizes + 1.0 / self.frame.n_items + self.slack
@@ -92,9 +89,9 @@ class Misfit:
 
 
 def fit_misfit(
-    posteriors: npt.NDArray[Any],
+    posteriors: Array,
     Y: LabelMatrix,
-    folds: npt.NDArray[np.int64],
+    folds: Ints,
     rng: np.random.Generator,
 ) -> Misfit:
     """Learn from labelled posteriors.
@@ -125,10 +122,10 @@ def fit_misfit(
 
 
 def _measured(
-    posteriors: npt.NDArray[Any],
+    posteriors: Array,
     Y: LabelMatrix,
-    rest: npt.NDArray[np.int64],
-    held: npt.NDArray[np.int64],
+    rest: Ints,
+    held: Ints,
     rng: np.random.Generator,
 ) -> tuple[_Frame, Floats, Floats]:
     """The frame of the rest, places of samples of the held items in it, and their variance."""
@@ -139,7 +136,7 @@ def _measured(
     return frame, frame.place(posteriors[held], samples), variance
 
 
-def _fit_frame(posteriors: npt.NDArray[Any], Y: LabelMatrix) -> _Frame:
+def _fit_frame(posteriors: Array, Y: LabelMatrix) -> _Frame:
     prevalence = Y.mean(axis=0)
     features, labels = _features(posteriors), Y - prevalence
     centre = features.mean(axis=0)
@@ -150,7 +147,7 @@ def _fit_frame(posteriors: npt.NDArray[Any], Y: LabelMatrix) -> _Frame:
     return _Frame(centre, directions @ along, explained, len(Y))
 
 
-def _features(posteriors: npt.NDArray[Any]) -> Floats:
+def _features(posteriors: Array) -> Floats:
     values = np.asarray(posteriors, dtype=np.float64)
     return np.hstack([values, values * (1.0 - values)])
 
@@ -198,14 +195,14 @@ def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
     lowest = p_value[bad].min()
     warnings.warn(
         f"{_subject(bad, names)} unlike anything the training data can explain (goodness of fit "
-        f"p = {lowest:.2g}): labels may look different there than in training, or keep other "
-        "company; take the estimates with care.",
+        f"p = {lowest:.2g}): labels may look different there than in training, or "
+        "co-occur differently; the estimates may be unreliable.",
         PrevalensWarning,
         stacklevel=4,
     )
 
 
-def _subject(bad: npt.NDArray[Any], names: Sequence[Any] | None) -> str:
+def _subject(bad: Array, names: Sequence[Any] | None) -> str:
     if names is None:
         return "The batch looks"
     shown = ", ".join(repr(names[i]) for i in bad[:_NAMED])

@@ -7,7 +7,7 @@ because they looked interesting.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,10 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from prevalens.estimate import PrevalenceEstimate
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
 __all__ = ["LabelledPart", "check_labelled", "ppi_mean", "ppi_of_batch", "with_labels"]
-
-Floats: TypeAlias = Floats
 
 #: Labelled items' worth of trust in the scores as they are, and in the variance they leave open.
 _PRIOR_ITEMS = 5.0
@@ -98,9 +96,7 @@ def ppi_mean(y: Floats, predicted: Floats, elsewhere: Floats) -> tuple[Floats, F
     return mean, variance
 
 
-def ppi_of_batch(
-    part: LabelledPart, scores: npt.NDArray[Any], point: Floats
-) -> tuple[Floats, Floats]:
+def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floats, Floats]:
     """Prevalence of the batch itself from its labelled items and all scores, and its variance.
 
     Parameters
@@ -143,9 +139,7 @@ def _careful_share(y: Floats, guess: Floats) -> Floats:
     return np.asarray(counted / (len(y) + _PRIOR_ITEMS + 1.0))
 
 
-def with_labels(
-    estimate: PrevalenceEstimate, scores: npt.NDArray[Any], labelled: Any
-) -> PrevalenceEstimate:
+def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> PrevalenceEstimate:
     """Combine the estimate of a batch with the labels of some of its items.
 
     Per label, the estimate and the prediction-powered one are weighted by their precisions. If

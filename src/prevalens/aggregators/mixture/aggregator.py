@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from prevalens.aggregators.base import Aggregator, never_certain
@@ -16,7 +14,7 @@ from prevalens.aggregators.mixture.scenarios import Moments, Posterior, Scenario
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_choice
 from prevalens.validation_shifts import (
     ShiftedSplit,
@@ -139,19 +137,21 @@ class ScenarioMixture(Aggregator):
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         self._fit_grouped(scores, Y, None)
 
-    def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: npt.NDArray[Any] | None) -> None:
+    def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: Array | None) -> None:
         values, state = scores.evidence, self.random_state
         self._choose(values, Y, groups)
         self.moments_ = Moments.of(values, Y)
         splits = shifted_splits(Y, random_state=state, stratified=False, groups=groups)
-        found = self._validated(values, Y, splits)
-        self.losses_ = losses(splits, lambda split: self._at_size(found[split].mean, split.size))
+        posteriors = self._validated(values, Y, splits)
+        self.losses_ = losses(
+            splits, lambda split: self._at_size(posteriors[split].mean, split.size)
+        )
         self.loss_ = total_loss(self.losses_) if splits else float("nan")
         halves = half_splits(Y, random_state=state, groups=groups)
-        self._calibrate(found, self._validated(values, Y, halves))
+        self._calibrate(posteriors, self._validated(values, Y, halves))
 
     def validation_losses(
-        self, scores: Scores, Y: LabelMatrix, *, groups: npt.NDArray[Any] | None = None
+        self, scores: Scores, Y: LabelMatrix, *, groups: Array | None = None
     ) -> dict[str, float]:
         """The `losses_` that `fit` would find, without its intervals; nothing is kept.
 
@@ -162,9 +162,7 @@ class ScenarioMixture(Aggregator):
         splits = shifted_splits(Y, random_state=state, stratified=False, groups=groups)
         return twin._losses(SplitCache(values, Y, splits), twin.shrinkage_)
 
-    def _choose(
-        self, values: npt.NDArray[Any], Y: LabelMatrix, groups: npt.NDArray[Any] | None
-    ) -> None:
+    def _choose(self, values: Array, Y: LabelMatrix, groups: Array | None) -> None:
         """Evidence weights and shrinkage: those given, or those found best."""
         self._check_parameters()
         self.evidence_weights_ = (
@@ -222,7 +220,7 @@ class ScenarioMixture(Aggregator):
     def _at_size(self, mean: Floats, size: int) -> Floats:
         return self._point(mean, np.full(len(mean), size))
 
-    def _point(self, mean: Floats, sizes: npt.NDArray[np.int64]) -> Floats:
+    def _point(self, mean: Floats, sizes: Ints) -> Floats:
         return medians(mean, sizes) if self.point == "median" else mean
 
     def _calibrate(
@@ -237,7 +235,7 @@ class ScenarioMixture(Aggregator):
             self.bands_ = Bands.of(halves, _BAND_CLASSES, _BAND_WEIGHTS)
 
     def _validated(
-        self, values: npt.NDArray[Any], Y: LabelMatrix, splits: Sequence[ShiftedSplit]
+        self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]
     ) -> dict[ShiftedSplit, Posterior]:
         cache = SplitCache(values, Y, splits)
         return {
@@ -253,7 +251,7 @@ class ScenarioMixture(Aggregator):
 
     def _posterior(
         self, scores: Scores, samples: Samples, *, variance: bool
-    ) -> tuple[Posterior, npt.NDArray[np.int64]]:
+    ) -> tuple[Posterior, Ints]:
         means, sizes = samples.mean(scores.evidence), samples.sizes
         model = self._model(self.moments_, self.shrinkage_)
         n_labels = self.n_labels_
@@ -301,8 +299,8 @@ class ScenarioMixture(Aggregator):
         lower, upper = _around(posterior.mean, half, point)
         band_lower, band_upper = _around(posterior.mean, band, point)
         p_value = self._p_value(posterior.misfit)
-        found = Intervals(lower, upper, band_lower, band_upper, p_value)
-        return point, never_certain(found, point, samples)
+        intervals = Intervals(lower, upper, band_lower, band_upper, p_value)
+        return point, never_certain(intervals, point, samples)
 
     def _p_value(self, misfit: Floats) -> Floats | None:
         if not len(self.misfits_):
@@ -314,9 +312,7 @@ class ScenarioMixture(Aggregator):
 class SplitCache:
     """What the splits share: their mean scores, and the moments and models of their folds."""
 
-    def __init__(
-        self, values: npt.NDArray[Any], Y: LabelMatrix, splits: Sequence[ShiftedSplit]
-    ) -> None:
+    def __init__(self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]) -> None:
         self._values, self._Y = values, Y
         self.splits = splits
         self._moments: dict[int, Moments] = {}

@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import norm
 
 from prevalens.aggregators.counting import binomial_median
 from prevalens.aggregators.mixture.scenarios import Posterior
-from prevalens.types import Floats
+from prevalens.types import Floats, Ints
 from prevalens.validation_shifts import ShiftedSplit
 
 __all__ = ["Bands", "Multiples"]
 
-_Ints = npt.NDArray[np.int64]
 #: Expected numbers of positives between which labels are calibrated apart.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
 #: Bands are multiples of intervals at this level, so that rare and frequent labels miss as often.
@@ -79,17 +77,16 @@ class Multiples:
                     values[number, cell] = _quantiles(ratio[inside], weight)
         return cls(cuts, values)
 
-    def places(self, posterior: Posterior, prevalence: Floats) -> _Ints:
+    def places(self, posterior: Posterior, prevalence: Floats) -> Ints:
         """The class of each sample."""
         return np.searchsorted(self.cuts, _moved(posterior, prevalence))
 
-    def at(self, places: _Ints, stratum: _Ints, level: float) -> Floats:
+    def at(self, places: Ints, stratum: Ints, level: float) -> Floats:
         """The multiples at a level, shape (n_samples, n_labels)."""
-        found: Floats = self.values[:, :, _position(level)][places[:, np.newaxis], stratum]
-        return found
+        return np.asarray(self.values[:, :, _position(level)][places[:, np.newaxis], stratum])
 
     def half_widths(
-        self, posterior: Posterior, sizes: _Ints, prevalence: Floats, level: float
+        self, posterior: Posterior, sizes: Ints, prevalence: Floats, level: float
     ) -> Floats:
         """Of the intervals of all labels, shape (n_samples, n_labels)."""
         places = self.places(posterior, prevalence)
@@ -138,31 +135,29 @@ class Bands:
         return cls(single, by_class)
 
     def half_widths(
-        self, posterior: Posterior, sizes: _Ints, prevalence: Floats, level: float
+        self, posterior: Posterior, sizes: Ints, prevalence: Floats, level: float
     ) -> Floats:
         """Of the bands of all labels, shape (n_samples, n_labels)."""
         places = self.single.places(posterior, prevalence)
         tails = _tails(self.single, places, _stratum(posterior.mean, sizes[:, np.newaxis]))
         largest = self.largest[:, _position(level)][places][:, np.newaxis]
-        found: Floats = largest * tails * np.sqrt(posterior.variance)
-        return found
+        return np.asarray(largest * tails * np.sqrt(posterior.variance))
 
 
-def _tails(single: Multiples, places: _Ints, stratum: _Ints) -> Floats:
+def _tails(single: Multiples, places: Ints, stratum: Ints) -> Floats:
     return np.maximum(single.at(places, stratum, _TAIL), _LEAST)
 
 
 def _moved(posterior: Posterior, prevalence: Floats) -> Floats:
     """How far a sample seems to have moved from the training items."""
-    found: Floats = np.abs(posterior.mean - prevalence).mean(axis=1)
-    return found
+    return np.asarray(np.abs(posterior.mean - prevalence).mean(axis=1))
 
 
-def _stratum(mean: Floats, size: Any) -> _Ints:
+def _stratum(mean: Floats, size: Any) -> Ints:
     return np.searchsorted(_STRATA, mean * size, side="right")
 
 
-def _strata(validated: Mapping[ShiftedSplit, Posterior]) -> _Ints:
+def _strata(validated: Mapping[ShiftedSplit, Posterior]) -> Ints:
     return np.concatenate([_stratum(p.mean, split.size) for split, p in validated.items()])
 
 

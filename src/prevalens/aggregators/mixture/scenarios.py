@@ -84,8 +84,7 @@ def blend(parts: Sequence[WeightedAnswer], n_samples: int) -> Posterior:
 def log_sum(logs: Floats) -> Floats:
     """Logarithm of the sum of exponentials, row by row."""
     top = logs.max(axis=1)
-    found: Floats = top + np.log(np.exp(logs - top[:, np.newaxis]).sum(axis=1))
-    return found
+    return np.asarray(top + np.log(np.exp(logs - top[:, np.newaxis]).sum(axis=1)))
 
 
 @dataclass(frozen=True)

@@ -139,13 +139,11 @@ class Tilts:
     @cached_property
     def _labels(self) -> Floats:
         """How the labels' prevalences move with the directions of the tilts."""
-        found: Floats = self._directions[1].T @ self.covariance
-        return found
+        return np.asarray(self._directions[1].T @ self.covariance)
 
     def turn(self, regressed: Floats) -> Floats:
         """From z @ cross, shape (n_samples, n_labels)."""
-        found: Floats = regressed @ self._directions[1]
-        return found
+        return np.asarray(regressed @ self._directions[1])
 
     def log_likelihood(self, length: Floats, turned: Floats, count: float) -> Floats:
         """Of each scale, up to one constant: shape (n_samples, 1 + n_scales).
@@ -223,8 +221,7 @@ class Drifts:
 
     def _seen(self, scale: float, count: float) -> Floats:
         """Variance of z in each direction."""
-        found: Floats = scale**2 * self.signal_share**2 + 1 / count
-        return found
+        return np.asarray(scale**2 * self.signal_share**2 + 1 / count)
 
     def _follow(self, scale: float, count: float) -> Floats:
         """By how much of z the labels follow in each direction."""
@@ -241,12 +238,12 @@ class Drifts:
     def mean(self, z: Floats, shares: Floats, count: float) -> Floats:
         """Expected prevalences under each scale, times the shares (n_samples, n_scales)."""
         total = shares.sum(axis=1)
-        found = total[:, np.newaxis] * self.prevalence
+        expected = total[:, np.newaxis] * self.prevalence
         rows = np.flatnonzero(total > _NEGLIGIBLE)
         if len(rows):
             follow = [self._follow(scale, count) for scale in self.scales]
-            found[rows] += (z[rows] * (shares[rows] @ np.array(follow))) @ self.cross
-        return found
+            expected[rows] += (z[rows] * (shares[rows] @ np.array(follow))) @ self.cross
+        return expected
 
     def variance(self, scale: float, count: float) -> Floats:
         """What a sample's mean score leaves open of the prevalences, shape (n_labels,)."""
