@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from prevalens._version import __version__
+from prevalens.catalogue import parse
 from prevalens.charts import Dots, draw, frame, table
 from prevalens.collection import label_matrix
 from prevalens.errors import InputError, PrevalensError, PrevalensWarning
@@ -20,7 +21,6 @@ from prevalens.metrics import ae
 from prevalens.model.evaluate import DEFAULT_PROTOCOLS, protocols_of, sample_size
 from prevalens.model.items import preparation_for, training_items
 from prevalens.model.labelled import read_labelled
-from prevalens.model.model import quantifier_of
 from prevalens.model.progress import Cancelled, CancelledError, Progress, Watch
 from prevalens.protocols import Protocol
 from prevalens.quantifier import Quantifier
@@ -28,7 +28,7 @@ from prevalens.samples import Samples
 from prevalens.scores import Kind
 from prevalens.splits import stratified_folds
 from prevalens.tables.opening import Reading
-from prevalens.types import Floats, Groups, Items, LabelMatrix
+from prevalens.types import Floats, Groups, Items, LabelMatrix, Labels
 from prevalens.validation import check_int, check_same_length, take_items
 
 __all__ = ["DEFAULT_METHODS", "Leaderboard", "Place", "compare_files", "compare_methods"]
@@ -264,8 +264,8 @@ def compare_files(
 
 
 def compare_methods(
-    items: Any,
-    Y: Any,
+    items: Items,
+    Y: Labels,
     methods: str | Sequence[Any] = DEFAULT_METHODS,
     *,
     preparation: Any = None,
@@ -364,17 +364,11 @@ def _names(methods: str | Sequence[Any]) -> list[str]:
     if not names:
         raise InputError("Name at least one method, such as lr+pacc; several with ; between them.")
     for name in names:
-        _without_intervals(name)
+        parse(name)
     return names
 
 
-def _without_intervals(name: str) -> Any:
-    """The quantifier of a name, without intervals, which are not needed here."""
-    found = quantifier_of(name)
-    return found.set_params(uncertainty=None) if isinstance(found, Quantifier) else found
-
-
-def _prepared(items: Any, given: Any) -> Any:
+def _prepared(items: Items, given: Any) -> Items:
     chosen = preparation_for(items, None, text=False, given=given)
     # Items that come with a preparation are in the form it takes.
     return chosen.fit_transform(training_items(items, chosen, None) if given is None else items)
@@ -389,9 +383,9 @@ class _Fold:
         self.X, self.Y, self.groups, self.pool_X, self.pool_Y = X, Y, groups, pool_X, pool_Y
         self._labelled: dict[tuple[str, ...], Any] = {}
 
-    def sharing(self, quantifier: Any) -> Any:
+    def sharing(self, quantifier: Quantifier) -> Quantifier:
         """The quantifier with a scheme that knows what others have trained on this fold."""
-        if isinstance(quantifier, Quantifier) and not quantifier.is_automatic:
+        if not quantifier.is_automatic:
             scheme = _SharedScheme(quantifier.scheme_or_default(), self._labelled)
             quantifier.set_params(scheme=scheme)
         return quantifier
@@ -412,7 +406,7 @@ class _SharedScheme:
         self.scheme, self.known = scheme, known
 
     def fit(
-        self, classifier: Any, X: Any, Y: LabelMatrix, kind: Kind, *, groups: Any = None
+        self, classifier: Any, X: Items, Y: LabelMatrix, kind: Kind, *, groups: Any = None
     ) -> Any:
         """What the scheme gives for a classifier and a kind of scores."""
         parts = (expression_of(classifier), expression_of(self.scheme))
@@ -448,7 +442,7 @@ class _Race:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrevalensWarning)
-                quantifier = pool.sharing(_without_intervals(name))
+                quantifier = pool.sharing(parse(name))
                 quantifier.fit(pool.X, pool.Y, groups=pool.groups, progress=progress)
                 scores = quantifier.score(pool.pool_X)
         except CancelledError:

@@ -22,7 +22,7 @@ from prevalens.protocols.families import FAMILIES, family_name, family_protocol
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.tables.opening import Reading
-from prevalens.types import LabelMatrix
+from prevalens.types import Items, LabelMatrix, Labels
 from prevalens.validation import check_int, check_same_length
 
 __all__ = [
@@ -171,8 +171,8 @@ def _seen(model: Model, found: Labelled) -> float:
 
 def evaluate_model(
     model: Model,
-    items: Any,
-    Y: Any,
+    items: Items,
+    Y: Labels,
     *,
     protocols: str | Sequence[str] = DEFAULT_PROTOCOLS,
     interval: float | None = 0.9,
@@ -249,7 +249,7 @@ def evaluate_model(
 class _Pool:
     """Labelled items that have been scored once, for the aggregator and for counting."""
 
-    def __init__(self, model: Model, items: Any, Y: LabelMatrix) -> None:
+    def __init__(self, model: Model, items: Items, Y: LabelMatrix) -> None:
         self.model, self.Y = model, Y
         chunks = chunks_of(items, model.preparation, model.columns)
         prepared = (model.preparation.transform(chunk) for chunk in chunks)

@@ -14,10 +14,13 @@ from prevalens.errors import FormatError, InputError, PrevalensWarning
 from prevalens.files import damaged
 from prevalens.model.file import check_storable
 from prevalens.model.labelled import Labelled, read_labelled
-from prevalens.model.model import Model, quantifier_of
+from prevalens.model.model import Method, Model, quantifier_of
 from prevalens.model.progress import Cancelled, Progress, Watch
+from prevalens.quantifier import Quantifier
+from prevalens.selection import GridSearch
 from prevalens.tables.opening import Reading
 from prevalens.tables.preparation import CellError
+from prevalens.types import Ints
 
 __all__ = ["fit_files"]
 
@@ -36,7 +39,7 @@ def fit_files(
     sep: str = ",",
     id: str | None = None,
     group: str | None = None,
-    method: Any = "auto",
+    method: Method = "auto",
     preparation: Any = None,
     time_budget: float | None = None,
     min_positives: int | None = None,
@@ -124,7 +127,7 @@ def fit_files(
         raise InputError(f"{found.items.source}: {error}") from error
 
 
-def _check_savable(quantifier: Any, trusted: Sequence[str]) -> None:
+def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) -> None:
     """Refuse a method whose fitted objects no model file may hold.
 
     Parts of this package can always be saved. Others are fitted to a few made-up items first, since
@@ -176,7 +179,7 @@ def _frequent(found: Labelled, least: int | None, *, from_tags: bool) -> list[in
     return kept
 
 
-def _check_labels(found: Labelled, positives: Any) -> None:
+def _check_labels(found: Labelled, positives: Ints) -> None:
     for name, count in zip(found.labels, positives.tolist(), strict=True):
         if count in (0, len(found.Y)):
             often = "no item" if count == 0 else "every item"

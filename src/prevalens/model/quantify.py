@@ -15,7 +15,7 @@ from prevalens.errors import InputError
 from prevalens.files import damaged
 from prevalens.model.file import provenance
 from prevalens.model.groups import Grouping, grouping_of
-from prevalens.model.items import chunk_items
+from prevalens.model.items import chunk_items, stacked
 from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.result import BatchResult, Notice
@@ -24,7 +24,7 @@ from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
 from prevalens.tables.table import Chunk, Table
-from prevalens.types import Floats
+from prevalens.types import Floats, Items
 
 __all__ = ["Guarding", "Observed", "quantify_files", "quantify_tables"]
 
@@ -46,7 +46,7 @@ class Guarding:
         self._guard = model.guard
         self._drifts: dict[int, Drift] = {}
 
-    def mend(self, X: Any, codes: npt.NDArray[np.int32]) -> Any:
+    def mend(self, X: Items, codes: npt.NDArray[np.int32]) -> Items:
         """The chunk, with columns that are adrift in a batch of it held at the training mean."""
         if self._guard is None:
             return X
@@ -58,7 +58,7 @@ class Guarding:
             self._note(code, drift)
         return X
 
-    def _by_batch(self, X: Any, codes: npt.NDArray[np.int32], large: Sequence[int]) -> Any:
+    def _by_batch(self, X: Items, codes: npt.NDArray[np.int32], large: Sequence[int]) -> Items:
         assert self._guard is not None
         rows, parts = [], []
         for code in large:
@@ -95,12 +95,10 @@ class Guarding:
         return Notice(text, "warning", names[0] if len(names) == 1 else "")
 
 
-def _replaced(X: Any, rows: Sequence[npt.NDArray[np.intp]], parts: Sequence[Any]) -> Any:
+def _replaced(X: Items, rows: Sequence[npt.NDArray[np.intp]], parts: Sequence[Items]) -> Items:
     """A copy of a matrix with other rows in some places."""
     kept = np.setdiff1d(np.arange(X.shape[0]), np.concatenate(rows))
-    blocks = [X[kept], *parts]
-    joined = sp.vstack(blocks, format="csr") if sp.issparse(X) else np.concatenate(blocks)
-    return joined[np.argsort(np.concatenate([kept, *rows]))]
+    return stacked([X[kept], *parts])[np.argsort(np.concatenate([kept, *rows]))]
 
 
 #: Items of each batch whose words are compared with the training data.
@@ -126,7 +124,7 @@ class Observed:
         self._counts: dict[int, int] = {}
         self._empty: dict[int, int] = {}
 
-    def add(self, items: Any, X: Any, codes: npt.NDArray[np.int32]) -> None:
+    def add(self, items: Items, X: Items, codes: npt.NDArray[np.int32]) -> None:
         """Note a chunk of items, their matrix and the numbers of their batches."""
         found, inverse = np.unique(codes, return_inverse=True)
         pick = sp.csr_matrix(
@@ -144,7 +142,7 @@ class Observed:
             if (len(self._sums) + 1) * X.shape[1] <= _MOST_SUMS or code in self._sums:
                 self._sums[code] = self._sums.get(code, 0) + sums[row]
 
-    def _keep(self, code: int, items: Any, rows: npt.NDArray[np.intp]) -> None:
+    def _keep(self, code: int, items: Items, rows: npt.NDArray[np.intp]) -> None:
         if self.model.summary.kind != "text":
             return
         kept = self._texts.setdefault(code, [])
@@ -203,7 +201,7 @@ class Observed:
         )
 
 
-def _empty_rows(X: Any) -> npt.NDArray[np.bool_]:
+def _empty_rows(X: Items) -> npt.NDArray[np.bool_]:
     if sp.issparse(X):
         return np.diff(X.indptr) == 0
     return np.zeros(X.shape[0], dtype=bool)
@@ -320,7 +318,7 @@ def _scores(
 ) -> Scores:
     observed, guarding = watchers
 
-    def prepared() -> Iterator[Any]:
+    def prepared() -> Iterator[Items]:
         wanted = [*columns, *grouping.columns]
         for table, chunk in watch.over("scoring", tables, wanted):
             codes = grouping.add(table, chunk)
@@ -332,7 +330,7 @@ def _scores(
     return model.score_prepared(prepared())
 
 
-def _prepared(model: Model, items: Any, chunk: Chunk) -> Any:
+def _prepared(model: Model, items: Items, chunk: Chunk) -> Items:
     try:
         return model.preparation.transform(items)
     except CellError as error:
