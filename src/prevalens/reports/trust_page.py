@@ -261,7 +261,9 @@ def error_grid(
         )
         for row, errors in rows.items()
     ]
-    note = "In percentage points. 9 in 10 below: this model is closer in nine of ten samples."
+    note = (
+        "In percentage points. 9 in 10 below: this model's error is smaller in nine of ten samples."
+    )
     return Grid.from_rows(caption, stub, (*names, "9 in 10 below", "samples"), table, [note])
 
 
