@@ -48,9 +48,9 @@ class Samples:
     Attributes
     ----------
     target, prevalence : array, shape (n_samples,)
-        Of the first label that was steered.
+        First label that was steered in each sample, and its prevalence.
     targets, prevalences : array, shape (n_samples, n_steered)
-        Of all of them; one column unless a protocol steers several at once.
+        All steered labels; one column unless a protocol steers several at once.
 
     Notes
     -----

@@ -215,7 +215,7 @@ def _stratify(
     shuffle = rng.permutation(len(Y))
     shuffled = Y[shuffle]
     evidence = _pairs_of_labels(shuffled) if order == 2 else sp.csr_array(shuffled)
-    shuffled_parts = _distribute(evidence, _Parts(evidence, sizes, dues, rng))
+    shuffled_parts = _distribute(evidence, _OpenParts(evidence, sizes, dues, rng))
     _Exchange(shuffled, shuffled_parts, rng).run()
     parts = np.empty_like(shuffled_parts)
     parts[shuffle] = shuffled_parts
@@ -242,7 +242,7 @@ def _pairs_of_labels(Y: LabelMatrix) -> Any:
     return sp.csr_array((ones, where), shape=(n_items, len(names)))
 
 
-def _distribute(evidence: Any, parts: _Parts) -> Ints:
+def _distribute(evidence: Any, parts: _OpenParts) -> Ints:
     """Share the items out, those with the rarest remaining evidence first."""
     by_column = sp.csc_array(evidence)
     left = np.diff(by_column.indptr).astype(np.int64)
@@ -257,7 +257,7 @@ def _distribute(evidence: Any, parts: _Parts) -> Ints:
     return parts.of_item
 
 
-class _Parts:
+class _OpenParts:
     """The parts while they are being filled.
 
     What a part lacks of a column is counted in units of ``1 / dues.sum()`` items, so that it

@@ -48,7 +48,7 @@ class _Rates(NamedTuple):
 
 
 class _Adjusted(Aggregator):
-    """What ACC and PACC share: everything but the kind of scores."""
+    """Adjusted counting; ACC and PACC differ only in the kind of scores they read."""
 
     joint = False
 

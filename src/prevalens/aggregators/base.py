@@ -84,7 +84,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         scores : Scores
-            Of all items of the pool, computed once.
+            Scores of all items of the pool, computed once.
         samples : Samples
             Bags of rows of that pool.
 

@@ -172,7 +172,7 @@ def _solve_shift(points: _Points, target: float) -> Floats:
 
 
 def _solve_qp(points: _Points, target: float) -> Floats:
-    """The same by an interior-point method on the sparse program."""
+    """Solve the quadratic program by an interior-point method."""
     n = len(points.share)
     scale = points.weight / points.weight.sum()
     # Rows: the mean (equality); then f_1 >= 0, the steps f_(i+1) >= f_i, and f_n <= 1.

@@ -52,7 +52,7 @@ class QuapyPerLabel(Aggregator):
         The name of a class of QuaPy such as ``"EMQ"`` or ``"KDEyML"`` (or of a maker on one, such
         as ``"DMx.HDx"``), or an object, which is copied. With two classes, 0 and 1, per label.
     classifier : scikit-learn classifier, optional
-        Of aggregative quantifiers. Default: QuaPy's, a logistic regression.
+        Classifier of aggregative quantifiers. Default: QuaPy's, a logistic regression.
     params : mapping, optional
         Further arguments of a quantifier that is given by name.
 
@@ -308,7 +308,7 @@ class ExternalQuantifier(Aggregator):
 
     @property
     def joint(self) -> bool:  # type: ignore[override]
-        """What the quantifier says of its group; True if it says nothing."""
+        """False if the group of the quantifier ends with BA; True if it has no group."""
         quantifier = self.quantifier
         return not (isinstance(quantifier, _HasGroup) and str(quantifier.group).endswith("BA"))
 

@@ -51,7 +51,7 @@ class LPQ(Aggregator):
     n_jobs : int, optional
         Clusters fitted at the same time.
     random_state : int
-        Of the clusters and folds.
+        Seed of the clusters and folds.
 
     Attributes
     ----------

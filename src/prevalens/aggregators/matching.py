@@ -324,7 +324,7 @@ class _Sparse:
         samples: Samples,
         grid: int,  # noqa: ARG002 - the table of distances does not grow with the samples
     ) -> Iterator[tuple[slice, Any]]:
-        """What some samples at a time hold, a `_Presence`."""
+        """The features that samples hold, as a `_Presence` for some samples at a time."""
         codes = self.encode(X)
         for rows, block in _portions(samples, X.shape[1]):
             shape = (len(block), samples.n_items)

@@ -148,7 +148,7 @@ class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
-        """What there is to learn beyond the shares of the states."""
+        """Learn what the quantifier needs beyond the shares of the states."""
 
     @abstractmethod
     def estimate(self, values: Any, samples: Samples) -> Floats:
@@ -397,7 +397,7 @@ class OneVsRest(StateQuantifier):
 
     @property
     def consumes(self) -> Kind:  # type: ignore[override]
-        """What the aggregator reads."""
+        """The kind of scores that the aggregator reads."""
         return self.aggregator.consumes
 
     @property

@@ -204,11 +204,11 @@ class StackedSVR(Regressor):
     Parameters
     ----------
     C : float
-        Of both rounds.
+        Weight of the residuals in both rounds.
     n_folds : int
         The first round's answers that the second learns from come from this many folds.
     random_state : int or None
-        Of the folds.
+        Seed of the folds.
 
     Notes
     -----
@@ -257,7 +257,7 @@ class ChainedSVR(Regressor):
     order : "random", sequence of int, or None
         The chain; None takes the labels as they stand.
     random_state : int or None
-        Of a random order.
+        Seed of a random order.
 
     Notes
     -----
@@ -313,13 +313,13 @@ class ProtocolMoments:
 
     @classmethod
     def of_rows(cls, X: Floats, Y: Floats) -> ProtocolMoments:
-        """Of samples that have been drawn, one row each."""
+        """Moments of samples that have been drawn, one row each."""
         x, y = X - X.mean(axis=0), Y - Y.mean(axis=0)
         return cls(X.mean(axis=0), Y.mean(axis=0), x.T @ x / len(x), x.T @ y / len(x))
 
     @classmethod
     def mixed(cls, parts: Sequence[ProtocolMoments]) -> ProtocolMoments:
-        """Of the samples of several pools together, as many of each."""
+        """Moments of the samples of several pools, with equally many of each."""
         mean_x = np.mean([part.mean_x for part in parts], axis=0)
         mean_y = np.mean([part.mean_y for part in parts], axis=0)
         off = [(part.mean_x - mean_x, part.mean_y - mean_y) for part in parts]
@@ -468,7 +468,7 @@ class MomentsRidge(Regressor):
         Parameters
         ----------
         parts : list of (values, Y, protocol)
-            Of each pool: what the base's estimates are means of, the labels, and an MLAPP.
+            For each pool: the values that the base's estimates are means of, labels, an MLAPP.
         """
         for _, _, protocol in parts:
             if not isinstance(protocol, MLAPP):

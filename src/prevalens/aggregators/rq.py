@@ -49,8 +49,8 @@ class RQ(Aggregator):
     Parameters
     ----------
     base : Aggregator, or any quantifier, optional
-        What is corrected: an aggregator such as ``PCC()`` (the default), a quantifier that reads
-        items such as ``HDx()``, any object with ``fit(X, Y)`` and ``quantify(X)``, such as a
+        The quantifier to correct: an aggregator such as ``PCC()`` (the default), a quantifier that
+        reads items such as ``HDx()``, any object with ``fit(X, Y)`` and ``quantify(X)``, such as a
         `prevalens.Quantifier`, or a quantifier of QuaPy, which is used per label.
     regressor : str or estimator, optional
         ``"svr"`` (the default), ``"stacked-svr"``, ``"chained-svr"``, ``"ridge"``, ``"lasso"``,
@@ -69,7 +69,7 @@ class RQ(Aggregator):
         learns nothing from scores (CC, PCC, uncalibrated SLD) needs no division: all items
         serve the regressor.
     random_state : int
-        Of the folds and of the samples.
+        Seed of the folds and of the samples.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class RQ(Aggregator):
 
     @property
     def consumes(self) -> Kind:  # type: ignore[override]
-        """What the base reads."""
+        """The kind of scores that the base reads."""
         return as_aggregator(self.base).consumes
 
     def fit_settings(self, settings: Sequence[Settings], scores: Scores, Y: Any) -> Iterator[RQ]:

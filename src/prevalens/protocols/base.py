@@ -51,7 +51,7 @@ class Protocol(BaseEstimator, ABC):  # type: ignore[misc]
         return self._count(check_binary_matrix(Y))
 
     def with_items(self, X: Any) -> Protocol:  # noqa: ARG002 - most protocols need no items
-        """The same protocol, told the items of the pool; only `CovariateTilt` looks at them."""
+        """A protocol that knows the items of the pool; only `CovariateTilt` uses them."""
         return self
 
     @abstractmethod

@@ -226,7 +226,7 @@ class CovariateTilt(_Tilt):
         self.scale = scale
 
     def with_items(self, X: Any) -> Protocol:
-        """The same protocol over the features `X`; covariates it was given before stay."""
+        """A copy over the features `X`, unless covariates were given before."""
         if self.X is not None:
             return self
         return type(self)(X, self.size, n_samples=self.n_samples, scale=self.scale)

@@ -504,7 +504,7 @@ def fit_error_model(noise: Noise, truth: Floats, training: Floats, family: Ints)
 
 
 def _parts(noise: Noise, training: Floats) -> list[Floats]:
-    """What the variance of an error is a sum of."""
+    """The terms whose weighted sum is the variance of an error."""
     moved = (noise.point - training) ** 2
     everywhere = np.broadcast_to(moved.mean(axis=1, keepdims=True), moved.shape)
     return [np.ones_like(moved), noise.items, noise.training, moved, everywhere]

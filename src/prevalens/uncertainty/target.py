@@ -103,7 +103,7 @@ def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floa
     ----------
     part : LabelledPart
     scores : array of float, shape (n_items, n_labels)
-        Of all items; zeros if there are none, then labels count alone.
+        Scores of all items; zeros if there are none, so that labels count alone.
     point : array of float, shape (n_labels,)
         A first guess of the prevalences, for the variances of labels that few items show.
 
@@ -149,7 +149,7 @@ def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> P
     Parameters
     ----------
     estimate : PrevalenceEstimate, shape (n_labels,)
-        Of the batch, with intervals.
+        Estimate of the batch, with intervals.
     scores : array of float, shape (n_items, n_labels)
         Posteriors or votes of all items of the batch; zeros if there are none.
     labelled : pair of (rows, Y_rows)

@@ -84,9 +84,9 @@ class ScenarioMixture(Aggregator):
     loss_ : float
         Mean absolute error in validation as a ratio to the training prevalence's; NaN without.
     losses_ : dict of str to float
-        The same by family of shift.
+        `loss_` by family of shift.
     moments_ : Moments
-        What was learnt of scores and labels.
+        Means and covariances of the labelled scores and of the labels.
 
     Notes
     -----
@@ -310,7 +310,7 @@ class ScenarioMixture(Aggregator):
 
 
 class SplitCache:
-    """What the splits share: their mean scores, and the moments and models of their folds."""
+    """Mean scores of the splits, and the moments and models of their folds, computed once."""
 
     def __init__(self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]) -> None:
         self._values, self._Y = values, Y

@@ -38,7 +38,7 @@ _LEVELS = np.concatenate([np.arange(0.0, 0.99, 0.01), np.arange(0.99, 1.0005, 0.
 
 @dataclass(frozen=True)
 class Multiples:
-    """For each label alone.
+    """Multiples of the posterior deviation for the intervals of single labels.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Multiples:
 
     @classmethod
     def gaussian(cls) -> Self:
-        """Were all errors Gaussian: one class."""
+        """The multiples of Gaussian errors, in one class."""
         return cls(np.zeros(0), np.tile(_gaussian(), (1, len(_STRATA) + 1, 1)))
 
     @classmethod
@@ -62,7 +62,7 @@ class Multiples:
         n_classes: int,
         weights: Mapping[str, float],
     ) -> Self:
-        """From what was validated; `weights` of the families' samples are 1 unless said."""
+        """Quantiles over validation samples; families without an entry in `weights` weigh 1."""
         moved = np.concatenate([_moved(p, split.naive) for split, p in validated.items()])
         cuts = np.quantile(moved, np.arange(1, n_classes) / n_classes)
         place = np.searchsorted(cuts, moved)
@@ -88,7 +88,7 @@ class Multiples:
     def half_widths(
         self, posterior: Posterior, sizes: Ints, prevalence: Floats, level: float
     ) -> Floats:
-        """Of the intervals of all labels, shape (n_samples, n_labels)."""
+        """Half-widths of the intervals of all labels, shape (n_samples, n_labels)."""
         places = self.places(posterior, prevalence)
         stratum = _stratum(posterior.mean, sizes[:, np.newaxis])
         return self.at(places, stratum, level) * np.sqrt(posterior.variance)
@@ -96,7 +96,7 @@ class Multiples:
 
 @dataclass(frozen=True)
 class Bands:
-    """For all labels of a sample at once.
+    """Multiples of the posterior deviation for bands that hold all labels of a sample.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Bands:
 
     @classmethod
     def gaussian(cls, n_labels: int) -> Self:
-        """Were all errors Gaussian and independent."""
+        """The multiples of Gaussian and independent errors."""
         largest = _gaussian(n_labels)[np.newaxis] / _gaussian()[_position(_TAIL)]
         return cls(Multiples.gaussian(), largest)
 
@@ -121,7 +121,7 @@ class Bands:
         n_classes: int,
         weights: Mapping[str, float],
     ) -> Self:
-        """From what was validated: quantiles of the largest ratio of a sample's labels."""
+        """Quantiles, over validation samples, of the largest ratio of a sample's labels."""
         single = Multiples.of(validated, n_classes, weights)
         places = np.concatenate([single.places(p, split.naive) for split, p in validated.items()])
         largest = (_ratios(validated) / _tails(single, places, _strata(validated))).max(axis=1)
@@ -137,7 +137,7 @@ class Bands:
     def half_widths(
         self, posterior: Posterior, sizes: Ints, prevalence: Floats, level: float
     ) -> Floats:
-        """Of the bands of all labels, shape (n_samples, n_labels)."""
+        """Half-widths of the bands of all labels, shape (n_samples, n_labels)."""
         places = self.single.places(posterior, prevalence)
         tails = _tails(self.single, places, _stratum(posterior.mean, sizes[:, np.newaxis]))
         largest = self.largest[:, _position(level)][places][:, np.newaxis]

@@ -35,12 +35,12 @@ _BLOCK = 2_000_000
 
 
 class Posterior(NamedTuple):
-    """What a sample's mean score says.
+    """Posterior of the prevalences, given a sample's mean score.
 
     Attributes
     ----------
     mean, variance : shape (n_samples, n_labels)
-        Of the sample's own prevalences. The variance is empty unless asked for.
+        Mean and variance of the sample's own prevalences. The variance is empty unless asked for.
     misfit : shape (n_samples,)
         Squared distance of the mean score from the scenario that explains it best, in units of
         its expected value. NaN unless the variance is asked for.
@@ -165,7 +165,7 @@ class Moments:
 
 
 class _Seen(NamedTuple):
-    """What samples look like from the training items, whatever the evidence weight.
+    """Mean scores of samples in the coordinates of the training items.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ class ScenarioModel:
 
     @cached_property
     def _signal_share(self) -> Floats:
-        """The same share in each direction."""
+        """Share of the whitened variance that is the scores' own, in each direction."""
         return self.moments.spread * self._factors**2
 
     @cached_property
@@ -288,7 +288,7 @@ class ScenarioModel:
 
     @cached_property
     def _log_prior(self) -> Floats:
-        """Of each label being the one that moved: as often as ML-APP would steer it."""
+        """Log prior of each label being the one that moved: as often as ML-APP would steer it."""
         # A label that is constant in the labelled items shows no step, so it cannot be told apart.
         usable = (self.moments.positives > 0) & (self.moments.negatives > 0)
         share = np.where(usable, self._reachable, 0.0)
@@ -382,7 +382,7 @@ class ScenarioModel:
         return evidence_weight / (1 / size + self._mean_signal_share / self.moments.n_items)
 
     def _precision(self, size: float, evidence_weight: float) -> Callable[[Floats], Floats]:
-        """The same if each label moved to a prevalence g.
+        """Items that the mean score is worth, if each label moved to a prevalence g.
 
         The variance of the mean score is that of `size` items, and that of the class means
         themselves, which a rare label's few items leave uncertain.

@@ -73,7 +73,7 @@ class ScoreLine:
         return self.offset - 2 * g * self.along + g**2 * self.squared
 
     def log_likelihood(self, g: Floats, precision: _Function) -> Floats:
-        """Of a Gaussian of this precision around the line at g."""
+        """Log-likelihood of a Gaussian of this precision around the line at g."""
         tau = precision(g)
         return 0.5 * (self.n_scores * np.log(tau) - tau * self.distance(g))
 
@@ -146,7 +146,7 @@ class Tilts:
         return np.asarray(regressed @ self._directions[1])
 
     def log_likelihood(self, length: Floats, turned: Floats, count: float) -> Floats:
-        """Of each scale, up to one constant: shape (n_samples, 1 + n_scales).
+        """Log-likelihood of each scale up to one constant, shape (n_samples, 1 + n_scales).
 
         `length` are the squared lengths of z, `count` is the number of items it is worth.
         """
@@ -224,11 +224,11 @@ class Drifts:
         return np.asarray(scale**2 * self.signal_share**2 + 1 / count)
 
     def _follow(self, scale: float, count: float) -> Floats:
-        """By how much of z the labels follow in each direction."""
+        """The share of z that the labels follow in each direction."""
         return (scale**2 * self.signal_share + 1 / count) / self._seen(scale, count)
 
     def log_likelihood(self, squares: Floats, count: float) -> Floats:
-        """Of each scale, from the squares of z, up to the constant of `Tilts.log_likelihood`."""
+        """Log-likelihood of each scale, up to the constant of `Tilts.log_likelihood`."""
         columns = []
         for scale in self.scales:
             seen = self._seen(scale, count)
