@@ -1,5 +1,8 @@
 """Moreo, Francisco and Sebastiani, "Multi-Label Quantification" (2023): its tables, run again.
 
-`plan` has the experiments, `variants` the behaviours of the paper's code that its text does not
-describe, `printed` the paper's figures; `comparison` and `reproduction` put ours beside them.
+`plan` has the experiments (their methods are in ``methods.toml``), `variants` the behaviours of the
+paper's code that its text does not describe, `printed` the paper's figures (``printed.csv``).
+`comparison` puts ours beside them, `comparison_layout` lays them out, `table_summary` keeps means
+without samples, and `reproduction` makes the page (its texts are in ``captions.toml``). The study
+uses experiments and reports; of the package only the command line knows it.
 """
