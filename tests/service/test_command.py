@@ -101,6 +101,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
+        start_new_session=True,
     )
     with process:
         assert process.stderr is not None
@@ -111,8 +112,10 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         assert len(list(tmp_path.glob("prevalens-serve-*"))) == 1
         helpers = psutil.Process(process.pid).children(recursive=True)
         assert helpers
-        process.send_signal(signal.SIGINT)
+        # As Ctrl-C does in a terminal: every process of the group gets it.
+        os.killpg(process.pid, signal.SIGINT)
         assert process.wait(60) == 0
+        assert "Traceback" not in process.stderr.read()
     assert list(tmp_path.glob("prevalens-serve-*")) == []
     _, alive = psutil.wait_procs(helpers, timeout=30)
     assert alive == []

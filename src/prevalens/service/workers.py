@@ -13,13 +13,14 @@ import contextlib
 import gc
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import traceback
 import warnings
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
@@ -76,10 +77,15 @@ def start_fork_server() -> None:
     """
     added = {name: "1" for name in _ENVIRONMENT if name not in os.environ}
     os.environ.update(added)
+    # Before the signal is blocked, because starting the tracker unblocks it.
+    resource_tracker.ensure_running()
+    # The new process inherits that it is blocked: Ctrl-C reaches the server alone, which decides.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.set_forkserver_preload(_PRELOADED)
         forkserver.ensure_running()
     finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         for name in added:
             del os.environ[name]
 
@@ -277,7 +283,7 @@ class Pool:
 
 def _work(line: Connection, folder: Path, memory: int | None) -> None:
     """Do tasks, in a process of its own, until the server kills it or ends."""
-    # A session of its own: Ctrl-C reaches the server alone, which then decides.
+    # A session of its own, so that signals to the server's terminal do not reach it.
     os.setsid()
     try:
         os.chdir(folder)
