@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from prevalens.errors import FormatError, InputError, PrevalensWarning
 from prevalens.model.fit import fit_files
@@ -147,3 +148,13 @@ def test_rows_without_a_group_are_groups_of_their_own(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["a,author,x,y", *rows]))
     found = read_labelled(tmp_path / "t.csv", labels=["x", "y"], group="author")
     assert len(set(found.groups.tolist())) == 11
+
+
+def test_a_preparation_that_could_not_be_saved_is_refused_before_training(tmp_path):
+    class Own(BaseEstimator):
+        def transform(self, X):
+            return X
+
+    (tmp_path / "t.csv").write_text("\n".join(["a,x", *(f"{i},{i % 2}" for i in range(20))]))
+    with pytest.raises(InputError, match=r"The model (holds .*Own|cannot be stored)"):
+        fit_files(tmp_path / "t.csv", labels=["x"], method="lr+pcc", preparation=Own())

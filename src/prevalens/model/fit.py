@@ -90,6 +90,8 @@ def fit_files(
     watch = Watch(progress, cancelled)
     # What cannot be understood is refused before anything is read.
     _check_savable(quantifier_of(method), trusted)
+    if preparation is not None:
+        check_storable(preparation, trusted)
     found = read_labelled(
         paths,
         text=text,
