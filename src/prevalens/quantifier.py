@@ -306,8 +306,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return Scores(X, "features")
         if _may_trust(classifier, X):
             # The items are checked; the classifier's own methods would check them again.
-            values = classifier._votes(X) if kind == "votes" else classifier._posteriors(X)
-            return Scores(values, kind)
+            return Scores(classifier.respond(X, kind), kind)
         return response(classifier, X, kind, self.n_labels_)
 
     def aggregate(

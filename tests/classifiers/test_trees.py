@@ -95,12 +95,16 @@ def test_only_one_group_of_trees_is_in_memory_while_a_forest_grows(monkeypatch):
     monkeypatch.setattr(trees, "_GROUP_BYTES", 3 * 32 * Y.size)
     alive = []
 
+    def count() -> int:
+        # By type: isinstance would look into dead proxies that other tests left behind.
+        return sum(issubclass(type(each), DecisionTreeClassifier) for each in gc.get_objects())
+
     def reduce(tree, Y, reduce=trees._reduce):
-        alive.append(sum(isinstance(each, DecisionTreeClassifier) for each in gc.get_objects()))
+        alive.append(count())
         return reduce(tree, Y)
 
     monkeypatch.setattr(trees, "_reduce", reduce)
-    before = sum(isinstance(each, DecisionTreeClassifier) for each in gc.get_objects())
+    before = count()
     Forest(20).fit(X, Y)
     assert len(alive) == 20
     # Three trees of the group and the unfitted one they are copies of.

@@ -62,17 +62,26 @@ def test_is_the_algorithm_of_the_paper(seed: int, size: int, grid: int, repeats:
 
 
 @given(st.integers(0, 50), st.integers(1, 40), st.integers(2, 30))
-def test_the_reachable_points_are_those_with_samples(seed: int, size: int, grid: int) -> None:
+def test_every_point_is_either_reachable_or_reported(seed: int, size: int, grid: int) -> None:
     Y = labels(seed)
+    protocol = MLAPP(size=size, grid=grid)
     expected = {(label, g) for label, g, _ in cells(Y, size, grid)}
+    reported = {(missing.label, missing.prevalence) for missing in protocol.unreachable(Y)}
+    assert expected.isdisjoint(reported)
+    assert len(expected) + len(reported) == Y.shape[1] * grid
     if expected:
-        served = np.argwhere(MLAPP(size=size, grid=grid).reachable(Y)).tolist()
-        assert {(label, Fraction(point, grid - 1)) for label, point in served} == expected
+        assert protocol.reachable(Y).sum() == len(expected)
 
 
-def test_both_positives_and_negatives_may_be_lacking() -> None:
+def test_the_report_says_what_is_lacking() -> None:
     Y = np.array([[1], [1], [1], [0]])
-    assert MLAPP(size=4, grid=5).reachable(Y).tolist() == [[False, False, False, True, False]]
+    missing = MLAPP(size=4, grid=5).unreachable(Y)
+    assert [str(one) for one in missing] == [
+        "label 0 at 0: 4 negatives needed, 1 in the pool",
+        "label 0 at 0.25: 3 negatives needed, 1 in the pool",
+        "label 0 at 0.5: 2 negatives needed, 1 in the pool",
+        "label 0 at 1: 4 positives needed, 3 in the pool",
+    ]
 
 
 def test_a_minimum_of_positives_leaves_rare_labels_unsteered() -> None:
@@ -80,16 +89,21 @@ def test_a_minimum_of_positives_leaves_rare_labels_unsteered() -> None:
     Y[:5, 0], Y[:4, 1] = 1, 1
     assert set(MLAPP(size=10, grid=11, min_positives=5).draw(Y, 0).target) == {0}
     assert set(MLAPP(size=10, grid=11).draw(Y, 0).target) == {0, 1}
-    assert not MLAPP(size=10, grid=11, min_positives=5).reachable(Y)[1].any()
+    report = MLAPP(size=10, grid=11, min_positives=5).unreachable(Y)
+    rare = [missing for missing in report if missing.label == 1]
+    assert len(rare) == 11
+    assert (rare[0].lacks, rare[0].needed, rare[0].available) == ("positives", 5, 4)
 
 
 @given(st.integers(0, 50), st.integers(0, 3000))
-def test_more_than_takes_the_smallest_number_of_repeats(seed: int, more_than: int) -> None:
+def test_repeats_for_is_the_smallest_that_gives_more(seed: int, more_than: int) -> None:
     Y = labels(seed)
-    each = MLAPP(size=10, grid=11).count(Y)
-    count = MLAPP(size=10, grid=11, more_than=more_than).count(Y)
-    assert count % each == 0
-    assert count > more_than >= count - each
+    protocol = MLAPP(size=10, grid=11)
+    m = protocol.repeats_for(Y, more_than)
+    assert MLAPP(size=10, grid=11, repeats=m).count(Y) > more_than
+    assert m == 1 or MLAPP(size=10, grid=11, repeats=m - 1).count(Y) <= more_than
+    asked = MLAPP(size=10, grid=11, more_than=more_than)
+    assert asked.count(Y) == MLAPP(size=10, grid=11, repeats=m).count(Y)
 
 
 def test_repeats_are_the_least_that_more_than_may_ask_for() -> None:
@@ -164,6 +178,7 @@ def test_more_than_ten_thousand_samples_as_in_the_paper(
     Y = datasets.load(name).test.Y
     protocol = MLAPP(size=100, grid=101)
     assert protocol.count(Y) == per_repeat
+    assert protocol.repeats_for(Y, more_than=10_000) == repeats
     samples = MLAPP(size=100, grid=101, more_than=10_000).draw(Y, 0)
     assert len(samples) == repeats * per_repeat > 10_000
     np.testing.assert_array_equal(

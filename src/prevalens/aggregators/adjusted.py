@@ -20,8 +20,6 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError
 
-__all__ = ["ACC", "PACC"]
-
 #: A difference of two rates below this is rounding, whatever the guard.
 _RESOLUTION = 1e-12
 _ENTRIES_PER_BLOCK = 2**20

@@ -16,8 +16,6 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
-__all__ = ["Aggregator", "label_chunks", "never_certain", "per_label"]
-
 
 class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     """Estimate the label prevalences of samples from the scores of their items.

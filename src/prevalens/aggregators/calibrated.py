@@ -19,8 +19,6 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, PrevalensError, check_choice
 
-__all__ = ["PAV"]
-
 try:
     import clarabel
 except ImportError:

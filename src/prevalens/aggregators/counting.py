@@ -18,8 +18,6 @@ from prevalens.types import Floats, Ints, LabelMatrix
 from prevalens.validation import check_choice, check_rng
 from prevalens.validation_shifts import draw_shifts
 
-__all__ = ["CC", "PCC", "TrainingPrevalence", "binomial_median", "medians"]
-
 #: Items at most that the intervals of the training prevalence are calibrated on.
 _VALIDATED = 2000
 #: Samples per half of them, family of shift and size.

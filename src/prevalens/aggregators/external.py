@@ -24,17 +24,6 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Floats, Ints, Items, LabelMatrix
 from prevalens.validation import InputError, take_items
 
-__all__ = [
-    "ExternalQuantifier",
-    "QuantifierLike",
-    "QuantifiesMany",
-    "QuapyPerLabel",
-    "QuapyStates",
-    "as_aggregator",
-    "is_quapy",
-    "quapy_estimates",
-]
-
 _MODULES = (
     "quapy.method.aggregative",
     "quapy.method.non_aggregative",

@@ -22,8 +22,6 @@ from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.types import Array, Floats, Items, LabelMatrix
 from prevalens.validation import InputError, check_int, check_rng, count_items, take_items
 
-__all__ = ["LPQ"]
-
 _States = npt.NDArray[np.intp]
 
 

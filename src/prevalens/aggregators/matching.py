@@ -15,8 +15,6 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_int, check_matrix, is_texts
 
-__all__ = ["HDx", "HDy"]
-
 #: The numbers of bins of the original paper.
 BINS = tuple(range(10, 111, 10))
 #: Indices of a block of samples, whose histograms are held at a time.

@@ -20,18 +20,6 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
-__all__ = [
-    "MulticlassACC",
-    "MulticlassCC",
-    "MulticlassPACC",
-    "MulticlassPCC",
-    "MulticlassSLD",
-    "OneVsRest",
-    "StateQuantifier",
-    "minimise_on_simplex",
-    "multiclass",
-]
-
 #: Largest product of a share and its price at which a problem is solved.
 _TOLERANCE = 1e-14
 _MAX_STEPS = 60

@@ -26,24 +26,6 @@ from prevalens.solvers.svr import LinearSVRSolution, fit_linear_svr, linear_svr_
 from prevalens.types import Floats, LabelMatrix, Settings
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
-__all__ = [
-    "REGRESSORS",
-    "BatchedLinearSVR",
-    "ChainedSVR",
-    "LearnsFromProtocol",
-    "MomentsRidge",
-    "NormalisedLasso",
-    "NormalisedRidge",
-    "PrevalenceForest",
-    "ProtocolMoments",
-    "Regressor",
-    "RegressorLike",
-    "SharesSettings",
-    "StackedSVR",
-    "check_regressor",
-    "protocol_moments",
-]
-
 
 @runtime_checkable
 class RegressorLike(Protocol):

@@ -25,8 +25,6 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, LabelMatrix, Settings
 from prevalens.validation import InputError, check_rng
 
-__all__ = ["RQ"]
-
 #: The paper's size of samples.
 SAMPLE_SIZE = 100
 #: Training samples of the regressor at most, over all parts.

@@ -16,8 +16,6 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, PrevalensWarning, check_choice, check_int
 
-__all__ = ["SLD", "apply_platt", "fit_platt"]
-
 METHODS = ("exact", "em")
 #: Largest move that counts as none, unless `tol` says otherwise. EM: as in QuaPy.
 _TOL = {"exact": 1e-9, "em": 1e-4}

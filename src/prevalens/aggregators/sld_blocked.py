@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from prevalens.types import Array, Floats, Ints
 
-__all__ = ["EM_ROUNDS", "HIGHEST", "LOWEST", "Rule", "maximise", "poles"]
-
 #: Prevalences are kept inside these while they move, away from poles at exactly 0 and 1.
 LOWEST = 1e-100
 HIGHEST = float(np.nextafter(1.0, 0.0))

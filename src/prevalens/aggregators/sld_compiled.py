@@ -17,8 +17,6 @@ from prevalens.aggregators.sld_blocked import EM_ROUNDS, HIGHEST, LOWEST, Rule
 from prevalens.solvers.compiled import just_in_time
 from prevalens.types import Array, Floats, Ints
 
-__all__ = ["available", "maximise"]
-
 try:
     import numba
 except ImportError:

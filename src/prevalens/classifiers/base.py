@@ -26,8 +26,6 @@ from prevalens.validation import (
     is_texts,
 )
 
-__all__ = ["CompositeClassifier", "MultiLabelClassifier", "append_columns"]
-
 
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A scikit-learn classifier whose answers have one column per label.
@@ -108,6 +106,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     def _votes(self, X: Any) -> npt.NDArray[Any]:
         return self._posteriors(X) > 0.5
 
+    def respond(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+        """Votes or posteriors of items that were checked before, shape (n_items, n_labels)."""
+        return self._votes(X) if kind == "votes" else self._posteriors(X)
+
     def _offers_posteriors(self) -> bool:
         """False if a part inside has no posteriors; then there is no `predict_proba`."""
         return True
@@ -159,7 +161,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
 class CompositeClassifier(MultiLabelClassifier):
     """A classifier whose scores come from another classifier inside it.
 
-    A subclass writes `_ask` instead of `_posteriors` and `_votes`.
+    A subclass writes `respond` instead of `_posteriors` and `_votes`.
 
     Attributes
     ----------
@@ -171,14 +173,14 @@ class CompositeClassifier(MultiLabelClassifier):
     part: str = "estimator"
 
     @abstractmethod
-    def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+    def respond(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
         """Votes or posteriors of checked items, shape (n_items, n_labels)."""
 
     def _posteriors(self, X: Any) -> Floats:
-        return self._ask(X, "posteriors")
+        return self.respond(X, "posteriors")
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:
-        return self._ask(X, "votes")
+        return self.respond(X, "votes")
 
     def _offers_posteriors(self) -> bool:
         given = vars(self)[self.part]

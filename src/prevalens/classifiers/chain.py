@@ -23,8 +23,6 @@ from prevalens.solvers.logistic import fit_logistic
 from prevalens.types import LabelMatrix
 from prevalens.validation import InputError, Matrix, check_int, check_rng
 
-__all__ = ["Chain", "ChainEnsemble", "solved_together", "train_links"]
-
 
 def solved_together(estimator: Any) -> bool:
     """Whether an estimator is the batched logistic regression, with one setting for all labels."""
@@ -147,7 +145,8 @@ class Chain(CompositeClassifier):
             )
         return order
 
-    def _ask(self, X: Matrix, kind: Kind) -> npt.NDArray[Any]:
+    def respond(self, X: Matrix, kind: Kind) -> npt.NDArray[Any]:
+        """Votes or posteriors of checked items, shape (n_items, n_labels)."""
         scores = np.empty((X.shape[0], self.n_labels_))
         votes = np.zeros((X.shape[0], self.n_labels_))
         for link, (label, classifier) in enumerate(
@@ -217,6 +216,7 @@ class ChainEnsemble(CompositeClassifier):
             delayed(Chain(self.estimator, order).fit)(X, Y) for order in orders
         )
 
-    def _ask(self, X: Matrix, kind: Kind) -> npt.NDArray[Any]:
-        mean = np.mean([chain._ask(X, kind) for chain in self.chains_], axis=0)
+    def respond(self, X: Matrix, kind: Kind) -> npt.NDArray[Any]:
+        """Votes or posteriors of checked items, shape (n_items, n_labels)."""
+        mean = np.mean([chain.respond(X, kind) for chain in self.chains_], axis=0)
         return np.asarray(mean > 0.5) if kind == "votes" else mean

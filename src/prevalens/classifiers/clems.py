@@ -28,8 +28,6 @@ from prevalens.scores import Kind
 from prevalens.types import Floats, LabelMatrix, Settings
 from prevalens.validation import InputError, check_int
 
-__all__ = ["CLEMS", "COSTS", "cost_blocks", "embed", "starting_points"]
-
 #: Entries of the labelsets x labelsets matrices that are worked on at a time.
 _BLOCK = 2**22
 
@@ -348,7 +346,8 @@ class CLEMS(CompositeClassifier):
     def _inputs(self, X: Any, places: Floats) -> Any:
         return append_columns(X, places) if self.passthrough else places
 
-    def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+    def respond(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+        """Votes or posteriors of checked items, shape (n_items, n_labels)."""
         places = self.regressor_.predict(self._seen(X)).reshape(X.shape[0], -1)
         scores = response(self.classifier_, self._inputs(X, places), kind, self.n_labels_)
         return np.asarray(scores.values)

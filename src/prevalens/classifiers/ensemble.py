@@ -16,8 +16,6 @@ from prevalens.expression import Call, expression_of
 from prevalens.response import is_joint, response, train
 from prevalens.types import Floats, LabelMatrix
 
-__all__ = ["ClassifierEnsemble", "is_weighted", "mean_posterior"]
-
 
 class ClassifierEnsemble(MultiLabelClassifier):
     """Several classifiers, whose posteriors are averaged, or read side by side.

@@ -16,8 +16,6 @@ from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_choice, check_int
 
-__all__ = ["MLkNN"]
-
 #: Megabytes of distances of sparse items made at a time. Less than half the time of
 #: scikit-learn's 1024, much of which goes into fresh memory.
 _WORKING_MEMORY = 64

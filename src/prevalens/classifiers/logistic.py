@@ -31,11 +31,6 @@ from prevalens.validation import (
     column_names,
 )
 
-__all__ = [
-    "BatchedLogistic",
-    "for_all_labels",
-]
-
 
 def for_all_labels(C: Any, class_weight: Any) -> bool:
     """Whether a setting is the same for all labels: one number C and one class weight."""

@@ -25,8 +25,6 @@ from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, count_items
 
-__all__ = ["PerLabel"]
-
 
 def _default_or_has(method: str) -> Any:
     """Whether a `PerLabel` can answer `method`: its classifier can."""
@@ -192,7 +190,8 @@ class PerLabel(CompositeClassifier):
         remaining = iter(fitted)
         self.estimators_ = [next(remaining) if varies else None for varies in varying]
 
-    def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+    def respond(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+        """Votes or posteriors of checked items, shape (n_items, n_labels)."""
         if self.estimator is None:
             log_odds = self._log_odds(X)
             return (log_odds > 0).astype(np.float64) if kind == "votes" else expit(log_odds)

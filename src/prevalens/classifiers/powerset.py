@@ -27,13 +27,6 @@ from prevalens.solvers.multinomial import MultinomialLogistic
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_int, check_rng, count_items
 
-__all__ = [
-    "LabelSpaceClusters",
-    "LabelsetEnsemble",
-    "Powerset",
-    "RAkEL",
-]
-
 
 class Powerset(CompositeClassifier):
     """One multi-class problem over the labelsets that occur in training.
@@ -92,7 +85,8 @@ class Powerset(CompositeClassifier):
             return np.ones((count_items(X), 1))
         return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
 
-    def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+    def respond(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+        """Votes or posteriors of checked items, shape (n_items, n_labels)."""
         if kind == "posteriors":
             # Rounding may leave a certain label slightly above 1.
             return np.minimum(self._state_posteriors(X) @ self.states_, 1.0)
@@ -123,7 +117,8 @@ class LabelsetEnsemble(CompositeClassifier):
             delayed(train)(classifier, X, Y[:, labels]) for labels in self.labelsets_
         )
 
-    def _ask(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+    def respond(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
+        """Votes or posteriors of checked items, shape (n_items, n_labels)."""
         total = np.zeros((count_items(X), self.n_labels_))
         times = np.zeros(self.n_labels_)
         for labels, classifier in zip(self.labelsets_, self.classifiers_, strict=True):

@@ -13,8 +13,6 @@ from prevalens.response import train
 from prevalens.types import LabelMatrix, Settings
 from prevalens.validation import InputError
 
-__all__ = ["PerLabelSettings"]
-
 
 class PerLabelSettings(LabelsetEnsemble):
     """A classifier that treats labels alone, with settings chosen label by label.

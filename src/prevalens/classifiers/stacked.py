@@ -27,8 +27,6 @@ from prevalens.splits import IterativeStratification
 from prevalens.types import LabelMatrix, Settings
 from prevalens.validation import InputError, Matrix, check_int
 
-__all__ = ["Stacked", "by_own_settings"]
-
 _META = "meta__"
 #: Parameters that do not touch the first layer.
 _SECOND = ("meta", "normalize", "passthrough")
@@ -191,7 +189,8 @@ class Stacked(CompositeClassifier):
     def _scale(self, inputs: Matrix) -> Matrix:
         return inputs if self.scaler_ is None else self.scaler_.transform(inputs)
 
-    def _ask(self, X: Matrix, kind: Kind) -> npt.NDArray[Any]:
+    def respond(self, X: Matrix, kind: Kind) -> npt.NDArray[Any]:
+        """Votes or posteriors of checked items, shape (n_items, n_labels)."""
         posteriors = response(self.base_, X, "posteriors", self.n_labels_).values
         inputs = self._scale(self._inputs(X, posteriors))
         return response(self.meta_, inputs, kind, self.n_labels_).values

@@ -28,8 +28,6 @@ from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.errors import FormatError
 from prevalens.types import Floats, LabelMatrix
 
-__all__ = ["CompactForest", "ExtraTrees", "Forest", "Tree"]
-
 _Ints = npt.NDArray[np.integer[Any]]
 
 #: Trees are grown in groups whose nodes in scikit-learn's form take at most about this many bytes.

@@ -36,8 +36,6 @@ from prevalens.reports.leaderboard import leaderboard, write_records
 from prevalens.reports.sections import protocol_sections
 from prevalens.studies.moreo2023.printed import printed
 
-__all__ = ["command"]
-
 #: Exit code if some cells failed.
 FAILED = 1
 _REGIMES = (*SHIFT_NAMES, "all")

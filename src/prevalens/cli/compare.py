@@ -21,8 +21,6 @@ from prevalens.cli.options import (
 from prevalens.model.compare import DEFAULT_METHODS, Leaderboard, compare_files
 from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("train", nargs=-1, required=True)

@@ -18,14 +18,6 @@ from tqdm import tqdm
 from prevalens.errors import InputError
 from prevalens.model.progress import Step
 
-__all__ = [
-    "Duration",
-    "plain_table",
-    "print_note",
-    "printed_warnings",
-    "progress_bar",
-]
-
 
 def plain_table(
     left: Iterable[str] = (), right: Iterable[str] = (), *, title: str | None = None

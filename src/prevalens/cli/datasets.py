@@ -17,8 +17,6 @@ from prevalens.datasets import Dataset, DatasetComparison, compare, describe, lo
 from prevalens.datasets.home import DataNotFoundError, data_home
 from prevalens.datasets.loading import COLUMNS, printed_names, shown
 
-__all__ = ["command"]
-
 _SHOWN_LABELS = 10
 #: Twelve columns do not fit a narrow screen; wrapped lines are better than missing figures.
 _TABLE_WIDTH = 120

@@ -36,8 +36,6 @@ from prevalens.samples import Samples
 from prevalens.tables.formats import as_table
 from prevalens.types import Floats
 
-__all__ = ["METHOD", "METHODS", "DemoRun", "command", "print_table", "run_demo"]
-
 #: From the naive baseline to the paper's regression-based correction.
 METHODS = {
     "naive": "training prevalence, whatever the batch",

@@ -22,8 +22,6 @@ from prevalens.model.evaluate import evaluate_files
 from prevalens.model.trust import Error, TrustReport
 from prevalens.reports.trust_page import Verdict, trust_page, verdict
 
-__all__ = ["command"]
-
 _STYLES = {"yes": "green", "with care": "yellow", "no": "red"}
 _SIGNS = {"yes": "+", "with care": "!", "no": "-"}
 #: Labels that the table on the screen shows.

@@ -15,8 +15,6 @@ from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.model.fit import fit_files
 from prevalens.model.model import Model
 
-__all__ = ["command"]
-
 
 @click.command()
 @click.argument("train", nargs=-1, required=True)

@@ -16,8 +16,6 @@ from prevalens.cli.fit import described
 from prevalens.cli.options import json_option
 from prevalens.model.model import Model
 
-__all__ = ["command"]
-
 _MOST_LABELS = 40
 
 

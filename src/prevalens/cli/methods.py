@@ -14,8 +14,6 @@ from prevalens.catalogue import ENTRIES, CatalogueEntry
 from prevalens.cli.options import json_option
 from prevalens.errors import InputError
 
-__all__ = ["command"]
-
 ROLES = {
     "classifier": "Classifiers score items.",
     "aggregator": "Aggregators turn the scores of a batch into prevalences.",

@@ -18,21 +18,6 @@ from prevalens.model.result import csv_bytes
 from prevalens.reports.page import write_page
 from prevalens.tables.opening import Reading
 
-__all__ = [
-    "Decorator",
-    "Results",
-    "item_options",
-    "json_option",
-    "labelled_options",
-    "listed",
-    "protocol_option",
-    "reading_options",
-    "result_options",
-    "sample_options",
-    "together",
-    "write_results",
-]
-
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

@@ -13,8 +13,6 @@ from prevalens.errors import InputError
 from prevalens.files import check_writable
 from prevalens.tables.opening import expand
 
-__all__ = ["DOCUMENT", "MODEL", "PAGE", "TABLE", "OutputKind", "check_outputs", "force_option"]
-
 force_option = click.option(
     "--force",
     is_flag=True,

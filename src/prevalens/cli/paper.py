@@ -39,8 +39,6 @@ from prevalens.studies.moreo2023.table_summary import (
     summarise_table,
 )
 
-__all__ = ["command"]
-
 #: Exit code if some cells failed.
 FAILED = 1
 

@@ -24,17 +24,6 @@ from prevalens.files import writing
 from prevalens.reports.page import Section, grids_of, markdown_page, page
 from prevalens.reports.render import latex_document
 
-__all__ = [
-    "FILE",
-    "Pages",
-    "cell_fields",
-    "chosen_cells",
-    "only_option",
-    "page_options",
-    "run_with_messages",
-    "write_text",
-]
-
 
 def run_with_messages(plan: Plan, store: Store, **options: Any) -> Summary:
     """Call `run_plan`; if the user interrupts it, say where the finished cells are."""

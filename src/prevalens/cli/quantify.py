@@ -22,8 +22,6 @@ from prevalens.model.result import BatchResult, check_ending
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.page import write_page
 
-__all__ = ["command"]
-
 #: Rows that the table on the screen shows.
 _MOST_ROWS = 60
 #: Notes that are printed.

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from prevalens.collection import Collection, Statistics, statistics
 
-__all__ = ["Dataset", "DatasetParts", "Times", "content_sha"]
-
 #: When each item was written, datetime64[s], shape (n_items,).
 Times = npt.NDArray[np.datetime64]
 

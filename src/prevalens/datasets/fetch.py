@@ -31,8 +31,6 @@ try:
 except ImportError:
     fcntl = None
 
-__all__ = ["DownloadError", "NotFoundError", "download"]
-
 _CHUNK = 2**16
 _SCHEMES = ("http", "https")
 

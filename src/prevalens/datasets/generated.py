@@ -16,8 +16,6 @@ from prevalens.datasets.registry import lookup
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_choice, check_int
 
-__all__ = ["WORDS_PER_SUBJECT", "everyday_words", "subjects", "synthetic"]
-
 WORDS_PER_SUBJECT = 12
 
 #: From frequent to rare, as are the words of each.

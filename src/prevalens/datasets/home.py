@@ -15,16 +15,6 @@ from prevalens.datasets.registry import Figures, File, Layout, RegistryEntry, Sh
 from prevalens.files import locate
 from prevalens.validation import PrevalensError
 
-__all__ = [
-    "DataNotFoundError",
-    "Description",
-    "FoundFiles",
-    "acquire",
-    "data_home",
-    "describe",
-    "find",
-]
-
 #: Download functions for data that is not fetched file by file.
 _FETCHERS = {"scikit-learn": download_rcv1}
 

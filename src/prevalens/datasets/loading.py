@@ -27,19 +27,6 @@ from prevalens.datasets.registry import Figures, RegistryEntry, lookup, names
 from prevalens.files import fingerprint, tree_digest
 from prevalens.validation import FormatError, InputError, PrevalensWarning, check_int
 
-__all__ = [
-    "COLUMNS",
-    "NUMBER",
-    "DatasetComparison",
-    "compare",
-    "figures",
-    "load",
-    "mask_numbers",
-    "printed_names",
-    "shown",
-    "text_pipeline",
-]
-
 #: The word every number becomes.
 NUMBER = "numbermask"
 _NUMBER = re.compile(r"\b[0-9][0-9.,-]*\b")

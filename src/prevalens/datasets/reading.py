@@ -26,8 +26,6 @@ from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_choice
 
-__all__ = ["read"]
-
 _Labels = str | Path | Iterable[str] | None
 
 #: Format by the end of the name; compression does not count.

@@ -13,18 +13,6 @@ from urllib.parse import urljoin
 
 from prevalens.validation import InputError
 
-__all__ = [
-    "ALIASES",
-    "TWINS",
-    "Figures",
-    "File",
-    "Layout",
-    "RegistryEntry",
-    "Shape",
-    "lookup",
-    "names",
-]
-
 #: Other names of datasets.
 ALIASES = {"rcv1subset_top944": "rcv1subset1_top944"}
 #: Corrected releases, and the older release of the same data: the older Tmc2007_500 repeats all its

@@ -19,8 +19,6 @@ from prevalens.files import make_folder, write_whole
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_int
 
-__all__ = ["SEPARATOR", "TICKET_LABELS", "month_names", "tickets", "write_tickets"]
-
 #: The sentences, as lists of texts; see the comments there.
 _SENTENCES: Mapping[str, Any] = tomllib.loads(
     resources.files("prevalens.datasets").joinpath("tickets.toml").read_text("utf-8")

@@ -34,8 +34,6 @@ from prevalens.response import is_joint, is_label_wise, offers, response, train
 from prevalens.scores import Kind
 from prevalens.types import LabelMatrix, Settings
 
-__all__ = ["CachedClassifier", "ScoreCache", "content_checksum", "identity"]
-
 #: Number of the format; goes up when a change of the package makes old scores wrong.
 _FORMAT = 1
 _VERSIONS = {

@@ -28,8 +28,6 @@ from prevalens.experiments.specs import (
 from prevalens.files import fingerprint, tree_digest
 from prevalens.validation import InputError
 
-__all__ = ["FORMAT", "Cell", "DataSource", "data_checksum", "open_dataset"]
-
 _OPTIONS = tuple(name for name in inspect.signature(read).parameters if name != "path")
 
 

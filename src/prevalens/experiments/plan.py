@@ -16,8 +16,6 @@ from prevalens.experiments.specs import MethodSpec, Parts, PlanTable, ProtocolSp
 from prevalens.metrics import MEASURES
 from prevalens.validation import FormatError, InputError
 
-__all__ = ["Plan", "read_plan", "to_toml"]
-
 
 def to_toml(content: Mapping[str, Any]) -> str:
     """Text that ``tomllib.loads`` turns back into `content`; the standard library only reads TOML.

@@ -43,19 +43,6 @@ from prevalens.selection.grid_search import GridSearch
 from prevalens.types import Floats
 from prevalens.validation import check_rng
 
-__all__ = [
-    "CellResult",
-    "Failure",
-    "Meter",
-    "Usage",
-    "build",
-    "failure_of",
-    "metered",
-    "run_cell",
-    "run_cells",
-    "versions",
-]
-
 try:
     import resource
 except ImportError:  # Windows

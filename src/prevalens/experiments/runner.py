@@ -27,19 +27,6 @@ from prevalens.records import Record, Result
 from prevalens.types import Floats
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
-__all__ = [
-    "Durations",
-    "FailedCell",
-    "Keys",
-    "Progress",
-    "Summary",
-    "finished_cells",
-    "format_duration",
-    "plan_records",
-    "plan_results",
-    "run_plan",
-]
-
 #: Pulls a dataset or method of which little is known towards the average one.
 _SHRINK = 0.05
 

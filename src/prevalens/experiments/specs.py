@@ -19,23 +19,6 @@ from prevalens.protocols.families import ALIASES, FAMILIES, family_name
 from prevalens.selection.grid_search import GridSearch
 from prevalens.validation import InputError, check_choice
 
-__all__ = [
-    "GRIDS",
-    "MethodSpec",
-    "Parts",
-    "PlanTable",
-    "ProtocolSpec",
-    "canonical",
-    "checksum",
-    "method_tree",
-    "named_grid",
-    "names_in",
-    "parse",
-    "read_value",
-    "suggestion",
-    "value_tree",
-]
-
 _NOTHING: Any = object()
 
 

@@ -33,8 +33,6 @@ try:
 except ImportError:
     pa = pq = None
 
-__all__ = ["Store"]
-
 _METADATA = b"prevalens"
 
 

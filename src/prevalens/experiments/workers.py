@@ -31,8 +31,6 @@ from prevalens.experiments.run import CellResult, Failure, failure_of, run_cells
 from prevalens.experiments.specs import Parts
 from prevalens.validation import PrevalensWarning
 
-__all__ = ["compute"]
-
 Found: TypeAlias = CellResult | Failure
 Group: TypeAlias = Sequence[Cell]
 #: Computes a group of cells; can be sent to another process.

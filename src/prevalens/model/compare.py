@@ -31,8 +31,6 @@ from prevalens.tables.opening import Reading
 from prevalens.types import Floats, Groups, Items, LabelMatrix, Labels
 from prevalens.validation import check_int, check_same_length, take_items
 
-__all__ = ["DEFAULT_METHODS", "Leaderboard", "Place", "compare_files", "compare_methods"]
-
 Array: TypeAlias = Floats
 
 

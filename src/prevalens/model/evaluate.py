@@ -25,15 +25,6 @@ from prevalens.tables.opening import Reading
 from prevalens.types import Items, LabelMatrix, Labels
 from prevalens.validation import check_int, check_same_length
 
-__all__ = [
-    "DEFAULT_PROTOCOLS",
-    "FEWEST_ITEMS",
-    "evaluate_files",
-    "evaluate_model",
-    "protocols_of",
-    "sample_size",
-]
-
 #: From fewer labelled items than this no samples worth the name can be drawn.
 FEWEST_ITEMS = 30
 _USUAL_SIZE = 100

@@ -29,18 +29,6 @@ from prevalens.errors import FormatError, InputError
 from prevalens.files import writing
 from prevalens.types import Floats
 
-__all__ = [
-    "FORMAT_VERSION",
-    "TrainingSummary",
-    "check_sound",
-    "check_storable",
-    "provenance",
-    "read_manifest",
-    "read_parts",
-    "trusted_types",
-    "write_model",
-]
-
 
 def provenance(method: str, source: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Method, time, versions and source of a model or a result."""

@@ -22,8 +22,6 @@ from prevalens.tables.opening import Reading
 from prevalens.tables.preparation import CellError
 from prevalens.types import Ints
 
-__all__ = ["fit_files"]
-
 #: Fewer items cannot be divided into useful folds.
 _FEWEST_ITEMS = 10
 _NAMED = 5

@@ -15,8 +15,6 @@ from prevalens.samples import Samples
 from prevalens.tables.cells import date_format, is_missing, parse_date, period_of, shown
 from prevalens.tables.table import Chunk, Table
 
-__all__ = ["ByColumn", "ByFile", "ByTime", "Grouping", "grouping_of"]
-
 #: Name of the batch of items without a batch.
 NONE = "(none)"
 

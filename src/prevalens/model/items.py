@@ -18,15 +18,6 @@ from prevalens.tables.text import TextPreparation
 from prevalens.types import Items
 from prevalens.validation import count_items, is_texts
 
-__all__ = [
-    "chunk_items",
-    "chunks_of",
-    "is_table",
-    "preparation_for",
-    "stacked",
-    "training_items",
-]
-
 
 def stacked(blocks: Sequence[Items]) -> Items:
     """Matrices of consecutive items as one matrix."""

@@ -26,8 +26,6 @@ from prevalens.tables.opening import Reading, expand
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import LabelMatrix
 
-__all__ = ["Labelled", "read_labelled"]
-
 #: Signs that usually divide tags, and the share of cells that must hold one to be pointed out.
 _SEPARATORS = (",", ";", "|", "\t")
 _OFTEN = 0.05

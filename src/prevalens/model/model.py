@@ -40,8 +40,6 @@ from prevalens.validation import (
     count_items,
 )
 
-__all__ = ["Method", "Model", "joined", "quantifier_of"]
-
 #: How a method is named: "auto", an expression such as "lr+pacc", a quantifier or a search.
 Method: TypeAlias = str | Quantifier | GridSearch
 

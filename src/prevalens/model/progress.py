@@ -9,8 +9,6 @@ from typing import TypeAlias
 from prevalens.errors import PrevalensError
 from prevalens.tables.table import Chunk, Table
 
-__all__ = ["Cancelled", "CancelledError", "Progress", "Step", "Watch"]
-
 
 class CancelledError(PrevalensError):
     """The work was cancelled from outside; nothing was written."""

@@ -26,8 +26,6 @@ from prevalens.tables.preparation import CellError
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, Items
 
-__all__ = ["Guarding", "Observed", "quantify_files", "quantify_tables"]
-
 
 class Guarding:
     """Applies the model's column guard to each batch, and remembers which columns had drifted.

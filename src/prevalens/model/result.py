@@ -20,17 +20,6 @@ from prevalens.files import writing
 from prevalens.types import Floats
 from prevalens.validation import InputError, check_label_names
 
-__all__ = [
-    "COLUMNS",
-    "BatchResult",
-    "Driver",
-    "Drivers",
-    "Notice",
-    "check_ending",
-    "csv_bytes",
-    "safe_cell",
-]
-
 #: Columns of the long form.
 COLUMNS = ("group", "label", "n_items", "prevalence", "lower", "upper", "training")
 #: What makes a spreadsheet take a text for a formula.

@@ -14,8 +14,6 @@ from prevalens.charts import Dots, Line, Lines, draw, frame, table
 from prevalens.metrics import SHIFT_NAMES, ae, shift, shift_bins
 from prevalens.types import Floats
 
-__all__ = ["COUNTED", "ESTIMATE", "TRAINING", "Error", "LabelTrust", "Trial", "TrustReport"]
-
 Array: TypeAlias = Floats
 
 #: The three that are compared.

@@ -13,7 +13,7 @@
 """
 
 from prevalens.protocols.base import Protocol
-from prevalens.protocols.ml_app import MLAPP
+from prevalens.protocols.ml_app import MLAPP, Unreachable
 from prevalens.protocols.temporal import ChronologicalWindows, Periods
 from prevalens.protocols.tilts import CovariateTilt, LabelsetWeights, LabelTilt, Natural
 from prevalens.protocols.two_labels import TwoLabels
@@ -28,4 +28,5 @@ __all__ = [
     "Periods",
     "Protocol",
     "TwoLabels",
+    "Unreachable",
 ]

@@ -12,8 +12,6 @@ from prevalens.samples import Samples
 from prevalens.types import LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_int, check_rng
 
-__all__ = ["FixedNumber", "Protocol", "check_size"]
-
 
 class Protocol(BaseEstimator, ABC):  # type: ignore[misc]
     """A rule by which samples are drawn from a pool of labelled items.

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from prevalens.samples import index_type
 from prevalens.types import Array, Floats, Ints
 
-__all__ = ["block_rows", "distinct", "draw_from_groups", "draw_weighted", "empty_indices", "runs"]
-
 #: Numbers worked on at a time: small enough for the cache, large enough to hide numpy's overhead.
 _BLOCK = 2**18
 

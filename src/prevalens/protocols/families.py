@@ -20,8 +20,6 @@ from prevalens.samples import Samples
 from prevalens.types import LabelMatrix
 from prevalens.validation import InputError, PrevalensWarning
 
-__all__ = ["ALIASES", "FAMILIES", "draw_family", "family_name", "family_protocol"]
-
 #: Every protocol by its name.
 FAMILIES: dict[str, type[Protocol]] = {
     protocol.name: protocol

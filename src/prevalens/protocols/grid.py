@@ -13,8 +13,6 @@ import numpy.typing as npt
 from prevalens.types import Ints
 from prevalens.validation import InputError, check_int
 
-__all__ = ["Grid", "grid_points", "positives_wanted", "share_out", "spread"]
-
 #: A number of evenly spaced prevalences from 0 to 1, or the prevalences themselves.
 Grid: TypeAlias = int | Sequence[float | Fraction]
 

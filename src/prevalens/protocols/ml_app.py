@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +16,38 @@ from prevalens.samples import Samples
 from prevalens.types import Array, Ints, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_int
 
-__all__ = ["MLAPP"]
+
+@dataclass(frozen=True)
+class Unreachable:
+    """A grid point that the pool cannot serve for a label, and what it lacks.
+
+    Parameters
+    ----------
+    label : int
+        Column of `Y`.
+    prevalence : Fraction
+        The grid point.
+    lacks : {"positives", "negatives"}
+    needed, available : int
+        How many items of that kind a sample would need, and how many the pool has.
+
+    Examples
+    --------
+    >>> print(Unreachable(3, Fraction(2, 5), "positives", needed=40, available=12))
+    label 3 at 0.4: 40 positives needed, 12 in the pool
+    """
+
+    label: int
+    prevalence: Fraction
+    lacks: str
+    needed: int
+    available: int
+
+    def __str__(self) -> str:
+        return (
+            f"label {self.label} at {float(self.prevalence):g}: {self.needed} {self.lacks} needed, "
+            f"{self.available} in the pool"
+        )
 
 
 class MLAPP(Protocol):
@@ -45,7 +78,7 @@ class MLAPP(Protocol):
     Notes
     -----
     O(n_samples x size) time and memory, besides one pass over `Y`. Samples come label by
-    label, in the order of the grid. Rare labels cannot be steered far: look at `reachable`.
+    label, in the order of the grid. Rare labels cannot be steered far: look at `unreachable`.
     The labels that are not steered move only as far as they are correlated with the one that is,
     so shifts in which many labels move freely are not covered; see `LabelTilt`.
 
@@ -86,33 +119,50 @@ class MLAPP(Protocol):
         self.min_positives = min_positives
         self.max_samples = max_samples
 
+    def repeats_for(self, Y: Any, more_than: int) -> int:
+        """The smallest number of repeats that gives more than `more_than` samples."""
+        return _repeats(self.reachable(Y), more_than)
+
     def reachable(self, Y: Any) -> npt.NDArray[np.bool_]:
         """Which grid points the pool can serve for which label, shape (n_labels, n_points)."""
         return self._served(check_binary_matrix(Y))
 
-    def _served(self, Y: LabelMatrix) -> npt.NDArray[np.bool_]:
+    def unreachable(self, Y: Any) -> list[Unreachable]:
+        """The labels and grid points for which no sample can be drawn, and why.
+
+        A label that is left out by `min_positives` lacks positives at every grid point.
+        """
+        return self._reach(check_binary_matrix(Y)).lacking()
+
+    def _reach(self, Y: LabelMatrix) -> _Reach:
         size = check_size(self.size, len(Y))
         minimum = check_int(self.min_positives, "min_positives", minimum=0)
         points = grid_points(self.grid)
-        wanted = positives_wanted(points, size)
-        positives = Y.sum(axis=0, dtype=np.int64)[:, np.newaxis]
-        enough = (wanted <= positives) & (size - wanted <= len(Y) - positives)
-        served: npt.NDArray[np.bool_] = enough & (positives >= minimum)
-        if not served.any():
+        return _Reach(
+            points=points,
+            wanted=positives_wanted(points, size),
+            size=size,
+            minimum=minimum,
+            positives=Y.sum(axis=0, dtype=np.int64),
+            n_items=len(Y),
+        )
+
+    def _served(self, Y: LabelMatrix) -> npt.NDArray[np.bool_]:
+        reach = self._reach(Y)
+        if not reach.served.any():
             raise InputError(
-                f"No label of the pool can be steered to any of the {len(points)} grid "
-                f"points with samples of {self.size} items (pool: {len(Y)}, "
+                f"No label of the pool can be steered to any of the {len(reach.points)} grid "
+                f"points with samples of {self.size} items (pool: {reach.n_items}, "
                 f"min_positives={self.min_positives}); choose a finer grid or a smaller size."
             )
-        return served
+        return reach.served
 
     def _shares(self, Y: LabelMatrix) -> Ints:
         """Number of samples for each label and grid point, shape (n_labels, n_points)."""
         served = self._served(Y)
         repeats = check_int(self.repeats, "repeats", minimum=1)
         if self.more_than is not None:
-            more_than = check_int(self.more_than, "more_than", minimum=0)
-            repeats = max(repeats, more_than // int(served.sum()) + 1)
+            repeats = max(repeats, _repeats(served, self.more_than))
         return share_out(served, repeats, self.max_samples)
 
     def _count(self, Y: LabelMatrix) -> int:
@@ -137,6 +187,10 @@ class MLAPP(Protocol):
         )
 
 
+def _repeats(served: npt.NDArray[np.bool_], more_than: int) -> int:
+    return check_int(more_than, "more_than", minimum=0) // int(served.sum()) + 1
+
+
 def _draw_label(
     drawn: Array,
     y: LabelMatrix,
@@ -147,3 +201,47 @@ def _draw_label(
     groups = (np.flatnonzero(y == 1), np.flatnonzero(y == 0))
     counts = np.column_stack([positives, drawn.shape[1] - positives])
     draw_from_groups(drawn, groups, counts, rng)
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """What the pool has against what the grid wants."""
+
+    points: tuple[Fraction, ...]
+    wanted: npt.NDArray[np.int64]
+    size: int
+    minimum: int
+    positives: npt.NDArray[np.int64]
+    n_items: int
+
+    @property
+    def served(self) -> npt.NDArray[np.bool_]:
+        """Enough positives and negatives, shape (n_labels, n_points)."""
+        return self._enough_positives & self._enough_negatives
+
+    @property
+    def _needed(self) -> npt.NDArray[np.int64]:
+        excluded = self.positives < self.minimum
+        return np.where(excluded[:, np.newaxis], np.maximum(self.wanted, self.minimum), self.wanted)
+
+    @property
+    def _enough_positives(self) -> npt.NDArray[np.bool_]:
+        return self._needed <= self.positives[:, np.newaxis]
+
+    @property
+    def _enough_negatives(self) -> npt.NDArray[np.bool_]:
+        negatives = self.n_items - self.positives
+        return self.size - self.wanted <= negatives[:, np.newaxis]
+
+    def lacking(self) -> list[Unreachable]:
+        enough, needed = self._enough_positives, self._needed
+        report = []
+        for label, point in np.argwhere(~self.served).tolist():
+            if enough[label, point]:
+                lacks, need = "negatives", self.size - int(self.wanted[point])
+                available = self.n_items - int(self.positives[label])
+            else:
+                lacks, need = "positives", int(needed[label, point])
+                available = int(self.positives[label])
+            report.append(Unreachable(label, self.points[point], lacks, need, available))
+        return report

@@ -11,8 +11,6 @@ from prevalens.samples import Samples
 from prevalens.types import Array, Ints, LabelMatrix
 from prevalens.validation import InputError, check_int, check_same_length
 
-__all__ = ["ChronologicalWindows", "Periods"]
-
 
 class ChronologicalWindows(Protocol):
     """Cut the items, in order of time, into windows of equal size.

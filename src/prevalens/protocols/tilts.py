@@ -21,8 +21,6 @@ from prevalens.samples import Samples
 from prevalens.types import Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_matrix, check_same_length
 
-__all__ = ["CovariateTilt", "LabelTilt", "LabelsetWeights", "Natural"]
-
 #: From (number of samples, generator) to log-weights, shape (n_samples, n_items).
 _Weigh: TypeAlias = Callable[[int, np.random.Generator], Floats]
 

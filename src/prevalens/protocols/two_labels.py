@@ -16,8 +16,6 @@ from prevalens.samples import Samples
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_int
 
-__all__ = ["TwoLabels"]
-
 #: Numbers of items. For a pair of labels there are four kinds of items, everywhere in the
 #: order: both labels, only the first, only the second, neither.
 _Counts: TypeAlias = Ints

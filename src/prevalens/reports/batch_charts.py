@@ -26,19 +26,6 @@ from prevalens.reports.svg import (
 )
 from prevalens.reports.theme import colour, series
 
-__all__ = [
-    "BAR_WIDTH",
-    "change_map",
-    "interval_bar",
-    "interval_text",
-    "is_skewed",
-    "movers_chart",
-    "points_text",
-    "share_text",
-    "small_trend",
-    "top_of",
-]
-
 BAR_WIDTH, _BAR_HEIGHT = 150.0, 20.0
 _MARGIN = 6.0
 # Narrow enough to be legible on a phone without scrolling.

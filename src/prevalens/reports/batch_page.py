@@ -38,22 +38,6 @@ from prevalens.reports.grid import MISSING, Grid, count, number, provenance_grid
 from prevalens.reports.page import Figure, Gallery, Section, SectionPart, page
 from prevalens.reports.render import render, to_html
 
-__all__ = [
-    "MOST_CELLS",
-    "all_estimates",
-    "batch_page",
-    "batch_sections",
-    "drivers_grid",
-    "movers_grid",
-    "pairs_grid",
-    "prevalence_table",
-    "report_html",
-    "report_of",
-    "scores_grid",
-    "sizes_grid",
-    "steps_grid",
-]
-
 #: Most cells of the table of all estimates; larger results are in the file of `quantify -o`.
 MOST_CELLS = 20_000
 

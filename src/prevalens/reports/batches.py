@@ -17,19 +17,6 @@ from prevalens.tables.column_guard import guard_of
 from prevalens.tables.text import TextPreparation
 from prevalens.types import Floats
 
-__all__ = [
-    "FEWEST_BATCHES",
-    "LargestChange",
-    "Pair",
-    "drivers_of",
-    "focus",
-    "label_weights",
-    "movers",
-    "movers_over_all",
-    "moving_together",
-    "steps",
-]
-
 _MOST_FEATURES = 10
 #: With fewer batches than this, correlations over batches are not shown.
 FEWEST_BATCHES = 5

@@ -42,18 +42,6 @@ from prevalens.reports.theme import colour, series
 from prevalens.types import Floats
 from prevalens.validation import InputError, check_int, check_label_names, check_prevalences
 
-__all__ = [
-    "PREVALENCE_EDGES",
-    "PairsByMethod",
-    "bias",
-    "correlation_map",
-    "curves_of",
-    "diagonal",
-    "error_against_shift",
-    "prevalence_histogram",
-    "shift_distribution",
-]
-
 #: Two arrays by method: shifts and errors, or true and estimated prevalences.
 PairsByMethod: TypeAlias = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]
 

@@ -11,25 +11,6 @@ from typing import TypeAlias
 from prevalens.datasets.registry import lookup, names
 from prevalens.reports.table import Mark
 
-__all__ = [
-    "MARK_MEANINGS",
-    "MARK_SIGNS",
-    "MISSING",
-    "Grid",
-    "GridCell",
-    "GridGroup",
-    "GridLine",
-    "GridRow",
-    "Heading",
-    "count",
-    "dataset_title",
-    "digits_of",
-    "grid_group",
-    "number",
-    "percent",
-    "provenance_grid",
-]
-
 #: Shown where there is no value.
 MISSING = "–"  # noqa: RUF001
 

@@ -18,18 +18,6 @@ from prevalens.reports.grid import (
 from prevalens.reports.render import render_text
 from prevalens.reports.table import ResultTable, TableCell, TableRow, larger_is_better
 
-__all__ = [
-    "explanations",
-    "long_grid",
-    "measure_long",
-    "measure_short",
-    "measure_title",
-    "row_cells",
-    "samples_grid",
-    "spread_grid",
-    "wide_grid",
-]
-
 _MEASURES = {
     "ae": ("AE", "absolute error"),
     "rae": ("RAE", "relative absolute error"),

@@ -17,8 +17,6 @@ from prevalens.reports.render import render_text
 from prevalens.reports.table import ResultTable
 from prevalens.validation import FormatError
 
-__all__ = ["leaderboard", "read_records", "write_records"]
-
 _COLUMNS = tuple(Record.__dataclass_fields__)
 _INTS = ("seed", "n_samples")
 #: The column of the reference table that ratios are taken to: the paper's best group.

@@ -19,18 +19,6 @@ from prevalens.reports.grid import Grid
 from prevalens.reports.render import asset, escape_markdown, render, to_html, to_markdown
 from prevalens.reports.theme import DARK, LIGHT, declarations, standalone
 
-__all__ = [
-    "Figure",
-    "Gallery",
-    "Section",
-    "SectionPart",
-    "figure_files",
-    "grids_of",
-    "markdown_page",
-    "page",
-    "write_page",
-]
-
 _LIGHT, _DARK = declarations(LIGHT), declarations(DARK)
 _THEMES = (
     f":root{{{_LIGHT}}}"

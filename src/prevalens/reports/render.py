@@ -10,20 +10,6 @@ from markupsafe import Markup
 
 from prevalens.reports.grid import MARK_MEANINGS, MARK_SIGNS, Grid
 
-__all__ = [
-    "N_SHADES",
-    "PACKAGES",
-    "asset",
-    "escape_latex",
-    "escape_markdown",
-    "latex_document",
-    "render",
-    "render_text",
-    "to_html",
-    "to_latex",
-    "to_markdown",
-]
-
 #: Steps of the colour scale from the best to the worst of a row; the style sheet has one each.
 N_SHADES = 9
 #: What a LaTeX document must load to use the tables.

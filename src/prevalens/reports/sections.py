@@ -44,21 +44,6 @@ from prevalens.reports.summarise import (
 from prevalens.reports.table import ResultTable
 from prevalens.validation import InputError
 
-__all__ = [
-    "PLAIN",
-    "by_variant",
-    "correlation_section",
-    "curves_section",
-    "estimates_section",
-    "prevalence_section",
-    "protocol_sections",
-    "provenance_section",
-    "report_sections",
-    "results_section",
-    "shift_section",
-    "tables_of",
-]
-
 # Many bands over each other hide the lines.
 _MOST_BANDS = 4
 

@@ -26,22 +26,6 @@ from prevalens.reports.table import (
 )
 from prevalens.validation import InputError, check_choice
 
-__all__ = [
-    "REGIMES",
-    "MethodOrder",
-    "column_of",
-    "completed",
-    "groups_first",
-    "in_order",
-    "of_one_protocol",
-    "ordered_columns",
-    "ordered_datasets",
-    "ordered_names",
-    "summarise",
-    "twins_among",
-    "with_best",
-]
-
 
 def column_of(result: Result) -> str:
     """Name of a method in a table: its label, with its variant in brackets if it has one."""

@@ -14,32 +14,6 @@ from prevalens.reports.theme import N_SERIES, colour, series
 from prevalens.types import Floats
 from prevalens.validation import InputError
 
-__all__ = [
-    "Binned",
-    "Frame",
-    "Scale",
-    "band",
-    "binned",
-    "document",
-    "element",
-    "equal_edges",
-    "flat",
-    "heading",
-    "heat",
-    "label",
-    "line",
-    "line_style",
-    "mean_lines",
-    "nice_ticks",
-    "path",
-    "polygon",
-    "row_chart",
-    "short",
-    "shortened",
-    "tick_lines",
-    "tick_text",
-]
-
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
 

@@ -13,22 +13,6 @@ from scipy.stats import rankdata, wilcoxon
 
 from prevalens.types import Floats
 
-__all__ = [
-    "DAGGER_BELOW",
-    "WORSE_BELOW",
-    "Kind",
-    "Mark",
-    "ResultTable",
-    "SeedSamples",
-    "TableCell",
-    "TableRow",
-    "larger_is_better",
-    "mark",
-    "p_value",
-    "pair",
-    "ranks",
-]
-
 #: How a cell relates to the best of its row; see `prevalens.reports.table`.
 Mark = Literal["", "dagger", "ddagger", "untested"]
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["DARK", "LIGHT", "N_SERIES", "colour", "declarations", "series", "standalone"]
-
 # On light and on dark ground. The series follow Okabe and Ito's idea of hues that colour-blind
 # readers can tell apart, changed until each has a contrast of at least 3 to the ground.
 _COLOURS = {

@@ -17,20 +17,6 @@ from prevalens.reports.render import render
 from prevalens.reports.svg import Scale, element, label, line, row_chart, shortened
 from prevalens.reports.theme import series
 
-__all__ = [
-    "Reason",
-    "Verdict",
-    "error_grid",
-    "label_grid",
-    "leaderboard_grid",
-    "leaderboard_page",
-    "leaderboard_sentence",
-    "protocol_caption",
-    "trust_page",
-    "trust_sections",
-    "verdict",
-]
-
 Grade = Literal["yes", "with care", "no"]
 _ORDER: tuple[Grade, ...] = ("yes", "with care", "no")
 _HEADLINES: dict[Grade, str] = {

@@ -30,8 +30,6 @@ from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix
 from prevalens.validation import InputError, is_texts
 from prevalens.validation_shifts import SIZE, ShiftedSplit, losses, shifted_splits, total_loss
 
-__all__ = ["Candidate", "Choice", "choose"]
-
 #: Strengths of the logistic regressions, without and with balanced classes; the latter raise what
 #: is said of rare labels above the noise.
 STRENGTHS, BALANCED = (0.1, 1.0, 10.0, 100.0), (0.1, 1.0, 10.0)

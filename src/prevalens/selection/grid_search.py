@@ -44,8 +44,6 @@ from prevalens.validation import (
     take_items,
 )
 
-__all__ = ["GridSearch", "SampleQuantifier", "TunableQuantifier"]
-
 #: Items of a validation sample by default, as in the paper.
 SAMPLE_SIZE = 100
 #: Validation samples at most by default; the paper's datasets reach it only with 983 labels.

@@ -23,8 +23,6 @@ from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.types import Classifier, Floats, Groups, Items, LabelMatrix, Settings
 
-__all__ = ["SettingTrial", "Task", "TimeLimitError", "deadline", "try_settings"]
-
 #: Settings of the classifier, and those of the aggregator that are tried with them.
 ClassifierSettings = tuple[Settings, list[Settings]]
 

@@ -24,8 +24,6 @@ from prevalens.service.schemas import HealthAnswer
 from prevalens.service.settings import Settings
 from prevalens.service.state import ServerState, state_of
 
-__all__ = ["create_app"]
-
 _log = logging.getLogger("prevalens.service")
 
 _ABOUT = "Estimate how frequent each label is in batches of items, with models trained before."

@@ -20,8 +20,6 @@ except ModuleNotFoundError as error:
         f'The page needs {error.name}, which is not installed: pip install "prevalens[serve]".'
     ) from error
 
-__all__ = ["command"]
-
 _DEFAULTS = Limits()
 
 

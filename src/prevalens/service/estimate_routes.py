@@ -25,8 +25,6 @@ from prevalens.service.schemas import (
 )
 from prevalens.service.state import ServerState, state_of
 
-__all__ = ["job_router", "quantify_router", "upload_router"]
-
 upload_router = APIRouter(prefix="/v1/uploads", tags=["uploads"], responses=REFUSALS)
 quantify_router = APIRouter(prefix="/v1/models", tags=["quantify"], responses=REFUSALS)
 job_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], responses=REFUSALS)

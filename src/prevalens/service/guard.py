@@ -22,8 +22,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 
-__all__ = ["SECURITY_HEADERS", "BodyLimits", "RequestGuard"]
-
 # Trusted types: the page builds every node itself, so no string ever becomes markup.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

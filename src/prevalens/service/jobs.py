@@ -14,8 +14,6 @@ from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 from prevalens.service.storage import Storage, new_id
 
-__all__ = ["Job", "Jobs"]
-
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 

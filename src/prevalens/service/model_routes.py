@@ -16,8 +16,6 @@ from prevalens.service.schemas import JobAnswer, ModelAnswer, ModelsAnswer, NoBo
 from prevalens.service.state import ServerState, state_of
 from prevalens.service.storage import ENDING, ModelEntry, unused_path
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/v1", tags=["models"], responses=REFUSALS)
 
 _DEMO = "demo-tickets"

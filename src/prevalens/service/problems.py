@@ -5,8 +5,6 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-__all__ = ["STATUS", "Problem"]
-
 #: Every code a client can meet, and the HTTP status it comes with.
 STATUS = {
     "bad_input": HTTPStatus.UNPROCESSABLE_ENTITY,

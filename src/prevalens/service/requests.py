@@ -19,8 +19,6 @@ from prevalens.service.problems import Problem
 from prevalens.service.schemas import ErrorAnswer, first_error
 from prevalens.service.settings import Limits
 
-__all__ = ["REFUSALS", "body_of", "media_type", "read_files", "read_json", "save_body"]
-
 #: Endings that tell a format; nothing else of a client's file name becomes part of a path.
 ENDINGS = ("csv", "tsv", "txt", "jsonl", "ndjson", "json", "parquet", "xlsx")
 _PACKED = ("gz",)

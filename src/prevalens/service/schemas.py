@@ -6,24 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-__all__ = [
-    "Column",
-    "ErrorAnswer",
-    "HealthAnswer",
-    "JobAnswer",
-    "JobsAnswer",
-    "ModelAnswer",
-    "ModelsAnswer",
-    "NoBody",
-    "QuantifyAnswer",
-    "QuantifyBody",
-    "QuantifyForm",
-    "TrainBody",
-    "UploadAnswer",
-    "UploadsAnswer",
-    "first_error",
-]
-
 Identifier = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", description="As an upload gave it.")]
 ColumnName = Annotated[str, Field(min_length=1, max_length=1000)]
 Cell = str | float | int | bool | None

@@ -19,8 +19,6 @@ from prevalens.tables.labels import separator_of
 from prevalens.tables.opening import open_table
 from prevalens.tables.table import Chunk, Table
 
-__all__ = ["ClientTable", "opened", "preview", "too_many", "unpacked"]
-
 _PIECE = 2**20
 #: A workbook has a handful of members; an archive of thousands is something else.
 _MEMBERS = 2000

@@ -21,8 +21,6 @@ from prevalens.service.problems import Problem
 from prevalens.service.settings import Settings
 from prevalens.service.state import ServerState
 
-__all__ = ["serve", "server_for"]
-
 #: Seconds that a client may take to send the head of a request.
 _HEAD_SECONDS = 15.0
 _BUSY = json.dumps(Problem("busy", "The server has enough connections; try again soon.").body())

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from prevalens.errors import InputError
 
-__all__ = ["Limits", "Settings", "is_loopback", "parse_size"]
-
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]?)B?", re.IGNORECASE)
 #: Shorter tokens could be guessed.

@@ -18,8 +18,6 @@ from prevalens.service.settings import Settings
 from prevalens.service.storage import ModelEntry, Models, Storage, Uploads, model_files
 from prevalens.service.workers import Pool, Progress, Worker, start_fork_server
 
-__all__ = ["ServerState", "state_of"]
-
 _EXPIRE_EVERY = 30.0
 
 

@@ -18,19 +18,6 @@ from prevalens.errors import InputError
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 
-__all__ = [
-    "ENDING",
-    "ModelEntry",
-    "Models",
-    "Storage",
-    "Upload",
-    "Uploads",
-    "model_files",
-    "new_id",
-    "slug",
-    "unused_path",
-]
-
 ENDING = ".prevalens"
 _PREFIX = "prevalens-serve-"
 _NAME = re.compile(rf"{_PREFIX}(\d+)-\w+")

@@ -33,8 +33,6 @@ from prevalens.tables.formats import as_table
 from prevalens.tables.opening import Reading
 from prevalens.tables.table import Table
 
-__all__ = ["answer_of", "asked_for", "estimate", "tables_of"]
-
 Task = Mapping[str, Any]
 
 #: Loaded models that a worker keeps.

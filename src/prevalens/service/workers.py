@@ -33,8 +33,6 @@ try:
 except ImportError:  # pragma: no cover - only where there is no fork either.
     resource = None  # type: ignore[assignment]
 
-__all__ = ["TASKS", "Pool", "Progress", "Report", "Worker", "perform", "start_fork_server"]
-
 #: Called in the server with the stage of a task and the share that is done.
 Progress = Callable[[dict[str, Any]], None]
 Message = tuple[str, dict[str, Any]]

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-__all__ = ["add_product", "available", "just_in_time"]
-
 try:
     import numba
 except ImportError:

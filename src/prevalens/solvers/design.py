@@ -21,18 +21,6 @@ from prevalens.solvers import compiled
 from prevalens.types import Floats
 from prevalens.validation import Matrix
 
-__all__ = [
-    "Array",
-    "DenseDesign",
-    "Design",
-    "MixedDesign",
-    "SparseDesign",
-    "column_dots",
-    "linear_predictor",
-    "make_design",
-    "visible_only",
-]
-
 Array: TypeAlias = npt.NDArray[Any]
 
 #: Predictors per block; in double precision they are a megabyte.

@@ -32,8 +32,6 @@ from prevalens.validation import (
     check_same_length,
 )
 
-__all__ = ["ClassWeight", "LogisticPath", "fit_logistic", "fit_logistic_path"]
-
 #: None, "balanced", or the weights of both classes, {0: ..., 1: ...}.
 ClassWeight: TypeAlias = str | Mapping[int, float] | None
 

@@ -17,15 +17,6 @@ from prevalens.solvers.design import Array, visible_only
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_fraction, check_int
 
-__all__ = [
-    "BinaryLoss",
-    "Loss",
-    "SoftmaxLoss",
-    "check_sample_weight",
-    "check_stopping",
-    "check_strengths",
-]
-
 
 class Loss(Protocol):
     """A loss, as a solver uses it. Columns are always those of whole problems.

@@ -33,15 +33,6 @@ from prevalens.solvers.path import LinearFit, Problems, solve_path
 from prevalens.types import Floats
 from prevalens.validation import InputError, Matrix, check_matrix, check_same_length
 
-__all__ = [
-    "LogisticParameters",
-    "MultinomialLogistic",
-    "classes_of",
-    "fit_multinomial",
-    "not_converged",
-    "weights_of_classes",
-]
-
 
 def fit_multinomial(
     X: Matrix,

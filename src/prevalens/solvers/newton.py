@@ -28,8 +28,6 @@ from scipy.linalg import get_lapack_funcs
 from prevalens.solvers.design import Array, Design, column_dots, visible_only
 from prevalens.solvers.losses import Loss
 
-__all__ = ["Batch", "ColumnState", "NewtonStream", "NewtonSystems", "Source"]
-
 #: A system is solved when its residual is this share of the gradient.
 _FORCING = 0.4
 #: If the predicted decrease is so small that the column is near its minimum, a system that is

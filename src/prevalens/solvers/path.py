@@ -23,8 +23,6 @@ from prevalens.solvers.losses import Loss
 from prevalens.solvers.newton import Batch, NewtonStream
 from prevalens.validation import Matrix
 
-__all__ = ["LinearFit", "Problems", "solve_path"]
-
 #: Newton steps after which single precision is given up.
 _PATIENCE = 40
 #: Below this many multiplications in a product, single precision saves nothing worth its trouble.

@@ -42,8 +42,6 @@ from prevalens.validation import (
     check_same_length,
 )
 
-__all__ = ["LinearSVRSolution", "fit_linear_svr", "linear_svr_path"]
-
 Array = Floats
 
 #: Directions of the design this much weaker than the strongest are left out.

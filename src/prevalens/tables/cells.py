@@ -10,19 +10,6 @@ from typing import Any
 
 from prevalens.errors import InputError
 
-__all__ = [
-    "FREQUENCIES",
-    "answer_of",
-    "date_format",
-    "finite",
-    "is_missing",
-    "number_of",
-    "parse_date",
-    "period_of",
-    "shown",
-    "slashed_forms",
-]
-
 #: Words that stand for a missing value.
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}
 _ANSWERS = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}

@@ -23,8 +23,6 @@ from prevalens.errors import InputError, PrevalensWarning
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_binary_matrix, check_matrix, check_same_length
 
-__all__ = ["FEWEST_ROWS", "ColumnGuard", "Drift", "DriftWarning", "guard_of"]
-
 #: Columns adrift, and their means in the batch.
 Drift: TypeAlias = dict[int, float]
 #: Rows below which a mean says too little.

@@ -25,8 +25,6 @@ from prevalens.tables.text import TextPreparation
 from prevalens.types import Floats
 from prevalens.validation import InputError
 
-__all__ = ["CellKind", "ColumnKind", "ColumnPreparation", "Encoder", "encoder_of", "kind_of"]
-
 #: How a column is encoded.
 ColumnKind: TypeAlias = Literal["number", "category", "date", "text", "vector"]
 #: What the cells of a column hold.

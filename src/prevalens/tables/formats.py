@@ -19,16 +19,6 @@ from prevalens.errors import InputError
 from prevalens.files import ByteSource, damaged
 from prevalens.tables.table import Chunk, Table, check_header
 
-__all__ = [
-    "CsvTable",
-    "ExcelTable",
-    "FrameTable",
-    "JsonLinesTable",
-    "ParquetTable",
-    "as_table",
-    "json_table",
-]
-
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 #: A field longer than this is a quotation mark that is never closed.

@@ -16,15 +16,6 @@ from prevalens.tables.cells import answer_of, is_missing, shown
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import LabelMatrix
 
-__all__ = [
-    "check_separator",
-    "label_columns",
-    "labels_of_columns",
-    "separator_of",
-    "tag_matrix",
-    "tag_sets",
-]
-
 _SEPARATORS = re.compile(r"[,;|]")
 
 

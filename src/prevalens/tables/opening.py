@@ -13,8 +13,6 @@ from prevalens.files import ByteSource, damaged, file_ending, from_stdin
 from prevalens.tables.formats import CsvTable, ExcelTable, JsonLinesTable, ParquetTable, json_table
 from prevalens.tables.table import Table
 
-__all__ = ["FORMATS", "Reading", "expand", "open_table"]
-
 #: The format of a file by its ending.
 FORMATS = {
     ".csv": "csv",

@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens.validation import InputError, check_matrix
 
-__all__ = ["ArrayPreparation", "CellError", "GivenPreparation", "Preparation", "Unfamiliar"]
-
 
 class CellError(InputError):
     """A cell is not what its column holds.

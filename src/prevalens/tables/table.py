@@ -12,8 +12,6 @@ from typing import Any
 from prevalens.errors import InputError
 from prevalens.files import damaged
 
-__all__ = ["CHUNK_ROWS", "Chunk", "Table", "check_header"]
-
 #: Rows of a chunk: enough to make the overhead per chunk negligible, few enough for any memory.
 CHUNK_ROWS = 8192
 #: Largest number of columns that a message names.

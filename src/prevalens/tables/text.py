@@ -15,8 +15,6 @@ from prevalens.tables.cells import shown
 from prevalens.tables.preparation import CellError, Preparation, Unfamiliar
 from prevalens.validation import InputError
 
-__all__ = ["TextPreparation", "check_texts"]
-
 #: Characters of scripts that do not put spaces between words: Thai, Lao, Burmese, Khmer, kana, Han.
 _SEAMLESS = (
     r"\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"

@@ -20,17 +20,6 @@ from prevalens.uncertainty.goodness_of_fit import Misfit, fit_misfit
 from prevalens.validation import check_int, check_rng
 from prevalens.validation_shifts import draw_shifts
 
-__all__ = [
-    "Bootstrap",
-    "ErrorModel",
-    "Noise",
-    "fit_error_model",
-    "measure_noise",
-    "plain_estimate",
-    "redrawn",
-    "resample",
-]
-
 #: Samples that intervals are calibrated on, per kind of shift and size, over all replicas.
 _CALIBRATION_SAMPLES = 400
 #: Parts that labelled items are cut into for the goodness of fit, unless they come in folds.

@@ -14,8 +14,6 @@ from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import PrevalensWarning
 from prevalens.validation_shifts import draw_shifts
 
-__all__ = ["MISFIT", "Misfit", "fit_misfit", "warn_of_misfit"]
-
 #: Directions of the scores at most.
 _DIRECTIONS = 200
 #: Directions of less variance than this, against the largest, are left out.

@@ -18,8 +18,6 @@ from prevalens.estimate import PrevalenceEstimate
 from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
-__all__ = ["LabelledPart", "check_labelled", "ppi_mean", "ppi_of_batch", "with_labels"]
-
 #: Labelled items' worth of trust in the scores as they are, and in the variance they leave open.
 _PRIOR_ITEMS = 5.0
 #: How many times wider than claimed a quantifier's errors may turn out.

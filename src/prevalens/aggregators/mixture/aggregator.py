@@ -24,8 +24,6 @@ from prevalens.validation_shifts import (
     total_loss,
 )
 
-__all__ = ["ScenarioMixture"]
-
 #: Shrinkages that are tried, around a middling one first.
 _SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 #: Evidence weights that are weighed against each other for every sample.

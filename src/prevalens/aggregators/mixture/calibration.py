@@ -18,8 +18,6 @@ from prevalens.aggregators.mixture.scenarios import Posterior
 from prevalens.types import Floats, Ints
 from prevalens.validation_shifts import ShiftedSplit
 
-__all__ = ["Bands", "Multiples"]
-
 #: Expected numbers of positives between which labels are calibrated apart.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
 #: Bands are multiples of intervals at this level, so that rare and frequent labels miss as often.

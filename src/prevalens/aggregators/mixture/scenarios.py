@@ -18,8 +18,6 @@ import numpy.typing as npt
 from prevalens.aggregators.mixture.shifts import Drifts, OneLabel, ScoreLine, Tilts
 from prevalens.types import Floats, LabelMatrix
 
-__all__ = ["Moments", "Posterior", "ScenarioModel", "blend", "log_sum"]
-
 #: Keeps directions without any variance finite.
 _TINY = 1e-12
 #: Prior share of prevalences that ML-APP could not draw from the labelled items.

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from prevalens.types import Floats
 
-__all__ = ["Drifts", "OneLabel", "ScoreLine", "Tilts"]
-
 _Function = Callable[[Floats], Floats]
 #: Keeps labels without any step finite.
 _TINY = 1e-12

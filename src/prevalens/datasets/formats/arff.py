@@ -19,8 +19,6 @@ from prevalens.tables.cells import finite
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import FormatError
 
-__all__ = ["Arff", "Attribute", "Body", "parse_arff", "parse_header", "parse_rows"]
-
 _QUOTED = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{]++)\s*(.+)", re.IGNORECASE | re.DOTALL)
 _KEYWORD = re.compile(r"\s*@(relation|attribute|data)\b", re.IGNORECASE)

@@ -25,17 +25,6 @@ from prevalens.datasets.fetch import DownloadError
 from prevalens.files import damaged, members, read_text
 from prevalens.validation import InputError
 
-__all__ = [
-    "ReutersDocument",
-    "download_rcv1",
-    "ohsumed_parts",
-    "parse_stories",
-    "rcv1_parts",
-    "read_ohsumed",
-    "read_reuters",
-    "reuters_parts",
-]
-
 _TRAIN_PERCENT = 70
 _PARTS = {"training": "train", "train": "train", "test": "test"}
 

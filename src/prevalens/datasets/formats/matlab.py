@@ -19,8 +19,6 @@ from prevalens.collection import Collection
 from prevalens.datasets.dataset import DatasetParts
 from prevalens.files import about, damaged, read_bytes
 
-__all__ = ["matlab_parts", "read_matlab"]
-
 _HEADER = 128
 _MATRIX, _COMPRESSED = 14, 15
 #: numpy type of the numbers in a data element, by its type number.

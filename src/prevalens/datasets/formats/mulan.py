@@ -13,8 +13,6 @@ from prevalens.datasets.formats.arff import Arff, parse_arff
 from prevalens.files import damaged, read_bytes
 from prevalens.validation import InputError, check_label_names
 
-__all__ = ["label_count", "label_names", "mulan_parts", "read_meka", "read_mulan"]
-
 
 def read_mulan(path: str | Path, labels: str | Path | Iterable[str]) -> Collection:
     """Read a Mulan dataset.

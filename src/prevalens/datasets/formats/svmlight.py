@@ -23,8 +23,6 @@ from prevalens.tables.cells import finite
 from prevalens.types import Floats
 from prevalens.validation import InputError
 
-__all__ = ["read_svmlight", "svmlight_parts"]
-
 _HEADER = re.compile(r"\d{1,9}\s+\d{1,9}\s+\d{1,9}")
 _LABELS = re.compile(r"-?\d{1,9}(?:\.0*)?(?:,-?\d{1,9}(?:\.0*)?)*")
 _FEATURES = re.compile(r"\s*(?:\d{1,9}:[^\s:]+(?:\s+|$))*")

@@ -14,18 +14,6 @@ from prevalens.reports.table import ResultTable, TableCell, ranks
 from prevalens.studies.moreo2023.printed import match_method, printed_dataset
 from prevalens.validation import InputError, check_choice
 
-__all__ = [
-    "ALLOWANCES",
-    "PRINT",
-    "Agreement",
-    "Compared",
-    "Comparison",
-    "Order",
-    "agreement",
-    "compare",
-    "orders",
-]
-
 #: Differences that count as agreement whatever the ratio. The paper prints Genbase with one digit
 #: that is not zero, so that a ratio says little.
 ALLOWANCES: Mapping[str, float] = {"genbase": 0.0005}

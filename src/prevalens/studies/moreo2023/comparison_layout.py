@@ -31,19 +31,6 @@ from prevalens.studies.moreo2023.comparison import (
 from prevalens.studies.moreo2023.table_summary import Run
 from prevalens.validation import InputError
 
-__all__ = [
-    "THRESHOLDS",
-    "agreement_grid",
-    "agreements_grid",
-    "comparison_grid",
-    "orders_grid",
-    "outside_grid",
-    "own_grids",
-    "runs_grid",
-    "side_by_side_grids",
-    "wins_grid",
-]
-
 #: Shares of the printed value that agreement is counted within.
 THRESHOLDS = (0.05, 0.10, 0.15, 0.25, 0.50)
 _WITHIN = 0.15

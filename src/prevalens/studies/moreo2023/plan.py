@@ -21,8 +21,6 @@ from prevalens.records import Result
 from prevalens.studies.moreo2023.variants import PARTS
 from prevalens.validation import InputError
 
-__all__ = ["AT_HAND", "TABLES", "paper_plan", "table_results"]
-
 BASES = ("cc", "pcc", "acc", "pacc", "sld")
 #: The names of the paper's tables, as in its printed figures.
 TABLES = (*(f"{base}_general" for base in BASES), "mlc", "mlq", "mlqreg")

@@ -15,15 +15,6 @@ from prevalens.datasets.registry import TWINS
 from prevalens.reports.table import Kind, Mark, ResultTable, TableCell, TableRow
 from prevalens.validation import InputError, check_choice
 
-__all__ = [
-    "PAPER",
-    "PRINTED_TABLES",
-    "match_method",
-    "method_place",
-    "printed",
-    "printed_dataset",
-]
-
 #: How to cite the source of the printed figures.
 PAPER = (
     "Moreo, Francisco and Sebastiani, Multi-Label Quantification, ACM Transactions on Knowledge "

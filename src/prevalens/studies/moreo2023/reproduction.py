@@ -42,18 +42,6 @@ from prevalens.studies.moreo2023.comparison_layout import (
 from prevalens.studies.moreo2023.printed import PAPER, PRINTED_TABLES, method_place, printed
 from prevalens.studies.moreo2023.table_summary import TableSummary
 
-__all__ = [
-    "ABOUT",
-    "CHECKED",
-    "OBSERVATIONS",
-    "REASONS",
-    "TITLE",
-    "comparison_section",
-    "orders_of",
-    "paper_sections",
-    "reproduction_sections",
-]
-
 _CAPTIONS: dict[str, Any] = tomllib.loads(
     resources.files("prevalens.studies.moreo2023").joinpath("captions.toml").read_text("utf-8")
 )

@@ -27,18 +27,6 @@ from prevalens.reports.table import ResultTable, TableCell, TableRow
 from prevalens.studies.moreo2023.printed import method_place
 from prevalens.validation import FormatError, InputError
 
-__all__ = [
-    "Run",
-    "TableSummary",
-    "all_expressions",
-    "merge_summaries",
-    "read_summaries",
-    "read_summary",
-    "save_summary",
-    "summarise_table",
-    "write_summary",
-]
-
 #: Number of the format of the files.
 FORMAT = 1
 #: Digits of a value that are kept; tables show four.

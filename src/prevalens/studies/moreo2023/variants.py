@@ -29,8 +29,6 @@ from prevalens.splits import stratified_holdout
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, take_items
 
-__all__ = ["PARTS", "CoarseAPP", "InOrder", "RejoinedSearch", "SeenItems", "TwiceSLD"]
-
 
 class InOrder(BaseEstimator):  # type: ignore[misc]
     """Folds of neighbouring items, whatever order they are in.
