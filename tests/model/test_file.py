@@ -21,14 +21,8 @@ from prevalens.aggregators.external import ExternalQuantifier
 from prevalens.errors import FormatError, InputError
 from prevalens.files import ByteSource
 from prevalens.model import Model
-from prevalens.model.file import (
-    FORMAT_VERSION,
-    check_storable,
-    read_manifest,
-    read_parts,
-    trusted_types,
-    write_model,
-)
+from prevalens.model.file import check_storable, read_parts, trusted_types, write_model
+from prevalens.model.manifest import FORMAT_VERSION, read_manifest
 from prevalens.quantifier import Quantifier
 
 
@@ -87,10 +81,10 @@ def test_parts_are_rebuilt_only_when_needed(
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"page": {"version": FORMAT_VERSION + 1}}, "written by a newer prevalens (file version 3"),
+        ({"page": {"version": FORMAT_VERSION + 1}}, "written by a newer prevalens (file version 4"),
         (
-            {"page": {"version": 1}},
-            "an older prevalens (file version 1; this one reads 2); fit",
+            {"page": {"version": 2}},
+            "an older prevalens (file version 2; this one reads 3); fit the model again",
         ),
         ({"page": {"version": "x"}}, "written by a newer prevalens"),
         ({"page": {"format": "other"}}, "this is no model file of prevalens"),
@@ -173,6 +167,16 @@ def test_untrusted_types_are_never_made(tmp_path: Path, path: Path) -> None:
     with pytest.raises(FormatError, match=r"it holds .*Evil, which is not among the types"):
         _ = model.preparation
     assert Evil.made == 0
+
+
+def test_a_class_of_ours_that_is_gone_asks_for_a_new_fit(path: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        schema = archive.read("schema.json").decode()
+    gone = schema.replace('"TextPreparation"', '"GonePreparation"')
+    assert gone != schema
+    target = rewritten(path, tmp_path / "gone.prevalens", members={"schema.json": gone.encode()})
+    with pytest.raises(FormatError, match=r"prevalens\.tables.*Gone.*Fit the model again\.$"):
+        _ = Model.load(target).preparation
 
 
 def test_no_file_can_make_us_open_files_or_look_up_code(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from prevalens.datasets import synthetic
 from prevalens.datasets.tickets import tickets
 from prevalens.errors import InputError
 from prevalens.model import Model, fit_files
-from prevalens.model.file import read_manifest, read_parts, trusted_types, write_model
+from prevalens.model.file import read_parts, trusted_types, write_model
+from prevalens.model.manifest import read_manifest
 from prevalens.quantifier import Quantifier
 from prevalens.response import VaryingLabels
 from prevalens.selection import GridSearch

@@ -19,7 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from prevalens import datasets
 from prevalens.classifiers import PerLabel
 from prevalens.errors import InputError, PrevalensWarning
-from prevalens.model.file import read_manifest, read_parts, write_model
+from prevalens.model.file import read_parts, write_model
+from prevalens.model.manifest import read_manifest
 from prevalens.protocols import MLAPP
 from prevalens.tables import column_guard as module
 from prevalens.tables.column_guard import ColumnGuard, DriftWarning, guard_of

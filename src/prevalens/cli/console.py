@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -16,7 +16,11 @@ from rich.table import Table
 from tqdm import tqdm
 
 from prevalens.errors import InputError
-from prevalens.model.progress import Step
+
+if TYPE_CHECKING:
+    from prevalens.model.progress import Step
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def plain_table(

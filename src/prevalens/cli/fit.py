@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from prevalens.cli.console import Duration, print_note, printed_warnings, progress_bar
-from prevalens.cli.options import item_options, json_option, labelled_options
+from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
+from prevalens.cli.options import item_options, labelled_options
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.model.fit import fit_files
 from prevalens.model.model import Model
@@ -62,21 +62,9 @@ def command(
     for text in model.summary.warnings:
         print_note(text)
     if as_json:
-        click.echo(json.dumps({"model": str(output), **described(model)}, indent=1))
+        click.echo(json.dumps({"model": str(output), **model.description.to_dict()}, indent=1))
     else:
         _print(model, output, time.perf_counter() - start)
-
-
-def described(model: Model) -> dict[str, Any]:
-    """A description of a model for JSON."""
-    prevalence = dict(zip(model.labels, model.prevalence.tolist(), strict=True))
-    return {
-        "labels": list(model.labels),
-        "prevalence": prevalence,
-        "columns": None if model.columns is None else list(model.columns),
-        "summary": model.summary.to_dict(),
-        "provenance": model.provenance,
-    }
 
 
 def _print(model: Model, output: Path, seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.console import plain_table
-from prevalens.cli.fit import described
-from prevalens.cli.options import json_option
-from prevalens.model.model import Model
+from prevalens.cli.console import json_option, plain_table
+from prevalens.model.manifest import Description, read_manifest
 
 _MOST_LABELS = 40
 
@@ -25,21 +24,21 @@ _MOST_LABELS = 40
 @json_option
 def command(model: Path, everything: bool, as_json: bool) -> None:
     """Show what MODEL was trained on and how, without loading its fitted objects."""
-    loaded = Model.load(model)
+    description = Description.from_manifest(model, read_manifest(model))
     if as_json:
-        click.echo(json.dumps(described(loaded), indent=1, ensure_ascii=False))
+        click.echo(json.dumps(description.to_dict(), indent=1, ensure_ascii=False))
         return
     console = Console(highlight=False)
     facts = Table(box=None, show_header=False, padding=(0, 1))
-    for name, value in _facts(loaded).items():
+    for name, value in _facts(description).items():
         facts.add_row(Text(name, style="bold"), Text(value))
     console.print(facts)
-    most = len(loaded.labels) if everything else _MOST_LABELS
-    console.print(Text(_title(len(loaded.labels), most)))
-    console.print(_labels(loaded, most))
+    most = len(description.labels) if everything else _MOST_LABELS
+    console.print(Text(_title(len(description.labels), most)))
+    console.print(_labels(description, most))
 
 
-def _facts(model: Model) -> dict[str, str]:
+def _facts(model: Description) -> dict[str, str]:
     summary, made = model.summary, model.provenance
     versions = ", ".join(
         f"{name} {made[name]}" for name in ("prevalens", "scikit-learn") if name in made
@@ -57,11 +56,11 @@ def _facts(model: Model) -> dict[str, str]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _files(made: dict[str, Any]) -> str:
+def _files(made: Mapping[str, Any]) -> str:
     files = made.get("files")
     if not isinstance(files, list):
         return ""
-    return ", ".join(str(one.get("name", "")) for one in files if isinstance(one, dict))
+    return ", ".join(str(file.get("name", "")) for file in files if isinstance(file, dict))
 
 
 def _title(count: int, most: int) -> str:
@@ -69,7 +68,7 @@ def _title(count: int, most: int) -> str:
     return f"Labels, most frequent first{shown}"
 
 
-def _labels(model: Model, most: int) -> Table:
+def _labels(model: Description, most: int) -> Table:
     order = sorted(range(len(model.labels)), key=lambda j: -model.summary.positives[j])
     table = plain_table(["label"], ["positive items", "prevalence"])
     for j in order[:most]:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from prevalens.catalogue import ENTRIES, CatalogueEntry
-from prevalens.cli.options import json_option
+from prevalens.cli.console import json_option
 from prevalens.errors import InputError
 
 ROLES = {

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from prevalens.cli.console import json_option
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.files import writing
@@ -86,8 +87,6 @@ labelled_options = together(
     click.option("--sep", default=",", show_default=True, help="Separator of the tags."),
     reading_options,
 )
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 protocol_option = click.option(
     "--protocol",

@@ -13,8 +13,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.console import plain_table, print_note, printed_warnings, progress_bar
-from prevalens.cli.options import json_option, reading_options
+from prevalens.cli.console import (
+    json_option,
+    plain_table,
+    print_note,
+    printed_warnings,
+    progress_bar,
+)
+from prevalens.cli.options import reading_options
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files

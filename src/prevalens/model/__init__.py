@@ -1,18 +1,41 @@
 """Model: a preparation and a fitted quantifier in one file that is safe to share.
 
 Fit, quantify, evaluate and compare from files or frames, as functions that the commands and the
-page call.
+page call. Names are loaded when they are first used, so that a manifest can be read without the
+estimators.
 """
 
-from prevalens.model.compare import Leaderboard, compare_files, compare_methods
-from prevalens.model.evaluate import evaluate_files, evaluate_model
-from prevalens.model.file import TrainingSummary
-from prevalens.model.fit import fit_files
-from prevalens.model.labelled import Labelled, read_labelled
-from prevalens.model.model import Model
-from prevalens.model.progress import CancelledError, Step
-from prevalens.model.quantify import quantify_files
-from prevalens.model.result import BatchResult
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prevalens.model.compare import Leaderboard, compare_files, compare_methods
+    from prevalens.model.evaluate import evaluate_files, evaluate_model
+    from prevalens.model.fit import fit_files
+    from prevalens.model.labelled import Labelled, read_labelled
+    from prevalens.model.manifest import TrainingSummary
+    from prevalens.model.model import Model
+    from prevalens.model.progress import CancelledError, Step
+    from prevalens.model.quantify import quantify_files
+    from prevalens.model.result import BatchResult
+
+#: The module that defines each public name; it is imported when the name is first used.
+_MODULE_OF = {
+    "BatchResult": "prevalens.model.result",
+    "CancelledError": "prevalens.model.progress",
+    "Labelled": "prevalens.model.labelled",
+    "Leaderboard": "prevalens.model.compare",
+    "Model": "prevalens.model.model",
+    "Step": "prevalens.model.progress",
+    "TrainingSummary": "prevalens.model.manifest",
+    "compare_files": "prevalens.model.compare",
+    "compare_methods": "prevalens.model.compare",
+    "evaluate_files": "prevalens.model.evaluate",
+    "evaluate_model": "prevalens.model.evaluate",
+    "fit_files": "prevalens.model.fit",
+    "quantify_files": "prevalens.model.quantify",
+    "read_labelled": "prevalens.model.labelled",
+}
 
 __all__ = [
     "BatchResult",
@@ -30,3 +53,9 @@ __all__ = [
     "quantify_files",
     "read_labelled",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
+    raise AttributeError(f"module 'prevalens.model' has no attribute {name!r}")

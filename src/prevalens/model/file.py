@@ -1,16 +1,13 @@
-"""Model files: a description and the fitted objects in one archive; reading runs no code of it."""
+"""Model files: a manifest and the fitted objects in one archive; reading runs no code of it."""
 
 from __future__ import annotations
 
 import inspect
 import io
-import json
 import platform
 import sys
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -27,7 +24,7 @@ from prevalens.catalogue import own_types
 from prevalens.classifiers.trees import CompactForest
 from prevalens.errors import FormatError, InputError
 from prevalens.files import writing
-from prevalens.types import Floats
+from prevalens.model.manifest import MANIFEST, MOST_EXPANSION, manifest_text, read_manifest
 
 
 def provenance(method: str, source: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -42,61 +39,6 @@ def provenance(method: str, source: Mapping[str, Any] | None = None) -> dict[str
         "scikit-learn": sklearn.__version__,
         **dict(source or {}),
     }
-
-
-@dataclass(frozen=True)
-class TrainingSummary:
-    """The training in figures.
-
-    Attributes
-    ----------
-    n_items, n_features : int
-    positives : tuple of int
-        Training items that have each label.
-    cardinality : float
-        Mean number of labels per item.
-    method, group : str
-        The quantifier's name, and which of its halves see labels together.
-    preparation : str
-        How items become numbers, in a sentence.
-    kind : str
-        What the items are: "text", "columns", "array" or "given".
-    seconds : float
-        What the training took.
-    warnings : tuple of str
-        What it warned of.
-    """
-
-    n_items: int
-    n_features: int
-    positives: tuple[int, ...]
-    cardinality: float
-    method: str
-    group: str
-    preparation: str
-    kind: str
-    seconds: float
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def prevalence(self) -> Floats:
-        """Share of training items that have each label."""
-        return np.asarray(self.positives, dtype=np.float64) / self.n_items
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON takes it."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> TrainingSummary:
-        """From what `to_dict` gave."""
-        try:
-            known = {one.name: values[one.name] for one in fields(cls)}
-        except KeyError as error:
-            raise FormatError(f"the training summary lacks {error}.") from None
-        for name in ("positives", "warnings"):
-            known[name] = tuple(known[name])
-        return cls(**known)
 
 
 #: Rooms and modules whose classes fitted models consist of.
@@ -218,17 +160,10 @@ def _is_sound(tree: Any) -> bool:
     )
 
 
-#: Raised whenever files of another number cannot be read any more, in either direction.
-FORMAT_VERSION = 2
-_FORMAT = "prevalens model"
-_MANIFEST, _SCHEMA = "manifest.json", "schema.json"
+#: The member of the archive in which skops names the types.
+_SCHEMA = "schema.json"
 #: Fast, and within a few percent of the smallest size.
 _COMPRESSION = 3
-#: What unpacks to more than this many times the file's size is an attack.
-_MOST_EXPANSION = 100
-
-#: Damaged archives fail in several ways, unreadable encodings and lengths among them.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, EOFError, OSError)
 
 
 def check_storable(parts: Any, trusted: Iterable[str] = ()) -> None:
@@ -253,11 +188,10 @@ def write_model(
     trusted : iterable of str
         Full names of further types that the file may hold.
     """
-    page = {"format": _FORMAT, "version": FORMAT_VERSION, **manifest}
     with writing(path) as file:
         _dump(parts, file, trusted)
         with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_MANIFEST, json.dumps(page, indent=1, ensure_ascii=False))
+            archive.writestr(MANIFEST, manifest_text(manifest))
 
 
 def _dump(parts: Any, file: IO[bytes], trusted: Iterable[str]) -> None:
@@ -267,7 +201,7 @@ def _dump(parts: Any, file: IO[bytes], trusted: Iterable[str]) -> None:
         with zipfile.ZipFile(file) as archive:
             unknown = _unknown_types(archive, trusted)
             expanded = sum(member.file_size for member in archive.infolist())
-        if expanded > _MOST_EXPANSION * file.seek(0, io.SEEK_END):
+        if expanded > MOST_EXPANSION * file.seek(0, io.SEEK_END):
             file.truncate(file.seek(0))
             dump(parts, file)
     except OSError:
@@ -291,59 +225,6 @@ def _unknown_types(archive: zipfile.ZipFile, trusted: Iterable[str]) -> list[str
             copy.writestr(name, archive.read(name) if name == _SCHEMA else b"")
     found = get_untrusted_types(data=outline.getvalue())
     return sorted(set(found) - trusted_types() - set(trusted))
-
-
-def read_manifest(path: str | Path) -> dict[str, Any]:
-    """The description of a model; the fitted objects stay in the file."""
-    path = Path(path)
-    try:
-        with path.open("rb") as file:
-            if file.read(2) != b"PK":
-                raise FormatError(f"{path}: this is no model file; `prevalens fit` writes one.")
-            with zipfile.ZipFile(file) as archive:
-                _check_archive(path, archive)
-                page = json.loads(archive.read(_MANIFEST))
-    except FileNotFoundError:
-        raise InputError(f"There is no file {path}.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder, not a model file.") from None
-    except PermissionError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    except (*_DAMAGE, RecursionError) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise FormatError(f"{path}: the file is damaged or cut off ({error}).") from None
-    return _checked_manifest(path, page)
-
-
-def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
-    members = archive.infolist()
-    if _MANIFEST not in archive.namelist():
-        raise FormatError(
-            f"{path}: this is no model file; it lacks {_MANIFEST}. `prevalens fit` writes one."
-        )
-    if sum(member.file_size for member in members) > _MOST_EXPANSION * path.stat().st_size:
-        raise FormatError(
-            f"{path}: the model in it claims to unpack to more than {_MOST_EXPANSION} times the "
-            "size of the file, which no model file does."
-        )
-
-
-def _checked_manifest(path: Path, page: Any) -> dict[str, Any]:
-    if not isinstance(page, dict) or page.get("format") != _FORMAT:
-        raise FormatError(f"{path}: this is no model file of prevalens.")
-    version = page.get("version")
-    if version == FORMAT_VERSION:
-        return page
-    if isinstance(version, int) and version < FORMAT_VERSION:
-        raise FormatError(
-            f"{path}: it was written by an older prevalens (file version {version}; this one reads "
-            f"{FORMAT_VERSION}); fit the model again."
-        )
-    raise FormatError(
-        f"{path}: it was written by a newer prevalens (file version {version}; this one reads "
-        f"{FORMAT_VERSION}); update prevalens."
-    )
 
 
 def read_parts(
@@ -374,6 +255,12 @@ def read_parts(
     except Exception as error:
         what = f"the model in it cannot be rebuilt ({' '.join(str(error).split())[:200]})."
         raise FormatError(f"{path}: {what}") from error
+    ours = [name for name in unknown if name.startswith("prevalens.")]
+    if ours:
+        raise FormatError(
+            f"{path}: it holds {', '.join(ours)}, which is no part of a model in prevalens "
+            f"{__version__}; nothing of it was loaded. Fit the model again."
+        )
     raise FormatError(
         f"{path}: it holds {', '.join(unknown)}, which is not among the types that model files "
         "may hold; nothing of it was loaded. If it is a part of your own, load its code first: "

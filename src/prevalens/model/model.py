@@ -15,14 +15,9 @@ import numpy.typing as npt
 from prevalens.catalogue import parse
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
-from prevalens.model.file import (
-    TrainingSummary,
-    provenance,
-    read_manifest,
-    read_parts,
-    write_model,
-)
+from prevalens.model.file import provenance, read_parts, write_model
 from prevalens.model.items import chunks_of, preparation_for, stacked, training_items
+from prevalens.model.manifest import Description, TrainingSummary, read_manifest
 from prevalens.quantifier import Quantifier
 from prevalens.response import offers, response
 from prevalens.samples import Samples
@@ -35,7 +30,6 @@ from prevalens.uncertainty import Bootstrap
 from prevalens.validation import (
     FormatError,
     InputError,
-    check_label_names,
     check_same_length,
     count_items,
 )
@@ -70,15 +64,16 @@ class Model:
     ----------
     make_parts : callable without arguments
         Gives the fitted objects; called when they are first needed.
-    labels : sequence of str
-    summary : TrainingSummary
-    provenance : mapping
-        Versions, time, and where the training data came from.
-    columns : sequence of str, optional
-        Which columns of a table the model reads; None if it was not trained on a table.
+    description : Description
 
     Attributes
     ----------
+    labels : tuple of str
+    summary : TrainingSummary
+    provenance : dict
+        Versions, time, and where the training data came from.
+    columns : tuple of str or None
+        The columns of a table that the model reads; None if it was not trained on a table.
     preparation : Preparation
         From texts, columns or arrays to a matrix.
     quantifier : Quantifier
@@ -98,20 +93,13 @@ class Model:
     (2,)
     """
 
-    def __init__(
-        self,
-        make_parts: Callable[[], _Parts],
-        labels: Iterable[str],
-        summary: TrainingSummary,
-        *,
-        provenance: Mapping[str, Any] | None = None,
-        columns: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, make_parts: Callable[[], _Parts], description: Description) -> None:
         self._make_parts = make_parts
-        self.labels = tuple(labels)
-        self.summary = summary
-        self.provenance = dict(provenance or {})
-        self.columns = None if columns is None else tuple(columns)
+        self.description = description
+        self.labels = description.labels
+        self.summary = description.summary
+        self.provenance = dict(description.provenance)
+        self.columns = description.columns
 
     @cached_property
     def _parts(self) -> _Parts:
@@ -200,7 +188,7 @@ class Model:
         means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
         made = provenance(summary.method, source)
         parts = _Parts(chosen, quantifier, means)
-        return cls(lambda: parts, label_names, summary, provenance=made, columns=names)
+        return cls(lambda: parts, Description(label_names, summary, made, names))
 
     @property
     def prevalence(self) -> Floats:
@@ -282,13 +270,7 @@ class Model:
         trusted : sequence of str
             Full names of types beyond those of prevalens and scikit-learn that the file may hold.
         """
-        manifest = {
-            "labels": list(self.labels),
-            "columns": None if self.columns is None else list(self.columns),
-            "summary": self.summary.to_dict(),
-            "provenance": self.provenance,
-        }
-        write_model(path, manifest, self._parts._asdict(), trusted)
+        write_model(path, self.description.to_dict(), self._parts._asdict(), trusted)
 
     @classmethod
     def load(cls, path: str | Path, *, trusted: Sequence[str] = ()) -> Model:
@@ -296,20 +278,9 @@ class Model:
 
         The fitted objects are read from the file when they are first needed.
         """
-        page = read_manifest(path)
-        try:
-            labels = check_label_names(page["labels"], len(page["labels"]))
-            summary = TrainingSummary.from_dict(page["summary"])
-            provenance, columns = dict(page["provenance"]), page["columns"]
-        except (LookupError, TypeError, ValueError) as error:
-            raise FormatError(f"{path}: its description is damaged ({error}).") from None
-        return cls(
-            lambda: _rebuilt(path, page, labels, trusted),
-            labels,
-            summary,
-            provenance=provenance,
-            columns=columns,
-        )
+        manifest = read_manifest(path)
+        description = Description.from_manifest(path, manifest)
+        return cls(lambda: _rebuilt(path, manifest, description.labels, trusted), description)
 
 
 def _rebuilt(

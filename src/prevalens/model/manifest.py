@@ -1,0 +1,194 @@
+"""The manifest of a model file: what a model is, readable without its fitted objects.
+
+This module imports no estimator, so that `prevalens inspect` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prevalens.errors import FormatError, InputError
+from prevalens.types import Floats
+from prevalens.validation import check_label_names
+
+#: Raised whenever files of another number cannot be read any more, in either direction.
+FORMAT_VERSION = 3
+_FORMAT = "prevalens model"
+#: The member of the archive that holds the manifest.
+MANIFEST = "manifest.json"
+#: An archive that unpacks to more than this many times its size is taken for an attack.
+MOST_EXPANSION = 100
+
+#: Damaged archives fail in several ways, unreadable encodings and lengths among them.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, EOFError, OSError)
+
+
+@dataclass(frozen=True)
+class TrainingSummary:
+    """The training in figures.
+
+    Attributes
+    ----------
+    n_items, n_features : int
+    positives : tuple of int
+        Training items that have each label.
+    cardinality : float
+        Mean number of labels per item.
+    method, group : str
+        The quantifier's name, and which of its halves see labels together.
+    preparation : str
+        How items become numbers, in a sentence.
+    kind : str
+        What the items are: "text", "columns", "array" or "given".
+    seconds : float
+        What the training took.
+    warnings : tuple of str
+        What it warned of.
+    """
+
+    n_items: int
+    n_features: int
+    positives: tuple[int, ...]
+    cardinality: float
+    method: str
+    group: str
+    preparation: str
+    kind: str
+    seconds: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def prevalence(self) -> Floats:
+        """Share of training items that have each label."""
+        return np.asarray(self.positives, dtype=np.float64) / self.n_items
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TrainingSummary:
+        """From what `to_dict` gave."""
+        try:
+            known = {field.name: values[field.name] for field in fields(cls)}
+        except KeyError as error:
+            raise FormatError(f"the training summary lacks {error}.") from None
+        for name in ("positives", "warnings"):
+            known[name] = tuple(known[name])
+        return cls(**known)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a model is, apart from its fitted objects.
+
+    Attributes
+    ----------
+    labels : tuple of str
+    summary : TrainingSummary
+    provenance : mapping
+        Versions, time, and where the training data came from.
+    columns : tuple of str or None
+        The columns of a table that the model reads; None if it was not trained on a table.
+    """
+
+    labels: tuple[str, ...]
+    summary: TrainingSummary
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def prevalence(self) -> Floats:
+        """Share of training items that have each label."""
+        return self.summary.prevalence
+
+    def to_dict(self) -> dict[str, Any]:
+        """The description for JSON; it includes the training prevalence of each label."""
+        return {
+            "labels": list(self.labels),
+            "prevalence": dict(zip(self.labels, self.prevalence.tolist(), strict=True)),
+            "columns": None if self.columns is None else list(self.columns),
+            "summary": self.summary.to_dict(),
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_manifest(cls, path: str | Path, manifest: Mapping[str, Any]) -> Description:
+        """The description in the manifest of the model file `path`."""
+        try:
+            columns = manifest["columns"]
+            return cls(
+                labels=check_label_names(manifest["labels"], len(manifest["labels"])),
+                summary=TrainingSummary.from_dict(manifest["summary"]),
+                provenance=dict(manifest["provenance"]),
+                columns=None if columns is None else tuple(columns),
+            )
+        except (LookupError, TypeError, ValueError) as error:
+            raise FormatError(f"{path}: its description is damaged ({error}).") from None
+
+
+def manifest_text(content: Mapping[str, Any]) -> str:
+    """The manifest with this content as JSON, with the format and its number."""
+    page = {"format": _FORMAT, "version": FORMAT_VERSION, **content}
+    return json.dumps(page, indent=1, ensure_ascii=False)
+
+
+def read_manifest(path: str | Path) -> dict[str, Any]:
+    """The description of a model; the fitted objects stay in the file."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            if file.read(2) != b"PK":
+                raise FormatError(f"{path}: this is no model file; `prevalens fit` writes one.")
+            with zipfile.ZipFile(file) as archive:
+                _check_archive(path, archive)
+                page = json.loads(archive.read(MANIFEST))
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder, not a model file.") from None
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    except (*_DAMAGE, RecursionError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"{path}: the file is damaged or cut off ({error}).") from None
+    return _checked_manifest(path, page)
+
+
+def _check_archive(path: Path, archive: zipfile.ZipFile) -> None:
+    members = archive.infolist()
+    if MANIFEST not in archive.namelist():
+        raise FormatError(
+            f"{path}: this is no model file; it lacks {MANIFEST}. `prevalens fit` writes one."
+        )
+    if sum(member.file_size for member in members) > MOST_EXPANSION * path.stat().st_size:
+        raise FormatError(
+            f"{path}: the model in it claims to unpack to more than {MOST_EXPANSION} times the "
+            "size of the file, which no model file does."
+        )
+
+
+def _checked_manifest(path: Path, page: Any) -> dict[str, Any]:
+    if not isinstance(page, dict) or page.get("format") != _FORMAT:
+        raise FormatError(f"{path}: this is no model file of prevalens.")
+    version = page.get("version")
+    if version == FORMAT_VERSION:
+        return page
+    if isinstance(version, int) and version < FORMAT_VERSION:
+        raise FormatError(
+            f"{path}: it was written by an older prevalens (file version {version}; this one reads "
+            f"{FORMAT_VERSION}); fit the model again."
+        )
+    raise FormatError(
+        f"{path}: it was written by a newer prevalens (file version {version}; this one reads "
+        f"{FORMAT_VERSION}); update prevalens."
+    )
