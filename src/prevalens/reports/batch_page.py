@@ -36,10 +36,11 @@ from prevalens.reports.batches import (
 )
 from prevalens.reports.grid import MISSING, Grid, count, number, provenance_grid
 from prevalens.reports.page import Figure, Gallery, Section, SectionPart, page
-from prevalens.reports.render import render, to_html
+from prevalens.reports.render import CAPTIONS, render, to_html
 
 #: Most cells of the table of all estimates; larger results are in the file of `quantify -o`.
 MOST_CELLS = 20_000
+_TEXTS = CAPTIONS["batches"]
 
 
 def prevalence_table(report: BatchResult, batch: int) -> Markup:
@@ -47,8 +48,7 @@ def prevalence_table(report: BatchResult, batch: int) -> Markup:
     top, root = top_of(report), is_skewed(report)
     headings = [f"0 to {100 * top:.3g} %", "estimate", "training", "change"]
     if report.lower is not None:
-        level = "" if report.level is None else f"{100 * report.level:g} % "
-        headings.insert(2, f"{level}interval")
+        headings.insert(2, f"{_level_text(report)}interval")
     return render(
         "batch_table.html",
         report=report,
@@ -81,8 +81,8 @@ def movers_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
         for label in labels
     ]
     headings = ("training", name, "change, points", "times", "beyond interval")
-    note = "Beyond interval: the training prevalence lies outside the interval of the estimate."
-    return Grid.from_rows(f"Biggest movers since training, {name}", "label", headings, rows, [note])
+    caption = f"Biggest movers since training, {name}"
+    return Grid.from_rows(caption, "label", headings, rows, [_TEXTS["beyond"]])
 
 
 def steps_grid(report: BatchResult, changes: Sequence[LargestChange]) -> Grid:
@@ -115,12 +115,7 @@ def pairs_grid(report: BatchResult, pairs: Sequence[Pair]) -> Grid:
         for pair in pairs
     ]
     headings = ("move", "correlation", "of the steps", "chance")
-    notes = [
-        f"Correlation of the estimates over {len(report.batches)} batches; of the steps: of the "
-        "changes from batch to batch, which a common trend does not raise.",
-        "Chance: expected share of chance findings among pairs at least this strong, if batches "
-        "were independent of each other (Benjamini and Hochberg).",
-    ]
+    notes = [note.format(n_batches=len(report.batches)) for note in _TEXTS["pairs"]]
     return Grid.from_rows("Labels that move together or apart", "labels", headings, rows, notes)
 
 
@@ -163,17 +158,11 @@ def sizes_grid(report: BatchResult) -> Grid:
         )
     ]
     headings = ["items", "shift", "clearly moved"]
-    notes = [
-        "Shift: mean absolute difference between estimate and training, in points. Clearly moved: "
-        "labels whose training prevalence lies outside the interval."
-    ]
+    notes = [_TEXTS["sizes"]]
     if report.p_value is not None:
         rows = [[*row, number(float(p), 3)] for row, p in zip(rows, report.p_value, strict=True)]
         headings.append("fit, p")
-        notes.append(
-            "Fit: how probable a batch this unusual would be if its items looked like training "
-            "items of the same labels. Values below .01 are a reason for doubt."
-        )
+        notes.append(_TEXTS["fit"])
     return Grid.from_rows("Batches", "batch", headings, rows, notes)
 
 
@@ -235,7 +224,7 @@ def batch_sections(report: BatchResult) -> list[Section]:
         "What drives the estimates": [_drivers(report, batch)],
         "Data warnings": _warnings(report),
         "All estimates": _estimates(report) if several else (),
-        "How the numbers were made": _provenance(report),
+        "How the numbers were made": [_TEXTS["assumption"], *provenance_grid(report.provenance)],
     }
     return [Section(title, tuple(parts)) for title, parts in sections.items() if parts]
 
@@ -254,24 +243,22 @@ def _facts(report: BatchResult, batch: int) -> Iterator[tuple[str, str]]:
 
 
 def _sentence(report: BatchResult, batch: int) -> str:
-    name = report.batches[batch]
-    if report.lower is None:
-        return f"Estimated share of items that have each label; figures at the top are for {name}."
-    clear = int(report.beyond[batch].sum())
-    level = "" if report.level is None else f"{100 * report.level:g} % "
-    if not clear:
-        return (
-            f"In {name}, no label has clearly moved: every training prevalence lies within the "
-            f"{level}interval of its estimate."
-        )
-    first = movers(report, batch, 1)[0]
-    verb = "risen" if report.change[batch, first] > 0 else "fallen"
-    return (
-        f"In {name}, {clear} of {len(report.labels)} labels have clearly moved since training "
-        f"(the training prevalence lies outside the {level}interval). Most of all "
-        f"{report.labels[first]} has {verb}, from {share_text(report.training[first])} to "
-        f"{share_text(report.point[batch, first])}."
+    n_moved, first = int(report.beyond[batch].sum()), movers(report, batch, 1)[0]
+    text: str = _TEXTS["lead_moved" if n_moved else "lead_still"]
+    return (_TEXTS["lead"] if report.lower is None else text).format(
+        batch=report.batches[batch],
+        level=_level_text(report),
+        n_moved=n_moved,
+        n_labels=len(report.labels),
+        label=report.labels[first],
+        verb="risen" if report.change[batch, first] > 0 else "fallen",
+        before=share_text(report.training[first]),
+        after=share_text(report.point[batch, first]),
     )
+
+
+def _level_text(report: BatchResult) -> str:
+    return "" if report.level is None else f"{100 * report.level:g} % "
 
 
 def _script_data(report: BatchResult) -> dict[str, object]:
@@ -303,31 +290,20 @@ def _prevalence(report: BatchResult, batch: int) -> list[SectionPart]:
 def _trend(report: BatchResult) -> list[SectionPart]:
     labels = movers_over_all(report, _MOST_TRENDS)
     figures = tuple(Figure(small_trend(report, label), name=f"trend-{label}") for label in labels)
-    caption = "Estimates with their intervals; dashed: training prevalence"
-    caption += "; dotted: the truth." if report.true is not None else "."
-    if len(labels) < len(report.labels):
-        caption += (
-            f" The {len(labels)} labels that have moved most of {len(report.labels)}; the table "
-            "below has all."
-        )
-    chart = Figure(
-        change_map(report, movers_over_all(report, _MOST_IN_MAP)),
-        "Percentage points since training: orange is more, blue is less. The batches run from "
-        "left to right.",
-        name="change-map",
-    )
+    caption = _TEXTS["trends"] + ("; dotted: the truth." if report.true is not None else ".")
+    n_shown, n_labels = len(labels), len(report.labels)
+    if n_shown < n_labels:
+        caption += _TEXTS["trends_most"].format(n_shown=n_shown, n_labels=n_labels)
+    drawn = change_map(report, movers_over_all(report, _MOST_IN_MAP))
+    chart = Figure(drawn, _TEXTS["map"], name="change-map")
     controls = render("batch_trend.html", report=report, first=labels[0])
     return [controls, Gallery(figures, caption), chart]
 
 
 def _movers(report: BatchResult, batch: int) -> list[SectionPart]:
     labels = movers(report, batch, _MOST_MOVERS)
-    figure = Figure(
-        movers_chart(report, batch, labels, f"From training to {report.batches[batch]}"),
-        "Hollow: training prevalence; filled: estimate, with its interval. Orange rises, blue "
-        "falls.",
-        name="movers",
-    )
+    drawn = movers_chart(report, batch, labels, f"From training to {report.batches[batch]}")
+    figure = Figure(drawn, _TEXTS["movers"], name="movers")
     parts: list[SectionPart] = [figure, movers_grid(report, batch, labels)]
     if len(report.batches) > 1 and report.ordered:
         parts.append(steps_grid(report, steps(report)))
@@ -337,14 +313,10 @@ def _movers(report: BatchResult, batch: int) -> list[SectionPart]:
 def _together(report: BatchResult) -> list[SectionPart]:
     n_batches = len(report.batches)
     if n_batches < FEWEST_BATCHES:
-        return [
-            f"{n_batches} {'batch says' if n_batches == 1 else 'batches say'} nothing about which "
-            f"labels move together; it takes at least {FEWEST_BATCHES}."
-        ]
+        verb = "batch says" if n_batches == 1 else "batches say"
+        return [_TEXTS["too_few"].format(n_batches=n_batches, verb=verb, fewest=FEWEST_BATCHES)]
     pairs = moving_together(report)
-    if not pairs:
-        return ["No two labels vary more over the batches than their intervals are wide."]
-    return [pairs_grid(report, pairs)]
+    return [pairs_grid(report, pairs) if pairs else _TEXTS["no_pairs"]]
 
 
 def _drivers(report: BatchResult, batch: int) -> Markup:
@@ -357,28 +329,15 @@ def _drivers(report: BatchResult, batch: int) -> Markup:
 
 def _warnings(report: BatchResult) -> list[SectionPart]:
     if not report.notices:
-        return ["Nothing unusual was found in the batches."]
+        return [_TEXTS["no_warnings"]]
     notices = sorted(report.notices, key=lambda notice: notice.level != "warning")
     return [render("notices.html", notices=notices, headline="")]
 
 
 def _estimates(report: BatchResult) -> list[SectionPart]:
     if report.point.size > MOST_CELLS:
-        return [
-            f"{count(report.point.size)} estimates are too many for a table; "
-            "prevalens quantify -o writes them to a file."
-        ]
+        return [_TEXTS["too_many"].format(n_estimates=count(report.point.size))]
     return [all_estimates(report)]
-
-
-def _provenance(report: BatchResult) -> list[SectionPart]:
-    assumption = (
-        "The method assumes that the batches differ from the training data in their label mix, "
-        "and that items with the same labels look alike in both. If items of a label have come to "
-        "look different (new products, new wording), estimates and intervals are wrong, and the "
-        "unlabelled batches alone cannot show that for certain."
-    )
-    return [assumption, *provenance_grid(report.provenance)]
 
 
 _MOST_DRIVEN = 6

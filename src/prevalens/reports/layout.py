@@ -15,18 +15,10 @@ from prevalens.reports.grid import (
     grid_group,
     number,
 )
-from prevalens.reports.render import render_text
+from prevalens.reports.render import CAPTIONS, render_text
 from prevalens.reports.table import ResultTable, TableCell, TableRow, larger_is_better
 
-_MEASURES = {
-    "ae": ("AE", "absolute error"),
-    "rae": ("RAE", "relative absolute error"),
-    "se": ("SE", "squared error"),
-    "nae": ("NAE", "normalised absolute error"),
-    "nrae": ("NRAE", "normalised relative absolute error"),
-    "kld": ("KLD", "Kullback-Leibler divergence"),
-    "concordance": ("CR", "concordance ratio"),
-}
+_MEASURES: dict[str, tuple[str, str]] = CAPTIONS["measures"]
 _SUMMARIES = {
     "pooled": "Average over samples",
     "mean": "Average over datasets",
@@ -80,8 +72,10 @@ def _range(numbers: Iterable[int]) -> str:
     return " to ".join(map(count, ends[:: max(len(ends) - 1, 1)]))
 
 
-def _caption(table: ResultTable) -> str:
-    return f"{measure_title(table.metric)} by dataset and shift, {table.protocol}."
+def table_caption(table: ResultTable, variant: str = "") -> str:
+    """Return the caption of a table of results, with the way they were run if it is given."""
+    way = f", {variant}" if variant else ""
+    return f"{measure_title(table.metric)} by dataset and shift, {table.protocol}{way}."
 
 
 def _regime_titles(table: ResultTable) -> list[str]:
@@ -105,7 +99,7 @@ def wide_grid(table: ResultTable, caption: str | None = None) -> Grid:
     data = [_wide_row(table, title, rows) for title, rows in _data_rows(table)]
     summaries = [_wide_row(table, title, rows) for title, rows in _summary_rows(table)]
     return Grid(
-        caption=_caption(table) if caption is None else caption,
+        caption=table_caption(table) if caption is None else caption,
         stub="dataset",
         headings=_wide_headings(table),
         groups=tuple(grid_group(rows) for rows in (data, summaries) if rows),
@@ -148,7 +142,7 @@ def long_grid(table: ResultTable, caption: str | None = None) -> Grid:
         for title, rows in (*_data_rows(table), *_summary_rows(table))
     ]
     return Grid(
-        caption=_caption(table) if caption is None else caption,
+        caption=table_caption(table) if caption is None else caption,
         stub="shift",
         headings=(tuple(map(Heading, table.columns)),),
         groups=tuple(groups),

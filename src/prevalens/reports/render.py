@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
@@ -15,34 +17,30 @@ N_SHADES = 9
 #: What a LaTeX document must load to use the tables.
 PACKAGES = ("booktabs", "graphicx")
 
-_LATEX_SPECIAL = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "&": r"\&",
-        "%": r"\%",
-        "$": r"\$",
-        "#": r"\#",
-        "_": r"\_",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"\textquotedbl{}",
-        "–": "--",  # noqa: RUF001
-        "−": r"\ensuremath{-}",  # noqa: RUF001
-        "…": r"\dots{}",
-        "≥": r"\ensuremath{\geq}",
-        "≤": r"\ensuremath{\leq}",
-        "×": r"\ensuremath{\times}",  # noqa: RUF001
-        "±": r"\ensuremath{\pm}",
-        "∞": r"\ensuremath{\infty}",
-        "†": r"\dag{}",
-        "‡": r"\ddag{}",
-    }
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("prevalens.reports"),
+    autoescape=select_autoescape(["html"]),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
 )
+
+
+def asset(name: str) -> str:
+    """Return the text of a style sheet, script or data file of this package."""
+    loader = _ENVIRONMENT.loader
+    assert loader is not None
+    return loader.get_source(_ENVIRONMENT, name)[0].strip()
+
+
+def data(name: str) -> dict[str, Any]:
+    """Return the content of a TOML file of this package."""
+    return tomllib.loads(asset(name))
+
+
+#: Captions, notes and sentences of tables, charts and pages, by page and name.
+CAPTIONS = data("captions.toml")
+_LATEX_SPECIAL = str.maketrans(data("latex.toml"))
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 # A bullet or number that would begin a list at the beginning of a paragraph.
 _BULLET = re.compile(r"^(?:(\d+)([.)])|([-+]))(?= )")
@@ -70,13 +68,6 @@ def escape_markdown(text: str) -> str:
     return _BULLET.sub(r"\1\\\2\3", _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(text.split())))
 
 
-_ENVIRONMENT = Environment(
-    loader=PackageLoader("prevalens.reports"),
-    autoescape=select_autoescape(["html"]),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 _ENVIRONMENT.filters |= {"latex": escape_latex, "markdown": escape_markdown}
 _ENVIRONMENT.globals |= {"mark_signs": MARK_SIGNS, "mark_meanings": MARK_MEANINGS}
 _ENVIRONMENT.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
@@ -99,13 +90,6 @@ def render(template: str, **values: object) -> Markup:
 def render_text(template: str, **values: object) -> str:
     """A template of this package for plain text or Markdown, filled with values."""
     return _ENVIRONMENT.get_template(template).render(values)
-
-
-def asset(name: str) -> str:
-    """A style sheet or script of this package."""
-    loader = _ENVIRONMENT.loader
-    assert loader is not None
-    return loader.get_source(_ENVIRONMENT, name)[0].strip()
 
 
 def to_html(grid: Grid) -> Markup:

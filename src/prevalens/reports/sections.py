@@ -9,28 +9,20 @@ import numpy.typing as npt
 
 from prevalens.collection import Collection
 from prevalens.records import Result
-from prevalens.reports.charts import (
-    PairsByMethod,
-    bias,
-    correlation_map,
-    curves_of,
-    diagonal,
-    error_against_shift,
-    prevalence_histogram,
-    shift_distribution,
-)
+from prevalens.reports import charts as draw
 from prevalens.reports.grid import MISSING, Grid, Heading, count, dataset_title
 from prevalens.reports.layout import (
     explanations,
     long_grid,
     measure_long,
     measure_short,
-    measure_title,
     samples_grid,
     spread_grid,
+    table_caption,
     wide_grid,
 )
 from prevalens.reports.page import Figure, Gallery, Section
+from prevalens.reports.render import CAPTIONS
 from prevalens.reports.summarise import (
     MethodOrder,
     column_of,
@@ -64,24 +56,21 @@ def curves_section(
     charts = {}
     for dataset in ordered_datasets(results):
         own = [result for result in results if result.dataset == dataset]
-        curves = curves_of(own, metric=metric, order=order)
-        charts[f"error-against-shift-{metric}-{dataset}"] = error_against_shift(
+        curves = draw.curves_of(own, metric=metric, order=order)
+        charts[f"error-against-shift-{metric}-{dataset}"] = draw.error_against_shift(
             curves,
             title=dataset_title(dataset),
             y_name=measure_long(metric),
             band=(0.1, 0.9) if len(curves) <= _MOST_BANDS else None,
         )
-    caption = (
-        "Mean error by shift, over twenty intervals of equal width. Bands, where there are any, "
-        "hold the middle 80 % of the samples."
-    )
-    return _gallery(f"Error against shift, {measure_short(metric)}", charts, caption)
+    return _gallery("curves", charts, measure=measure_short(metric))
 
 
-def _gallery(title: str, charts: Mapping[str, str], caption: str) -> Section:
-    """Charts by the names of their files, with one caption."""
+def _gallery(section: str, charts: Mapping[str, str], **names: str) -> Section:
+    """Return charts, by the names of their files, with the title and caption of a section."""
+    title, caption = CAPTIONS["galleries"][section]
     figures = tuple(Figure(svg, name=name) for name, svg in charts.items())
-    return Section(title, (Gallery(figures, caption),))
+    return Section(title.format(**names), (Gallery(figures, caption),))
 
 
 def prevalence_section(prevalences: Mapping[str, npt.ArrayLike]) -> Section:
@@ -93,14 +82,10 @@ def prevalence_section(prevalences: Mapping[str, npt.ArrayLike]) -> Section:
         By dataset, in the order to show them.
     """
     charts = {
-        f"prevalence-{name}": prevalence_histogram(values, title=dataset_title(name))
+        f"prevalence-{name}": draw.prevalence_histogram(values, title=dataset_title(name))
         for name, values in prevalences.items()
     }
-    caption = (
-        "Share of a dataset's labels by how frequent they are in its training part. The intervals "
-        "are narrower where most labels are."
-    )
-    return _gallery("How frequent labels are", charts, caption)
+    return _gallery("prevalence", charts)
 
 
 def shift_section(shifts: Mapping[str, Mapping[str, npt.ArrayLike]]) -> Section:
@@ -112,15 +97,10 @@ def shift_section(shifts: Mapping[str, Mapping[str, npt.ArrayLike]]) -> Section:
         By dataset, and there by protocol; the first protocol sets the regimes.
     """
     charts = {
-        f"shift-{name}": shift_distribution(own, title=dataset_title(name))
+        f"shift-{name}": draw.shift_distribution(own, title=dataset_title(name))
         for name, own in shifts.items()
     }
-    caption = (
-        "Distribution of shift, the mean absolute difference between a sample's label shares and "
-        "those of the training part. The dashed lines divide the range of the first protocol's "
-        "shifts into low, mid and high."
-    )
-    return _gallery("How far samples have moved", charts, caption)
+    return _gallery("shift", charts)
 
 
 def correlation_section(collections: Mapping[str, Collection], *, most: int = 40) -> Section:
@@ -134,20 +114,17 @@ def correlation_section(collections: Mapping[str, Collection], *, most: int = 40
         Labels to draw at most.
     """
     charts = {
-        f"correlation-{name}": correlation_map(
+        f"correlation-{name}": draw.correlation_map(
             own.label_correlation(), own.labels, title=dataset_title(name), most=most
         )
         for name, own in collections.items()
     }
-    caption = (
-        "Correlation (phi coefficient) between labels: orange for labels that occur together, blue "
-        "for labels that avoid each other. Related labels stand side by side. Point at a cell for "
-        "its value."
-    )
-    return _gallery("Which labels occur together", charts, caption)
+    return _gallery("correlation", charts)
 
 
-def estimates_section(estimates: PairsByMethod, shift: npt.ArrayLike, *, name: str = "") -> Section:
+def estimates_section(
+    estimates: draw.PairsByMethod, shift: npt.ArrayLike, *, name: str = ""
+) -> Section:
     """Estimates against the truth: the diagonal plot and the bias by shift.
 
     Parameters
@@ -159,14 +136,11 @@ def estimates_section(estimates: PairsByMethod, shift: npt.ArrayLike, *, name: s
         The dataset, for the titles and file names.
     """
     suffix = f"-{name}" if name else ""
-    charts = {f"diagonal{suffix}": diagonal(estimates), f"bias{suffix}": bias(estimates, shift)}
-    caption = (
-        "Left: mean estimate by true prevalence, over all samples and labels, with the middle 80 % "
-        "of the estimates; perfect estimates lie on the dashed diagonal. Right: estimated minus "
-        "true prevalence by shift; boxes hold the middle half of the values, lines in them mark "
-        "the median, whiskers leave out five percent at each end."
-    )
-    return _gallery(f"Estimates on {dataset_title(name)}" if name else "Estimates", charts, caption)
+    charts = {
+        f"diagonal{suffix}": draw.diagonal(estimates),
+        f"bias{suffix}": draw.bias(estimates, shift),
+    }
+    return _gallery("estimates", charts, dataset=f" on {dataset_title(name)}" if name else "")
 
 
 #: More columns than this side by side are hard to read.
@@ -312,17 +286,11 @@ def _shifts(results: Sequence[Result]) -> dict[str, dict[str, npt.ArrayLike]]:
 def results_section(tables: Mapping[str, ResultTable]) -> Section:
     """What the figures mean, and one table for each way the results were run."""
     first = next(iter(tables.values()))
-    grids: list[Grid] = []
-    for name, table in tables.items():
-        how = f", {name}" if len(tables) > 1 else ""
-        caption = f"{measure_title(table.metric)} by dataset and shift, {table.protocol}{how}."
-        grids.append(_fitting(table, caption))
+    grids = []
+    for variant, table in tables.items():
+        layout = wide_grid if len(table.columns) * len(table.regimes) <= _WIDEST else long_grid
+        grids.append(layout(table, table_caption(table, variant if len(tables) > 1 else "")))
     return Section(f"Results, {measure_short(first.metric)}", (*explanations(first), *grids))
-
-
-def _fitting(table: ResultTable, caption: str) -> Grid:
-    side_by_side = len(table.columns) * len(table.regimes) <= _WIDEST
-    return wide_grid(table, caption) if side_by_side else long_grid(table, caption)
 
 
 def provenance_section(

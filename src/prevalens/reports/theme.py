@@ -9,26 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-# On light and on dark ground. The series follow Okabe and Ito's idea of hues that colour-blind
-# readers can tell apart, changed until each has a contrast of at least 3 to the ground.
-_COLOURS = {
-    "ground": ("#ffffff", "#14181d"),
-    "raised": ("#f4f6f8", "#1d232a"),
-    "text": ("#1b2128", "#e7ebef"),
-    "muted": ("#55606d", "#a5b0bc"),
-    "line": ("#d4dae1", "#37414c"),
-    "link": ("#0a5aa8", "#7dbcff"),
-    "plus": ("#c2500a", "#ff9d5c"),
-    "minus": ("#0067a5", "#62b2f0"),
-    "series-1": ("#0067a5", "#62b2f0"),
-    "series-2": ("#c2500a", "#ff9d5c"),
-    "series-3": ("#007d5f", "#4cc9a0"),
-    "series-4": ("#b0408c", "#ee93cd"),
-    "series-5": ("#7255c4", "#b6a2f7"),
-    "series-6": ("#806600", "#dcbd45"),
-    "series-7": ("#2f83ab", "#93d4ea"),
-    "series-8": ("#5b6770", "#a9b4be"),
-}
+from prevalens.reports.render import data
+
+_COLOURS: dict[str, tuple[str, str]] = data("palette.toml")
 LIGHT, DARK = ({name: pair[dark] for name, pair in _COLOURS.items()} for dark in (0, 1))
 #: How many colours there are for lines and bars; more series repeat them with another dash.
 N_SERIES = sum(name.startswith("series-") for name in _COLOURS)

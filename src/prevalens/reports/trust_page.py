@@ -13,17 +13,14 @@ from prevalens.model.trust import COUNTED, ESTIMATE, TRAINING, Error, TrustRepor
 from prevalens.reports.charts import diagonal, error_against_shift
 from prevalens.reports.grid import Grid, GridCell, GridRow, count, number, percent, provenance_grid
 from prevalens.reports.page import Figure, Section, SectionPart, page
-from prevalens.reports.render import render
+from prevalens.reports.render import CAPTIONS, render
 from prevalens.reports.svg import Scale, element, label, line, row_chart, shortened
 from prevalens.reports.theme import series
 
 Grade = Literal["yes", "with care", "no"]
 _ORDER: tuple[Grade, ...] = ("yes", "with care", "no")
-_HEADLINES: dict[Grade, str] = {
-    "yes": "Yes: on data like this the estimates can be trusted.",
-    "with care": "With care: the estimates help, but not everywhere.",
-    "no": "No: on data like this the estimates should not be trusted.",
-}
+_REASONS: dict[str, str] = CAPTIONS["reasons"]
+_TRUST: dict[str, str] = CAPTIONS["trust"]
 #: Largest error, as a share of that of the training prevalence, that needs no care.
 _MOST_OF_TRAINING = 0.6
 #: How far coverage may fall short of its level.
@@ -69,7 +66,7 @@ def verdict(report: TrustReport) -> Verdict:
     """
     reasons = sorted(_reasons(report), key=lambda reason: -_ORDER.index(reason.grade))
     grade = reasons[0].grade
-    return Verdict(grade, _HEADLINES[grade], tuple(reasons))
+    return Verdict(grade, CAPTIONS["headlines"][grade], tuple(reasons))
 
 
 def _reasons(report: TrustReport) -> Iterator[Reason]:
@@ -88,37 +85,32 @@ def _points(value: float) -> str:
 
 def _against_training(report: TrustReport) -> Reason:
     own, naive = (report.error(name, report.moved).mean for name in (ESTIMATE, TRAINING))
-    figures = (
-        f"Where the label mix has moved, an estimate is off by {_points(own)} on average; keeping "
-        f"the training prevalence, by {_points(naive)}."
-    )
+    figures = _REASONS["training"].format(own=_points(own), naive=_points(naive))
     if own >= naive:
-        return Reason("no", figures + " The model is no help there.")
+        return Reason("no", figures + _REASONS["training_no"])
     if own > _MOST_OF_TRAINING * naive:
-        return Reason("with care", figures + " The model follows the shift, but only in part.")
+        return Reason("with care", figures + _REASONS["training_care"])
     return Reason("yes", figures)
 
 
 def _against_counting(report: TrustReport) -> Reason:
     own, counted = (report.error(name, report.moved).mean for name in (ESTIMATE, COUNTED))
-    figures = f"Counting the classifier's answers would be off by {_points(counted)}."
+    figures = _REASONS["counting"].format(counted=_points(counted))
     if own > 1.05 * counted:
-        more = " That is closer than this model: look for another method with prevalens compare."
-        return Reason("with care", figures + more)
+        return Reason("with care", figures + _REASONS["counting_care"])
     return Reason("yes", figures)
 
 
 def _interval_reason(report: TrustReport) -> Reason:
-    share, width, number = report.coverage()["all"]
+    share, width, n = report.coverage()["all"]
     level = report.level or 0.9
-    figures = (
-        f"The {100 * level:g} % intervals hold the truth in {100 * share:.0f} % of {number:,} "
-        f"cases; they are {_points(width)} wide on average."
+    figures = _REASONS["intervals"].format(
+        level=100 * level, share=100 * share, n=n, width=_points(width)
     )
     if share < level - 2 * _SHORTFALL:
-        return Reason("with care", figures + " They are much too narrow: do not rely on them.")
+        return Reason("with care", figures + _REASONS["intervals_narrow"])
     if share < level - _SHORTFALL:
-        return Reason("with care", figures + " They are somewhat too narrow.")
+        return Reason("with care", figures + _REASONS["intervals_care"])
     return Reason("yes", figures)
 
 
@@ -128,55 +120,33 @@ def _label_reason(report: TrustReport) -> Iterator[Reason]:
         for own in report.by_label()
         if own.n_moved >= 30 and own.moved[ESTIMATE] >= own.moved[TRAINING]
     ]
-    if worse:
-        grade: Grade = "no" if len(worse) > len(report.labels) / 2 else "with care"
-        yield Reason(
-            grade,
-            f"For {_listed(worse)} the training prevalence is at least as close when the "
-            f"label moves ({len(worse)} of {len(report.labels)} labels).",
-        )
-    rare = np.flatnonzero(report.positives < _FEW_POSITIVES)
-    if rare.size:
-        names = [report.labels[j] for j in rare]
-        yield Reason(
-            "with care" if len(rare) > len(report.labels) / 2 else "yes",
-            f"{_listed(names)}: fewer than {_FEW_POSITIVES} labelled items have the label, so "
-            f"little can be said ({len(rare)} of {len(report.labels)} labels).",
-        )
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
+    rare = [report.labels[j] for j in np.flatnonzero(report.positives < _FEW_POSITIVES)]
+    grades: dict[str, tuple[list[str], Grade, Grade]] = {
+        "worse": (worse, "with care", "no"),
+        "rare": (rare, "yes", "with care"),
+    }
+    for reason, (labels, some, most) in grades.items():
+        if labels:
+            names = ", ".join(labels[:_NAMED])
+            if len(labels) > _NAMED:
+                names += f" and {len(labels) - _NAMED} more"
+            sizes = {"n": len(labels), "n_labels": len(report.labels), "fewest": _FEW_POSITIVES}
+            text = _REASONS[reason].format(names=names, **sizes)
+            yield Reason(most if len(labels) > len(report.labels) / 2 else some, text)
 
 
 def _data(report: TrustReport) -> Iterator[Reason]:
     if report.seen > 0:
-        yield Reason(
-            "no" if report.seen > 0.5 else "with care",
-            f"{100 * report.seen:.0f} % of the labelled items were in the training data: the "
-            "figures are too good. Evaluate on items the model has not seen.",
-        )
+        text = _REASONS["seen"].format(share=100 * report.seen)
+        yield Reason("no" if report.seen > 0.5 else "with care", text)
     if report.n_items < _FEW_ITEMS:
-        yield Reason(
-            "with care",
-            f"There are only {report.n_items} labelled items; all figures here are rough.",
-        )
-
-
-#: What the families of shifts do, by their names.
-_PROTOCOLS = {
-    "ml-app": "one label at a time is steered from 0 to 100 %",
-    "natural": "drawn evenly, so that label mixes differ by chance only",
-    "label-tilt": "the odds of all labels move at once",
-    "labelset-weights": "whole label sets are weighted",
-    "covariate-tilt": "the features move and the labels follow",
-}
+        yield Reason("with care", _REASONS["few"].format(n_items=report.n_items))
 
 
 def protocol_caption(name: str) -> str:
     """The name of a protocol with a description, where there is one."""
-    return f"{name}: {_PROTOCOLS[name]}" if name in _PROTOCOLS else name
+    known: dict[str, str] = CAPTIONS["protocols"]
+    return f"{name}: {known[name]}" if name in known else name
 
 
 def trust_page(report: TrustReport) -> str:
@@ -203,8 +173,7 @@ def _by_shift(report: TrustReport) -> Section:
     curves = {name: (report.shifts, report.errors(name)) for name in report.compared}
     figure = Figure(
         error_against_shift(curves, title="Error by shift", band=(0.1, 0.9)),
-        "Mean absolute error over labels, by how far a sample has moved from the training data. "
-        "Bands hold the middle 80 % of the samples.",
+        _TRUST["by_shift"],
         name="error-by-shift",
     )
     errors = report.by_shift()
@@ -226,11 +195,7 @@ def _by_protocol(report: TrustReport) -> Section:
         )
         for name in report.compared[:-1]
     }
-    figure = Figure(
-        diagonal(pairs),
-        "Mean estimate by true prevalence, over all samples and labels; the diagonal is perfect.",
-        name="diagonal",
-    )
+    figure = Figure(diagonal(pairs), _TRUST["diagonal"], name="diagonal")
     return Section("Kinds of shift, and bias", (grid, figure))
 
 
@@ -247,10 +212,8 @@ def error_grid(
         )
         for row, errors in rows.items()
     ]
-    note = (
-        "In percentage points. 9 in 10 below: this model's error is smaller in nine of ten samples."
-    )
-    return Grid.from_rows(caption, stub, (*names, "9 in 10 below", "samples"), table, [note])
+    headings = (*names, "9 in 10 below", "samples")
+    return Grid.from_rows(caption, stub, headings, table, [_TRUST["points"]])
 
 
 def _points_cells(errors: Sequence[float]) -> list[GridCell]:
@@ -282,22 +245,12 @@ def label_grid(report: TrustReport) -> Grid:
         for own in report.by_label()
     ]
     moved = (f"moved: {name}" for name in report.compared)
-    note = (
-        "Mean absolute error in points; moved: over samples in which the label is more than five "
-        "points from its training prevalence."
-    )
     headings = ("positives", "error", *moved, "samples moved", "intervals hold")
-    return Grid.from_rows("Error by label", "label", headings, rows, [note])
+    return Grid.from_rows("Error by label", "label", headings, rows, [_TRUST["labels"]])
 
 
 def _measured(report: TrustReport) -> tuple[SectionPart, ...]:
-    paragraph = (
-        f"{count(report.n_items)} labelled items; samples of {report.size} items are drawn from "
-        "them so that the label mix moves, and the estimates are compared with the truth. The "
-        "figures measure errors under shifts of the label mix. If items of a label come to look "
-        "different (new products, new wording), errors are larger; only newly labelled items can "
-        "show that."
-    )
+    paragraph = _TRUST["measured"].format(n_items=count(report.n_items), size=report.size)
     return paragraph, *report.notices, *provenance_grid(report.provenance)
 
 
@@ -306,18 +259,13 @@ _WIDTH = 480.0
 
 def leaderboard_page(board: Leaderboard) -> str:
     """A comparison of methods as one self-contained HTML file."""
-    figure = Figure(
-        _chart(board),
-        "Mean absolute error over kinds of shift and folds, with one standard deviation over the "
-        "folds to either side; less is better.",
-        name="leaderboard",
-    )
-    measured = (
-        f"{count(board.n_items)} labelled items with {board.n_labels} labels were cut into "
-        f"{board.errors.shape[1]} folds. Each method was trained on all folds but one; from that "
-        f"one, samples of {board.size} items were drawn whose label mix has moved, and the "
-        "estimates compared with the truth. All methods see the same folds and samples. The "
-        "preparation of the items, which sees no labels, was fitted once on all items."
+    texts = CAPTIONS["methods"]
+    figure = Figure(_chart(board), texts["chart"], name="leaderboard")
+    measured = texts["measured"].format(
+        n_items=count(board.n_items),
+        n_labels=board.n_labels,
+        n_folds=board.errors.shape[1],
+        size=board.size,
     )
     sections = [
         Section("Leaderboard", (figure, leaderboard_grid(board))),
@@ -330,13 +278,9 @@ def leaderboard_sentence(board: Leaderboard) -> str:
     """The result in a sentence or two."""
     first, *others = board.places()
     tied = [place.method for place in others if place.tied]
-    sentence = (
-        f"{first.method} has the smallest error on this data, {100 * first.error:.2f} points on "
-        "average."
-    )
-    if tied:
-        sentence += f" {', '.join(tied)} cannot be distinguished from it with this much data."
-    return sentence
+    texts: dict[str, str] = CAPTIONS["methods"]
+    sentence = texts["best"].format(method=first.method, error=100 * first.error)
+    return sentence + (texts["tied"].format(methods=", ".join(tied)) if tied else "")
 
 
 def leaderboard_grid(board: Leaderboard) -> Grid:
@@ -358,10 +302,7 @@ def leaderboard_grid(board: Leaderboard) -> Grid:
         for place in places
     ]
     notes = [
-        "Mean absolute error of the estimated prevalences in percentage points; spread: standard "
-        "deviation over the folds.",
-        "≈ not distinguishable from the first: the difference is within two standard errors, "
-        "corrected for folds that share training items (Nadeau and Bengio 2003).",
+        *CAPTIONS["methods"]["notes"],
         *(f"{name} could not be trained: {why}" for name, why in board.failures.items()),
     ]
     headings = ("error", "spread", *board.protocols, "behind the first", "seconds")
