@@ -9,21 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from prevalens.model.result import BatchResult
-from prevalens.reports.svg import (
-    Scale,
-    band,
-    document,
-    element,
-    heading,
-    heat,
-    label,
-    line,
-    nice_ticks,
-    path,
-    row_chart,
-    shortened,
-    tick_lines,
-)
+from prevalens.reports import svg
 from prevalens.reports.theme import colour, series
 
 BAR_WIDTH, _BAR_HEIGHT = 150.0, 20.0
@@ -60,19 +46,19 @@ def points_text(change: float) -> str:
     return f"{100 * change:+.{1 if abs(change) >= 0.00095 else 2}f}"
 
 
-def interval_text(report: BatchResult, batch: int, number: int) -> str:
+def interval_text(report: BatchResult, batch: int, label: int) -> str:
     """The interval of a label's estimate as text; empty without intervals."""
     if report.lower is None or report.upper is None:
         return ""
-    ends = report.lower[batch, number], report.upper[batch, number]
+    ends = report.lower[batch, label], report.upper[batch, label]
     return " to ".join(map(share_text, ends))
 
 
-def _estimate_text(report: BatchResult, batch: int, number: int) -> str:
-    interval = interval_text(report, batch, number)
+def _estimate_text(report: BatchResult, batch: int, label: int) -> str:
+    interval = interval_text(report, batch, label)
     return (
-        f"{share_text(report.point[batch, number])}{interval and f' ({interval})'}, "
-        f"training {share_text(report.training[number])}"
+        f"{share_text(report.point[batch, label])}{interval and f' ({interval})'}, "
+        f"training {share_text(report.training[label])}"
     )
 
 
@@ -81,7 +67,7 @@ def top_of(report: BatchResult) -> float:
     parts = [report.point, report.training, report.upper, report.true, report.counted]
     high = max(float(np.max(part)) for part in parts if part is not None)
     # Ticks are multiples of 1, 2 or 5, so the one above the highest value is round.
-    step = nice_ticks(0.0, max(high, 0.01))[1]
+    step = svg.nice_ticks(0.0, max(high, 0.01))[1]
     return min(1.0, math.ceil(high / step - 1e-9) * step) or step
 
 
@@ -92,20 +78,20 @@ def is_skewed(report: BatchResult) -> bool:
 
 
 def interval_bar(
-    report: BatchResult, batch: int, number: int, top: float, *, root: bool = False
+    report: BatchResult, batch: int, label: int, top: float, *, root: bool = False
 ) -> Markup:
     """An estimate with its interval, and a mark at the training prevalence; for a table's cell."""
-    x = Scale(0.0, top, _MARGIN, BAR_WIDTH - _MARGIN, root)
+    x = svg.Scale(0.0, top, _MARGIN, BAR_WIDTH - _MARGIN, root)
     y = _BAR_HEIGHT / 2
-    point, training = x(report.point[batch, number]), x(report.training[number])
+    point, training = x(report.point[batch, label]), x(report.training[label])
     mark = {"stroke": colour("text"), "stroke_width": 2, "class_": "training"}
-    return element(
+    return svg.element(
         "svg",
-        element("title", f"{report.labels[number]}: {_estimate_text(report, batch, number)}"),
-        line(x.start, y, x.end, y, stroke=colour("line")),
-        *_interval(report, batch, number, x, y),
-        element("circle", cx=point, cy=y, r=4, fill=series(0), class_="point"),
-        line(training, y - 8, training, y + 8, **mark),
+        svg.element("title", f"{report.labels[label]}: {_estimate_text(report, batch, label)}"),
+        svg.line(x.start, y, x.end, y, stroke=colour("line")),
+        *_interval(report, batch, label, x, y),
+        svg.element("circle", cx=point, cy=y, r=4, fill=series(0), class_="point"),
+        svg.line(training, y - 8, training, y + 8, **mark),
         class_="bar",
         viewBox=f"0 0 {BAR_WIDTH:g} {_BAR_HEIGHT:g}",
         width=BAR_WIDTH,
@@ -114,12 +100,12 @@ def interval_bar(
     )
 
 
-def _interval(report: BatchResult, batch: int, number: int, x: Scale, y: float) -> Iterator[str]:
+def _interval(report: BatchResult, batch: int, label: int, x: svg.Scale, y: float) -> Iterator[str]:
     if report.lower is not None and report.upper is not None:
-        low, high = x(report.lower[batch, number]), x(report.upper[batch, number])
+        low, high = x(report.lower[batch, label]), x(report.upper[batch, label])
         size = {"width": max(high - low, 1.0), "height": 6, "rx": 3}
         style = {"fill": series(0), "fill_opacity": "0.35", "class_": "interval"}
-        yield element("rect", x=low, y=y - 3, **size, **style)
+        yield svg.element("rect", x=low, y=y - 3, **size, **style)
 
 
 def _percent(value: float) -> str:
@@ -131,78 +117,80 @@ def movers_chart(report: BatchResult, batch: int, labels: Sequence[int], title: 
     parts = [report.point[batch], report.training]
     parts += [] if report.upper is None else [report.upper[batch]]
     top = max(float(part[list(labels)].max()) for part in parts)
-    x = Scale(0.0, max(top * 1.04, 0.01), _NAMES + 10, _WIDTH - 14)
+    x = svg.Scale(0.0, max(top * 1.04, 0.01), _NAMES + 10, _WIDTH - 14)
     rows = (
-        _mover(report, batch, number, x, 34.0 + 24 * row + 12) for row, number in enumerate(labels)
+        _mover(report, batch, label, x, 34.0 + 24 * row + 12) for row, label in enumerate(labels)
     )
-    return row_chart(title, x, rows, _percent, _WIDTH)
+    return svg.row_chart(title, x, rows, _percent, _WIDTH)
 
 
-def _mover(report: BatchResult, batch: int, number: int, x: Scale, y: float) -> str:
-    start, end = x(report.training[number]), x(report.point[batch, number])
+def _mover(report: BatchResult, batch: int, label: int, x: svg.Scale, y: float) -> str:
+    start, end = x(report.training[label]), x(report.point[batch, label])
     hue = colour("plus" if end >= start else "minus")
-    name = report.labels[number]
+    name = report.labels[label]
     outline = {"fill": colour("ground"), "stroke": hue, "stroke_width": 2}
-    return element(
+    return svg.element(
         "g",
-        element("title", f"{name}: {_estimate_text(report, batch, number)}"),
-        label(shortened(name, _LETTERS), _NAMES, y + 4, text_anchor="end", fill=colour("text")),
-        *_interval(report, batch, number, x, y),
-        line(start, y, end, y, stroke=hue, stroke_width=2),
-        element("circle", cx=start, cy=y, r=4, **outline),
-        element("circle", cx=end, cy=y, r=5, fill=hue),
+        svg.element("title", f"{name}: {_estimate_text(report, batch, label)}"),
+        svg.label(
+            svg.shortened(name, _LETTERS), _NAMES, y + 4, text_anchor="end", fill=colour("text")
+        ),
+        *_interval(report, batch, label, x, y),
+        svg.line(start, y, end, y, stroke=hue, stroke_width=2),
+        svg.element("circle", cx=start, cy=y, r=4, **outline),
+        svg.element("circle", cx=end, cy=y, r=5, fill=hue),
     )
 
 
-def small_trend(report: BatchResult, number: int) -> str:
+def small_trend(report: BatchResult, label: int) -> str:
     """The estimates of one label over the batches, with intervals and the training prevalence."""
     width, height = 300.0, 150.0
     parts = [report.point, report.upper, report.true]
-    columns = [part[:, number] for part in parts if part is not None]
-    high = max(float(np.max(column)) for column in (*columns, report.training[number])) * 1.06
-    x = Scale(0.0, max(len(report.batches) - 1.0, 1.0), 42.0, width - 12)
-    y = Scale(0.0, min(high or 0.01, 1.0), height - 24, 28.0)
-    ticks = {value: _percent(value) for value in nice_ticks(0.0, y.high, 3)}
-    training = y(report.training[number])
+    columns = [part[:, label] for part in parts if part is not None]
+    high = max(float(np.max(column)) for column in (*columns, report.training[label])) * 1.06
+    x = svg.Scale(0.0, max(len(report.batches) - 1.0, 1.0), 42.0, width - 12)
+    y = svg.Scale(0.0, min(high or 0.01, 1.0), height - 24, 28.0)
+    ticks = {value: _percent(value) for value in svg.nice_ticks(0.0, y.high, 3)}
+    training = y(report.training[label])
     dashed = {"stroke": colour("muted"), "stroke_width": 1.5, "stroke_dasharray": "5 4"}
-    return document(
+    return svg.document(
         width,
         height,
-        f"{report.labels[number]}: estimates over {len(report.batches)} batches",
-        heading(shortened(report.labels[number], 42), 4, size=13),
-        tick_lines(x, y, ticks, 5, font_size=11),
+        f"{report.labels[label]}: estimates over {len(report.batches)} batches",
+        svg.heading(svg.shortened(report.labels[label], 42), 4, size=13),
+        svg.tick_lines(x, y, ticks, 5, font_size=11),
         _ends(report, x.start, x.end, y.start + 16),
-        line(x.start, training, x.end, training, **dashed),
-        *_trend_lines(report, number, x, y),
-        *(_dot(report, batch, number, x, y) for batch in range(len(report.batches))),
+        svg.line(x.start, training, x.end, training, **dashed),
+        *_trend_lines(report, label, x, y),
+        *(_dot(report, batch, label, x, y) for batch in range(len(report.batches))),
     )
 
 
 def _ends(report: BatchResult, left: float, right: float, y: float) -> Markup:
     """The names of the first and, where there is room, the last batch below a chart."""
-    first, last = (shortened(report.batches[end], 18) for end in (0, -1))
-    names = [label(first, left, y)]
+    first, last = (svg.shortened(report.batches[end], 18) for end in (0, -1))
+    names = [svg.label(first, left, y)]
     if len(report.batches) > 1 and right - left > 100:
-        names.append(label(last, right, y, text_anchor="end"))
-    return element("g", *names, font_size=11)
+        names.append(svg.label(last, right, y, text_anchor="end"))
+    return svg.element("g", *names, font_size=11)
 
 
-def _trend_lines(report: BatchResult, number: int, x: Scale, y: Scale) -> Iterator[str]:
+def _trend_lines(report: BatchResult, label: int, x: svg.Scale, y: svg.Scale) -> Iterator[str]:
     places = x.all(range(len(report.batches)))
     if report.lower is not None and report.upper is not None:
-        low, high = (y.all(side[:, number]) for side in (report.lower, report.upper))
-        yield band(places, low, high, fill=series(0), fill_opacity="0.18")
-    point = zip(places, y.all(report.point[:, number]), strict=True)
-    yield path(point, stroke=series(0), stroke_width=2)
+        low, high = (y.all(side[:, label]) for side in (report.lower, report.upper))
+        yield svg.band(places, low, high, fill=series(0), fill_opacity="0.18")
+    point = zip(places, y.all(report.point[:, label]), strict=True)
+    yield svg.path(point, stroke=series(0), stroke_width=2)
     if report.true is not None:
-        true = zip(places, y.all(report.true[:, number]), strict=True)
-        yield path(true, stroke=series(2), stroke_width=2, stroke_dasharray="2 3")
+        true = zip(places, y.all(report.true[:, label]), strict=True)
+        yield svg.path(true, stroke=series(2), stroke_width=2, stroke_dasharray="2 3")
 
 
-def _dot(report: BatchResult, batch: int, number: int, x: Scale, y: Scale) -> str:
-    caption = f"{report.batches[batch]}: {_estimate_text(report, batch, number)}"
-    place = {"cx": x(batch), "cy": y(report.point[batch, number]), "r": 3}
-    return element("circle", element("title", caption), **place, fill=series(0))
+def _dot(report: BatchResult, batch: int, label: int, x: svg.Scale, y: svg.Scale) -> str:
+    caption = f"{report.batches[batch]}: {_estimate_text(report, batch, label)}"
+    place = {"cx": x(batch), "cy": y(report.point[batch, label]), "r": 3}
+    return svg.element("circle", svg.element("title", caption), **place, fill=series(0))
 
 
 def change_map(report: BatchResult, labels: Sequence[int]) -> str:
@@ -215,26 +203,26 @@ def change_map(report: BatchResult, labels: Sequence[int]) -> str:
     reach = float(np.abs(change[:, list(labels)]).max()) or 1.0
     cells = (
         _change_cell(
-            f"{report.labels[number]}, {report.batches[batch]}: "
-            f"{_estimate_text(report, batch, number)}",
-            float(change[batch, number]),
+            f"{report.labels[label]}, {report.batches[batch]}: "
+            f"{_estimate_text(report, batch, label)}",
+            float(change[batch, label]),
             reach,
             (left + width * batch, top + 20 * row, width),
         )
-        for row, number in enumerate(labels)
+        for row, label in enumerate(labels)
         for batch in range(n_batches)
     )
     names = (
-        label(shortened(report.labels[number], _LETTERS), _NAMES, top + 20 * row + 14)
-        for row, number in enumerate(labels)
+        svg.label(svg.shortened(report.labels[label], _LETTERS), _NAMES, top + 20 * row + 14)
+        for row, label in enumerate(labels)
     )
     title = "Change since training, all batches"
-    return document(
+    return svg.document(
         max(right, _WIDTH * 0.7),
         bottom + 22,
         title,
-        heading(title),
-        element("g", *names, text_anchor="end"),
+        svg.heading(title),
+        svg.element("g", *names, text_anchor="end"),
         *cells,
         _ends(report, left, right, bottom + 16),
     )
@@ -245,9 +233,9 @@ def _change_cell(
 ) -> str:
     x, y, width = place
     size = {"width": width - 1, "height": 19}
-    drawn = [element("rect", x=x + 0.5, y=y + 0.5, **size, **heat(change / reach, 0.85))]
+    drawn = [svg.element("rect", x=x + 0.5, y=y + 0.5, **size, **svg.heat(change / reach, 0.85))]
     if width >= 30:
         text = f"{100 * change:+.0f}".replace("+0", "0").replace("-0", "0")
-        drawn.append(label(text, x + width / 2, y + 14, text_anchor="middle", font_size=11))
-    title = element("title", f"{caption}, change {points_text(change)} points")
-    return element("g", title, *drawn)
+        drawn.append(svg.label(text, x + width / 2, y + 14, text_anchor="middle", font_size=11))
+    title = svg.element("title", f"{caption}, change {points_text(change)} points")
+    return svg.element("g", title, *drawn)

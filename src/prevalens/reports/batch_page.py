@@ -11,29 +11,8 @@ from markupsafe import Markup
 
 from prevalens.model.model import Model
 from prevalens.model.result import BatchResult, Drivers
-from prevalens.reports.batch_charts import (
-    BAR_WIDTH,
-    change_map,
-    interval_bar,
-    interval_text,
-    is_skewed,
-    movers_chart,
-    points_text,
-    share_text,
-    small_trend,
-    top_of,
-)
-from prevalens.reports.batches import (
-    FEWEST_BATCHES,
-    LargestChange,
-    Pair,
-    drivers_of,
-    focus,
-    movers,
-    movers_over_all,
-    moving_together,
-    steps,
-)
+from prevalens.reports import batch_charts, batches
+from prevalens.reports.batch_charts import points_text, share_text
 from prevalens.reports.grid import MISSING, Grid, count, number, provenance_grid
 from prevalens.reports.page import Figure, Gallery, Section, SectionPart, page
 from prevalens.reports.render import CAPTIONS, render, to_html
@@ -45,7 +24,7 @@ _TEXTS = CAPTIONS["batches"]
 
 def prevalence_table(report: BatchResult, batch: int) -> Markup:
     """The estimates of one batch as HTML: a row per label, with a bar; the script can change it."""
-    top, root = top_of(report), is_skewed(report)
+    top, root = batch_charts.top_of(report), batch_charts.is_skewed(report)
     headings = [f"0 to {100 * top:.3g} %", "estimate", "training", "change"]
     if report.lower is not None:
         headings.insert(2, f"{_level_text(report)}interval")
@@ -57,9 +36,9 @@ def prevalence_table(report: BatchResult, batch: int) -> Markup:
         change=report.change[batch],
         beyond=report.beyond[batch],
         top=top,
-        width=BAR_WIDTH,
-        bar=lambda label: interval_bar(report, batch, label, top, root=root),
-        interval=lambda label: interval_text(report, batch, label),
+        width=batch_charts.BAR_WIDTH,
+        bar=lambda label: batch_charts.interval_bar(report, batch, label, top, root=root),
+        interval=lambda label: batch_charts.interval_text(report, batch, label),
         share=share_text,
         points=points_text,
     )
@@ -85,7 +64,7 @@ def movers_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
     return Grid.from_rows(caption, "label", headings, rows, [_TEXTS["beyond"]])
 
 
-def steps_grid(report: BatchResult, changes: Sequence[LargestChange]) -> Grid:
+def steps_grid(report: BatchResult, changes: Sequence[batches.LargestChange]) -> Grid:
     """The largest changes from one batch to the next."""
     rows = [
         (
@@ -102,7 +81,7 @@ def steps_grid(report: BatchResult, changes: Sequence[LargestChange]) -> Grid:
     return Grid.from_rows("Biggest steps from one batch to the next", "label", headings, rows)
 
 
-def pairs_grid(report: BatchResult, pairs: Sequence[Pair]) -> Grid:
+def pairs_grid(report: BatchResult, pairs: Sequence[batches.Pair]) -> Grid:
     """Labels that move together."""
     rows = [
         (
@@ -201,7 +180,7 @@ def batch_page(report: BatchResult) -> str:
     >>> batch_page(report)[:15]
     '<!DOCTYPE html>'
     """
-    batch = focus(report)
+    batch = batches.focus(report)
     lead = render(
         "batch_lead.html",
         sentence=_sentence(report, batch),
@@ -214,7 +193,7 @@ def batch_page(report: BatchResult) -> str:
 
 def batch_sections(report: BatchResult) -> list[Section]:
     """The sections of the report, in their order."""
-    batch = focus(report)
+    batch = batches.focus(report)
     several = len(report.batches) > 1
     sections = {
         "Prevalence per label": _prevalence(report, batch),
@@ -243,7 +222,7 @@ def _facts(report: BatchResult, batch: int) -> Iterator[tuple[str, str]]:
 
 
 def _sentence(report: BatchResult, batch: int) -> str:
-    n_moved, first = int(report.beyond[batch].sum()), movers(report, batch, 1)[0]
+    n_moved, first = int(report.beyond[batch].sum()), batches.movers(report, batch, 1)[0]
     text: str = _TEXTS["lead_moved" if n_moved else "lead_still"]
     return (_TEXTS["lead"] if report.lower is None else text).format(
         batch=report.batches[batch],
@@ -283,46 +262,55 @@ def _script_data(report: BatchResult) -> dict[str, object]:
 
 def _prevalence(report: BatchResult, batch: int) -> list[SectionPart]:
     table = prevalence_table(report, batch)
-    shown = {"report": report, "batch": batch, "skewed": is_skewed(report), "table": table}
+    shown = {
+        "report": report,
+        "batch": batch,
+        "skewed": batch_charts.is_skewed(report),
+        "table": table,
+    }
     return [render("batch_prevalence.html", **shown), sizes_grid(report)]
 
 
 def _trend(report: BatchResult) -> list[SectionPart]:
-    labels = movers_over_all(report, _MOST_TRENDS)
-    figures = tuple(Figure(small_trend(report, label), name=f"trend-{label}") for label in labels)
+    labels = batches.movers_over_all(report, _MOST_TRENDS)
+    figures = tuple(
+        Figure(batch_charts.small_trend(report, label), name=f"trend-{label}") for label in labels
+    )
     caption = _TEXTS["trends"] + ("; dotted: the truth." if report.true is not None else ".")
     n_shown, n_labels = len(labels), len(report.labels)
     if n_shown < n_labels:
         caption += _TEXTS["trends_most"].format(n_shown=n_shown, n_labels=n_labels)
-    drawn = change_map(report, movers_over_all(report, _MOST_IN_MAP))
+    drawn = batch_charts.change_map(report, batches.movers_over_all(report, _MOST_IN_MAP))
     chart = Figure(drawn, _TEXTS["map"], name="change-map")
     controls = render("batch_trend.html", report=report, first=labels[0])
     return [controls, Gallery(figures, caption), chart]
 
 
 def _movers(report: BatchResult, batch: int) -> list[SectionPart]:
-    labels = movers(report, batch, _MOST_MOVERS)
-    drawn = movers_chart(report, batch, labels, f"From training to {report.batches[batch]}")
+    labels = batches.movers(report, batch, _MOST_MOVERS)
+    drawn = batch_charts.movers_chart(
+        report, batch, labels, f"From training to {report.batches[batch]}"
+    )
     figure = Figure(drawn, _TEXTS["movers"], name="movers")
     parts: list[SectionPart] = [figure, movers_grid(report, batch, labels)]
     if len(report.batches) > 1 and report.ordered:
-        parts.append(steps_grid(report, steps(report)))
+        parts.append(steps_grid(report, batches.steps(report)))
     return parts
 
 
 def _together(report: BatchResult) -> list[SectionPart]:
-    n_batches = len(report.batches)
-    if n_batches < FEWEST_BATCHES:
+    n_batches, fewest = len(report.batches), batches.FEWEST_BATCHES
+    if n_batches < fewest:
         verb = "batch says" if n_batches == 1 else "batches say"
-        return [_TEXTS["too_few"].format(n_batches=n_batches, verb=verb, fewest=FEWEST_BATCHES)]
-    pairs = moving_together(report)
+        return [_TEXTS["too_few"].format(n_batches=n_batches, verb=verb, fewest=fewest)]
+    pairs = batches.moving_together(report)
     return [pairs_grid(report, pairs) if pairs else _TEXTS["no_pairs"]]
 
 
 def _drivers(report: BatchResult, batch: int) -> Markup:
     scores = None
     if report.counted is not None:
-        scores = to_html(scores_grid(report, batch, movers(report, batch, _MOST_MOVERS)))
+        scores = to_html(scores_grid(report, batch, batches.movers(report, batch, _MOST_MOVERS)))
     grids = [drivers_grid(drivers) for drivers in report.drivers]
     return render("batch_drivers.html", grids=grids, html=to_html, scores=scores)
 
@@ -363,9 +351,9 @@ def report_of(
     """
     drivers: tuple[Drivers, ...] = ()
     if model is not None and result.feature_means is not None:
-        batch = focus(result)
-        means, labels = result.feature_means[batch], movers(result, batch, _MOST_DRIVEN)
-        drivers = drivers_of(model, means, labels=labels, batch=result.batches[batch])
+        batch = batches.focus(result)
+        means, labels = result.feature_means[batch], batches.movers(result, batch, _MOST_DRIVEN)
+        drivers = batches.drivers_of(model, means, labels=labels, batch=result.batches[batch])
     provenance = _provenance_lines(result.provenance, model)
     return replace(
         result,

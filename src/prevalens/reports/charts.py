@@ -12,31 +12,13 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from prevalens.records import Result
+from prevalens.reports import svg
 from prevalens.reports.summarise import (
     MethodOrder,
     column_of,
     groups_first,
     of_one_protocol,
     ordered_columns,
-)
-from prevalens.reports.svg import (
-    Binned,
-    Frame,
-    binned,
-    document,
-    element,
-    equal_edges,
-    flat,
-    heading,
-    heat,
-    label,
-    line,
-    line_style,
-    mean_lines,
-    path,
-    polygon,
-    shortened,
-    tick_text,
 )
 from prevalens.reports.theme import colour, series
 from prevalens.types import Floats
@@ -96,18 +78,18 @@ def correlation_map(
     shown = [names[i] for i in chosen]
     side = _CELL * len(chosen)
     texts = (
-        label(shortened(name, _LONGEST), _MARGIN - 6, _TOP + (row + 0.75) * _CELL)
+        svg.label(svg.shortened(name, _LONGEST), _MARGIN - 6, _TOP + (row + 0.75) * _CELL)
         for row, name in enumerate(shown)
     )
     border = {"width": side, "height": side, "fill": "none", "stroke": colour("line")}
-    return document(
+    return svg.document(
         max(_MARGIN + side + 8, 16 + 7.6 * len(title), 330.0),
         _TOP + side + _LEGEND,
         title,
-        heading(title, 8, 20),
-        element("g", *texts, text_anchor="end", font_size=11),
+        svg.heading(title, 8, 20),
+        svg.element("g", *texts, text_anchor="end", font_size=11),
         *_cells(phi[np.ix_(chosen, chosen)], shown),
-        element("rect", x=_MARGIN, y=_TOP, **border),
+        svg.element("rect", x=_MARGIN, y=_TOP, **border),
         *_heat_legend(_TOP + side + 14),
     )
 
@@ -140,23 +122,23 @@ def _cells(phi: Floats, names: Sequence[str]) -> Iterator[str]:
     for row, column in np.argwhere(np.abs(phi) >= _FAINT).tolist():
         if row != column:
             value = float(phi[row, column])
-            yield element(
+            yield svg.element(
                 "rect",
-                element("title", f"{names[row]}, {names[column]}: {value:+.2f}"),
+                svg.element("title", f"{names[row]}, {names[column]}: {value:+.2f}"),
                 x=_MARGIN + column * _CELL,
                 y=_TOP + row * _CELL,
                 width=_CELL,
                 height=_CELL,
-                **heat(value),
+                **svg.heat(value),
             )
 
 
 def _heat_legend(y: float) -> Iterator[str]:
     steps = {27 + 38.0 * i: v for i, v in enumerate((-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0))}
     for x, value in steps.items():
-        yield element("rect", x=x - 19, y=y, width=38, height=10, **heat(value))
-    texts = (label(f"{value:+g}", x, y + 24) for x, value in steps.items())
-    yield element("g", *texts, text_anchor="middle", font_size=11)
+        yield svg.element("rect", x=x - 19, y=y, width=38, height=10, **svg.heat(value))
+    texts = (svg.label(f"{value:+g}", x, y + 24) for x, value in steps.items())
+    yield svg.element("g", *texts, text_anchor="middle", font_size=11)
 
 
 def curves_of(
@@ -212,14 +194,14 @@ def error_against_shift(
     if not curves:
         raise InputError("There are no curves to draw.")
     pairs = {
-        name: (flat(shift, f"The shift of {name}"), flat(error, f"The error of {name}"))
+        name: (svg.flat(shift, f"The shift of {name}"), svg.flat(error, f"The error of {name}"))
         for name, (shift, error) in curves.items()
     }
-    edges = equal_edges(np.concatenate([shift for shift, _ in pairs.values()]), n_bins)
-    lines = [binned(shift, error, edges, band or ()) for shift, error in pairs.values()]
+    edges = svg.equal_edges(np.concatenate([shift for shift, _ in pairs.values()]), n_bins)
+    lines = [svg.binned(shift, error, edges, band or ()) for shift, error in pairs.values()]
     top = max(float(max(line.means.max(), line.quantiles.max(initial=0))) for line in lines)
-    frame = Frame(title, (0.0, float(edges[-1])), (0.0, top * 1.05), names=list(pairs))
-    return frame.draw(mean_lines(frame, lines), x_name=_SHIFT, y_name=y_name)
+    frame = svg.Frame(title, (0.0, float(edges[-1])), (0.0, top * 1.05), names=list(pairs))
+    return frame.draw(svg.mean_lines(frame, lines), x_name=_SHIFT, y_name=y_name)
 
 
 # Whiskers, box and median.
@@ -272,9 +254,9 @@ def diagonal(
     """
     pairs = _pairs(estimates)
     edges = np.linspace(0, 1, n_bins + 1)
-    frame = Frame(title, (0.0, 1.0), (0.0, 1.0), names=list(pairs))
-    lines = [binned(p.ravel(), q.ravel(), edges, band) for p, q in pairs.values()]
-    perfect = line(
+    frame = svg.Frame(title, (0.0, 1.0), (0.0, 1.0), names=list(pairs))
+    lines = [svg.binned(p.ravel(), q.ravel(), edges, band) for p, q in pairs.values()]
+    perfect = svg.line(
         frame.left,
         frame.bottom,
         frame.right,
@@ -283,7 +265,10 @@ def diagonal(
         stroke_dasharray="3 3",
     )
     return frame.draw(
-        perfect, mean_lines(frame, lines), x_name="true prevalence", y_name="estimated prevalence"
+        perfect,
+        svg.mean_lines(frame, lines),
+        x_name="true prevalence",
+        y_name="estimated prevalence",
     )
 
 
@@ -315,32 +300,32 @@ def bias(
     '<svg'
     """
     pairs = _pairs(estimates)
-    shifts = flat(shift, "shift")
-    edges = equal_edges(shifts, n_bins)
+    shifts = svg.flat(shift, "shift")
+    edges = svg.equal_edges(shifts, n_bins)
     boxes = {name: _boxes(p, q, shifts, edges, name) for name, (p, q) in pairs.items()}
     reach = max(float(np.abs(box.quantiles).max()) for box in boxes.values()) or 1.0
-    frame = Frame(title, (0.0, float(n_bins)), (-1.05 * reach, 1.05 * reach), names=list(pairs))
+    frame = svg.Frame(title, (0.0, float(n_bins)), (-1.05 * reach, 1.05 * reach), names=list(pairs))
     zero = frame.y(0.0)
     drawn = [
         _draw_boxes(frame, name, box, (number, len(boxes)))
         for number, (name, box) in enumerate(boxes.items())
     ]
     return frame.draw(
-        line(frame.left, zero, frame.right, zero, stroke=colour("muted")),
+        svg.line(frame.left, zero, frame.right, zero, stroke=colour("muted")),
         *drawn,
         x_name=_SHIFT,
         y_name="estimated minus true",
-        x_ticks={at: tick_text(round(edge, 3)) for at, edge in enumerate(edges.tolist())},
+        x_ticks={at: svg.tick_text(round(edge, 3)) for at, edge in enumerate(edges.tolist())},
     )
 
 
-def _boxes(p: Floats, q: Floats, shifts: Floats, edges: Floats, name: str) -> Binned:
+def _boxes(p: Floats, q: Floats, shifts: Floats, edges: Floats, name: str) -> svg.Binned:
     if len(p) != len(shifts):
         raise InputError(f"There are {len(shifts)} shifts but {len(p)} samples of {name}.")
-    return binned(np.repeat(shifts, p.shape[1]), (q - p).ravel(), edges, _BOX)
+    return svg.binned(np.repeat(shifts, p.shape[1]), (q - p).ravel(), edges, _BOX)
 
 
-def _draw_boxes(frame: Frame, name: str, boxes: Binned, place: tuple[int, int]) -> str:
+def _draw_boxes(frame: svg.Frame, name: str, boxes: svg.Binned, place: tuple[int, int]) -> str:
     """The boxes of one method, to the right of the methods before it in each interval."""
     number, n_methods = place
     # A tenth of each interval stays free at both sides.
@@ -353,20 +338,20 @@ def _draw_boxes(frame: Frame, name: str, boxes: Binned, place: tuple[int, int]) 
             f"{name}: median {values[2]:+.3f}, quartiles {values[1]:+.3f} and {values[3]:+.3f}"
         )
         drawn.append(_box(frame.y.all(values), left + gap, right - gap, caption))
-    return element("g", *drawn, stroke=series(number), fill=series(number))
+    return svg.element("g", *drawn, stroke=series(number), fill=series(number))
 
 
 def _box(y: Sequence[float], left: float, right: float, caption: str) -> str:
     low, lower, median, upper, high = y
     middle = (left + right) / 2
     size = {"width": right - left, "height": max(lower - upper, 0.5)}
-    return element(
+    return svg.element(
         "g",
-        element("title", caption),
-        element("rect", x=left, y=upper, **size, fill_opacity="0.25"),
-        line(left, median, right, median, stroke_width=2),
-        line(middle, low, middle, lower),
-        line(middle, upper, middle, high),
+        svg.element("title", caption),
+        svg.element("rect", x=left, y=upper, **size, fill_opacity="0.25"),
+        svg.line(left, median, right, median, stroke_width=2),
+        svg.line(middle, low, middle, lower),
+        svg.line(middle, upper, middle, high),
     )
 
 
@@ -402,7 +387,7 @@ def prevalence_histogram(
     values = check_prevalences(prevalences, "prevalences").ravel()
     bins = np.searchsorted(np.asarray(edges)[1:-1], values, side="right")
     shares = np.bincount(bins, minlength=len(edges) - 1) / values.size
-    frame = Frame(title, (0, len(shares)), (0, float(shares.max()) * 1.08))
+    frame = svg.Frame(title, (0, len(shares)), (0, float(shares.max()) * 1.08))
     bars = [
         _bar(frame, number, share, f"{edges[number]:g} to {edges[number + 1]:g}: {share:.1%}")
         for number, share in enumerate(shares.tolist())
@@ -411,15 +396,15 @@ def prevalence_histogram(
         *bars,
         x_name="prevalence",
         y_name="share of labels",
-        x_ticks={number: tick_text(edge) for number, edge in enumerate(edges)},
+        x_ticks={number: svg.tick_text(edge) for number, edge in enumerate(edges)},
     )
 
 
-def _bar(frame: Frame, number: int, share: float, caption: str) -> str:
+def _bar(frame: svg.Frame, number: int, share: float, caption: str) -> str:
     x, end = frame.x(number) + 2, frame.x(number + 1) - 2
     y = frame.y(share)
     place = {"x": x, "y": y, "width": end - x, "height": frame.bottom - y}
-    return element("rect", element("title", caption), **place, fill=series(0))
+    return svg.element("rect", svg.element("title", caption), **place, fill=series(0))
 
 
 def shift_distribution(
@@ -451,32 +436,32 @@ def shift_distribution(
     """
     if not shifts:
         raise InputError("There are no shifts to draw.")
-    values = {name: flat(given, f"The shift of {name}") for name, given in shifts.items()}
-    edges = equal_edges(np.concatenate([*values.values(), [0.0]]), n_bins)
+    values = {name: svg.flat(given, f"The shift of {name}") for name, given in shifts.items()}
+    edges = svg.equal_edges(np.concatenate([*values.values(), [0.0]]), n_bins)
     shares = [np.histogram(given, edges)[0] / given.size for given in values.values()]
     top = max(float(share.max()) for share in shares) * 1.08
-    frame = Frame(title, (0.0, float(edges[-1])), (0.0, top), names=list(values))
+    frame = svg.Frame(title, (0.0, float(edges[-1])), (0.0, top), names=list(values))
     steps = [_steps(frame, number, edges, share) for number, share in enumerate(shares)]
     first = next(iter(values.values()))
     return frame.draw(_regimes(frame, first), *steps, x_name=_SHIFT, y_name="share of samples")
 
 
-def _steps(frame: Frame, number: int, edges: Floats, shares: Floats) -> str:
+def _steps(frame: svg.Frame, number: int, edges: Floats, shares: Floats) -> str:
     x = frame.x.all(np.repeat(edges, 2)[1:-1].tolist())
     corners = list(zip(x, frame.y.all(np.repeat(shares, 2).tolist()), strict=True))
     ground = [(x[0], frame.bottom), *corners, (x[-1], frame.bottom)]
-    area = polygon(ground, fill=series(number), fill_opacity="0.22")
-    return area + path(corners, **line_style(number))
+    area = svg.polygon(ground, fill=series(number), fill_opacity="0.22")
+    return area + svg.path(corners, **svg.line_style(number))
 
 
-def _regimes(frame: Frame, shifts: Floats) -> str:
+def _regimes(frame: svg.Frame, shifts: Floats) -> str:
     """Lines between low, mid and high shift, with their names."""
     edges = np.linspace(shifts.min(), shifts.max(), 4).tolist()
-    lines = (line(x, frame.top, x, frame.bottom) for x in frame.x.all(edges[1:-1]))
+    lines = (svg.line(x, frame.top, x, frame.bottom) for x in frame.x.all(edges[1:-1]))
     names = (
-        label(name, frame.x((low + high) / 2), frame.top + 10)
+        svg.label(name, frame.x((low + high) / 2), frame.top + 10)
         for name, (low, high) in zip(("low", "mid", "high"), pairwise(edges), strict=True)
     )
-    return element("g", *lines, stroke=colour("muted"), stroke_dasharray="3 3") + element(
+    return svg.element("g", *lines, stroke=colour("muted"), stroke_dasharray="3 3") + svg.element(
         "g", *names, text_anchor="middle", fill=colour("muted")
     )
