@@ -1,4 +1,4 @@
-"""compare: our tables beside a printed one, cell by cell."""
+"""Comparison of our tables with a printed one, cell by cell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRINT = "printed"
 
 @dataclass(frozen=True)
 class Compared:
-    """One printed cell and ours beside it.
+    """A printed cell and our cells of the same dataset, shift and method.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our tables beside a printed one.
+    """Our tables and a printed one, cell by cell.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Comparison:
 
 
 def compare(ours: Mapping[str, ResultTable], printed: ResultTable) -> Comparison:
-    """Put our tables beside a printed one.
+    """Compare our tables with a printed one.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def compare(ours: Mapping[str, ResultTable], printed: ResultTable) -> Comparison
                 f"summarise the results with metric={printed.metric!r}."
             )
     columns = {name: _columns(table, printed) for name, table in ours.items()}
-    methods = [m for m in printed.columns if any(m in found for found in columns.values())]
+    methods = [m for m in printed.columns if any(m in matched for matched in columns.values())]
     cells = tuple(_cells(ours, columns, printed, methods))
     if not cells:
         raise InputError("The results and the printed table have no dataset and method in common.")
@@ -165,11 +165,11 @@ def _cells(
         twin = dataset if dataset in printed.datasets else printed_dataset(dataset)
         cell = printed.cell(twin, shift, method)
         if cell is not None:
-            found = tuple(
+            own = tuple(
                 table.cell(dataset, shift, columns[name].get(method, ""))
                 for name, table in ours.items()
             )
-            yield Compared(dataset, shift, method, cell, found, counted=twin == dataset)
+            yield Compared(dataset, shift, method, cell, own, counted=twin == dataset)
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def orders(comparison: Comparison) -> list[Order]:
     the ones it prints, which are over all fifteen.
     """
     methods = [m for m in comparison.methods if _known_everywhere(comparison, m)]
-    found = []
+    ranked = []
     for shift in comparison.regimes:
         rows = [_complete_row(comparison, name, shift, methods) for name in comparison.datasets]
         rows = [row for row in rows if row]
@@ -276,8 +276,8 @@ def orders(comparison: Comparison) -> list[Order]:
             cells = [[comparison.value(cell, source) for cell in row] for row in rows]
             means = np.mean([ranks(row, comparison.metric) for row in cells], axis=0)
             named = dict(zip(methods, means.tolist(), strict=True))
-            found.append(Order(source, shift, named, len(rows)))
-    return found
+            ranked.append(Order(source, shift, named, len(rows)))
+    return ranked
 
 
 def _known_everywhere(comparison: Comparison, method: str) -> bool:

@@ -28,6 +28,7 @@ from prevalens.studies.moreo2023.comparison import (
     agreement,
     orders,
 )
+from prevalens.studies.moreo2023.printed import CAPTIONS
 from prevalens.studies.moreo2023.table_summary import Run
 from prevalens.validation import InputError
 
@@ -37,6 +38,7 @@ _WITHIN = 0.15
 #: Methods side by side in one table of the page on the reproduction; more would not fit.
 _ABREAST = 4
 _PAPER = "paper"
+_NOTES: dict[str, str] = CAPTIONS["notes"]
 
 
 def comparison_grid(comparison: Comparison, *, within: float = _WITHIN) -> Grid:
@@ -53,15 +55,15 @@ def comparison_grid(comparison: Comparison, *, within: float = _WITHIN) -> Grid:
 
     def cells(dataset: str, shift: str, method: str) -> list[GridCell]:
         cell = comparison.cell(dataset, shift, method)
-        found = []
+        if cell is None:
+            blank = [GridCell(MISSING), GridCell(MISSING, aside=True)]
+            return [*blank * len(sources), GridCell(MISSING)]
+        ours = []
         for source in sources:
-            ratio = number(None if cell is None else cell.ratio(source), 2)
-            off = cell is not None and cell.agrees(source, within) is False
-            found += [
-                _value(cell.ours[source] if cell else None, digits),
-                GridCell(ratio, aside=True, flag=off),
-            ]
-        return [*found, _value(cell.printed if cell else None, known)]
+            ratio = number(cell.ratio(source), 2)
+            off = cell.agrees(source, within) is False
+            ours += [_value(cell.ours[source], digits), GridCell(ratio, aside=True, flag=off)]
+        return [*ours, _value(cell.printed, known)]
 
     return _by_method(
         f"{measure_title(comparison.metric)}: ours beside the printed values.",
@@ -117,21 +119,13 @@ def _comparison_notes(comparison: Comparison, within: float) -> list[str]:
         for name in comparison.datasets
         if name in ALLOWANCES
     )
-    notes = [
-        "Ratio: our value divided by the printed one. In italics: farther than "
-        f"{100 * within:g} % from the printed value{allowed}."
-    ]
+    notes = [_NOTES["ratio"].format(within=100 * within, allowed=allowed)]
     if len(comparison.sources) > 1:
-        notes.append(
-            "Where a method was run in one way only, that run stands under each of the headings."
-        )
+        notes.append(_NOTES["one_way"])
     others = {cell.dataset for cell in comparison.cells if not cell.counted}
     if others:
-        named = ", ".join(dataset_title(name) for name in sorted(others))
-        notes.append(
-            f"{named}: the paper measured on other data, so that the printed values are shown for "
-            "orientation and do not count."
-        )
+        titles = ", ".join(map(dataset_title, sorted(others)))
+        notes.append(_NOTES["other_data"].format(datasets=titles))
     return notes
 
 
@@ -145,24 +139,18 @@ def side_by_side_grids(title: str, comparison: Comparison) -> list[Grid]:
     comparison : Comparison
     """
     digits, known = _digits(comparison)
-    # What was run to match the print stands next to it.
+    # The run that imitates the paper's code is shown next to the printed values.
     places = range(len(comparison.sources))[::-1]
 
     def cells(dataset: str, shift: str, method: str) -> list[GridCell]:
         cell = comparison.cell(dataset, shift, method)
         if cell is None:
             return [GridCell(MISSING)] * (1 + len(places))
-        return [
-            _value(cell.printed, known),
-            *(
-                _value(
-                    cell.ours[place],
-                    digits,
-                    flag=cell.counted and cell.agrees(place, _WITHIN) is False,
-                )
-                for place in places
-            ),
-        ]
+        ours = (
+            _value(cell.ours[i], digits, flag=cell.counted and cell.agrees(i, _WITHIN) is False)
+            for i in places
+        )
+        return [_value(cell.printed, known), *ours]
 
     heads = (_PAPER, *comparison.sources[::-1])
     return [
@@ -215,12 +203,12 @@ def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRE
     ]
 
     def row(name: str, source: str, only: Mapping[str, str]) -> GridRow:
-        found = [agreement(comparison, source, within=within, **only) for within in thresholds]
+        counts = [agreement(comparison, source, within=within, **only) for within in thresholds]
         shares = [
-            f"{percent(part.share)} ({part.n_agreeing})" if part.n_cells else MISSING
-            for part in found
+            f"{percent(near.share)} ({near.n_agreeing})" if near.n_cells else MISSING
+            for near in counts
         ]
-        return (name, count(found[0].n_cells), *shares)
+        return (name, count(counts[0].n_cells), *shares)
 
     return Grid(
         caption="Share of our cells that agree with the printed ones.",
@@ -231,8 +219,7 @@ def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRE
             for source in comparison.sources
         ),
         notes=tuple(
-            f"On {dataset_title(name)}, a difference of at most {number(allowed)} counts as "
-            "agreement whatever the ratio."
+            _NOTES["allowance"].format(dataset=dataset_title(name), allowed=number(allowed))
             for name, allowed in ALLOWANCES.items()
             if name in comparison.datasets
         ),
@@ -251,21 +238,14 @@ def agreements_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     for title, comparison in comparisons.items():
         n_datasets = len({cell.dataset for cell in comparison.cells if cell.counted})
         for source in comparison.sources[::-1]:
-            found = [agreement(comparison, source, within=within) for within in (0.15, 0.25)]
-            if found[0].n_cells:
-                shares = [f"{part.n_agreeing} ({percent(part.share)})" for part in found]
-                sizes = (count(n_datasets), count(found[0].n_cells))
+            counts = [agreement(comparison, source, within=within) for within in (0.15, 0.25)]
+            if counts[0].n_cells:
+                shares = [f"{near.n_agreeing} ({percent(near.share)})" for near in counts]
+                sizes = (count(n_datasets), count(counts[0].n_cells))
                 rows.append((f"{title}, {source}", *sizes, *shares))
-    return Grid.from_rows(
-        "Cells that are near the printed ones.",
-        "table",
-        ("datasets", "cells", "within 15 %", "within 25 %"),
-        rows,
-        [
-            "On Genbase, which is printed with one digit that is not zero, a difference of .0005 "
-            "counts as near. The corrected Tmc2007_500 does not count: the paper has other data."
-        ],
-    )
+    caption = "Cells that are near the printed ones."
+    headings = ("datasets", "cells", "within 15 %", "within 25 %")
+    return Grid.from_rows(caption, "table", headings, rows, [_NOTES["near"]])
 
 
 def outside_grid(
@@ -340,16 +320,13 @@ def orders_grid(comparisons: Mapping[str, Comparison]) -> Grid:
         stub="shift, source",
         headings=((*heads, Heading("same order"), Heading("datasets")),),
         groups=tuple(group for group in groups if group.lines),
-        notes=(
-            "Rank 1 is the best method of a dataset. The paper's ranks are those of its printed "
-            "values on the datasets that we have run, not on all fifteen.",
-        ),
+        notes=(_NOTES["ranks"],),
     )
 
 
-def _order_rows(found: Sequence[Order], methods: Sequence[str]) -> Iterable[GridRow]:
-    papers = {order.shift: order for order in found if order.source == PRINT}
-    for order in found:
+def _order_rows(known: Sequence[Order], methods: Sequence[str]) -> Iterable[GridRow]:
+    papers = {order.shift: order for order in known if order.source == PRINT}
+    for order in known:
         printed = order.source == PRINT
         same = "yes" if order.agrees_with(papers[order.shift]) else "no"
         yield (
@@ -390,7 +367,7 @@ def wins_grid(comparisons: Mapping[str, Comparison]) -> Grid:
         stub="shift, source",
         headings=((*map(Heading, methods), Heading("datasets")),),
         groups=tuple(group for group in groups if group.lines),
-        notes=("Methods that share the smallest printed value each count.",),
+        notes=(_NOTES["wins"],),
     )
 
 
@@ -418,18 +395,14 @@ def runs_grid(runs: Mapping[str, Sequence[Run]]) -> Grid:
     runs : mapping of str to list of Run
         By the title of the table.
     """
-    known = [run for found in runs.values() for run in found]
+    known = [run for table_runs in runs.values() for run in table_runs]
     rows = []
     for dataset in dict.fromkeys(run.dataset for run in known):
-        own = [{run.dataset: run for run in found}.get(dataset) for found in runs.values()]
+        own = [next((r for r in part if r.dataset == dataset), None) for part in runs.values()]
         seeds = [MISSING if run is None else ", ".join(map(str, run.seeds)) for run in own]
         checksums = ", ".join(sorted({run.data_sha for run in own if run is not None}))
         rows.append((dataset_title(dataset), *seeds, checksums[:12]))
     versions = ", ".join(sorted({run.version for run in known}))
-    return Grid.from_rows(
-        "Seeds with which each table was run, by dataset.",
-        "dataset",
-        (*runs, "data SHA-256"),
-        rows,
-        [f"Made with prevalens {versions}."],
-    )
+    caption = "Seeds with which each table was run, by dataset."
+    note = f"Made with prevalens {versions}."
+    return Grid.from_rows(caption, "dataset", (*runs, "data SHA-256"), rows, [note])

@@ -5,7 +5,7 @@ without which the printed figures cannot be understood: settings chosen per labe
 steer that label alone, with the default settings for labels of fewer than five positives; folds
 in the order of the file for the stacked classifier; few and coarse training samples for RQ, and
 regressors trained on items that the stacked classifier has seen; ML-kNN without normalisation;
-EM run twice for SLD; ACC and PACC that adjust by rates which can hardly be told apart.
+EM run twice for SLD; ACC and PACC that adjust even if the two rates are almost equal.
 """
 
 from __future__ import annotations
@@ -13,33 +13,17 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
 from typing import Any
 
 from prevalens.experiments.plan import Plan
 from prevalens.records import Result
+from prevalens.studies.moreo2023.printed import resource
 from prevalens.studies.moreo2023.variants import PARTS
 from prevalens.validation import InputError
 
 BASES = ("cc", "pcc", "acc", "pacc", "sld")
 #: The names of the paper's tables, as in its printed figures.
 TABLES = (*(f"{base}_general" for base in BASES), "mlc", "mlq", "mlqreg")
-#: The paper's datasets that were at hand at the paper's sizes, smallest first.
-AT_HAND = (
-    "emotions",
-    "scene",
-    "yeast",
-    "birds",
-    "genbase",
-    "medical",
-    "enron",
-    "tmc2007_500_paper",
-    "tmc2007_500",
-    "reuters21578",
-    "bibtex",
-    "corel5k",
-    "delicious",
-)
 DESCRIBED, PRINTED = "as described", "as printed"
 
 #: Parts of expressions, and what they become where there are very many labels.
@@ -49,9 +33,9 @@ _COARSE = (
     (",svr,", ",svr(tol=0.001),"),
 )
 #: The methods by table, as in the file; `general` has those of all base quantifiers.
-_METHODS: dict[str, Any] = tomllib.loads(
-    resources.files("prevalens.studies.moreo2023").joinpath("methods.toml").read_text("utf-8")
-)
+_METHODS: dict[str, Any] = tomllib.loads(resource("methods.toml"))
+#: The paper's datasets that are available at the paper's sizes, smallest first.
+AT_HAND: tuple[str, ...] = tuple(_METHODS["datasets"])
 
 
 def paper_plan(
@@ -112,27 +96,21 @@ def table_results(results: Iterable[Result], table: str) -> list[Result]:
         One of `TABLES`.
     """
     wanted = {(method["label"], method["variant"]) for method in _table(table)}
-    found = [result for result in results if (result.method, result.variant) in wanted]
-    own = {result.dataset for result in found if _is_own(result.method, table)}
+    chosen = [result for result in results if (result.method, result.variant) in wanted]
+    # Results of methods that this table does not share with the PCC table.
+    own = {r.dataset for r in chosen if r.method.startswith("pcc ") == (table == "pcc_general")}
     return [
         replace(result, method=_printed_name(result.method, table))
-        for result in found
+        for result in chosen
         if result.dataset in own
     ]
 
 
-def _is_own(label: str, table: str) -> bool:
-    """Whether a method belongs to this table rather than to the PCC table that others share."""
-    return label.startswith("pcc ") == (table == "pcc_general")
-
-
 def _printed_name(label: str, table: str) -> str:
-    """What the table calls a method; the groups of PCC stand in other tables by other names."""
+    """Return the name of a method in a table; other tables have other names for the PCC groups."""
     name = label.split(" ", 1)[-1]
-    if table.endswith("_general"):
-        return name
-    other = {"MLC+BA": "SG", "BC+MLA": "SVR-RQ"}
-    return other.get(name, name)
+    others = {"MLC+BA": "SG", "BC+MLA": "SVR-RQ"}
+    return name if table.endswith("_general") else others.get(name, name)
 
 
 def _table(name: str) -> list[dict[str, Any]]:

@@ -1,15 +1,17 @@
-"""What the paper prints: its result tables, as tables like ours.
+"""The result tables that the paper prints, as objects of the same type as ours.
 
 The figures are those of Moreo, Francisco and Sebastiani, "Multi-Label Quantification" (ACM
-Transactions on Knowledge Discovery from Data 18(1), 2023). They lie in ``printed.csv``.
+Transactions on Knowledge Discovery from Data 18(1), 2023). They are stored in ``printed.csv``.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+import tomllib
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from prevalens.datasets.registry import TWINS
 from prevalens.reports.table import Kind, Mark, ResultTable, TableCell, TableRow
@@ -21,19 +23,16 @@ PAPER = (
     "Discovery from Data 18(1), 2023"
 )
 
-#: The printed tables by name, and what each compares.
-PRINTED_TABLES = {
-    "cc_general": "the four groups of methods with CC as the base quantifier",
-    "pcc_general": "the four groups of methods with PCC as the base quantifier",
-    "acc_general": "the four groups of methods with ACC as the base quantifier",
-    "pacc_general": "the four groups of methods with PACC as the base quantifier",
-    "sld_general": "the four groups of methods with SLD as the base quantifier",
-    "mlc": "multi-label classifiers, with PCC as the base quantifier",
-    "mlq": "multi-label aggregators",
-    "mlqreg": "regressors of multi-label aggregation by regression",
-    "mlqreg_mrae": "regressors of multi-label aggregation by regression",
-}
 
+def resource(name: str) -> str:
+    """Return the text of a data file of this study."""
+    return resources.files("prevalens.studies.moreo2023").joinpath(name).read_text("utf-8")
+
+
+#: The texts of the study; the head of the file says which figures are filled in.
+CAPTIONS: dict[str, Any] = tomllib.loads(resource("captions.toml"))
+#: The printed tables by name, and what each compares.
+PRINTED_TABLES: dict[str, str] = CAPTIONS["tables"]
 _METRICS = {"mlqreg_mrae": "rae"}
 _DIGITS = {"mlc": 3, "mlqreg_mrae": 3}
 _MARKS: dict[str, Mark] = {"": "", "+": "dagger", "++": "ddagger"}
@@ -82,10 +81,8 @@ def printed(table: str) -> ResultTable:
 
 @cache
 def _lines() -> tuple[list[str], ...]:
-    content = (
-        resources.files("prevalens.studies.moreo2023").joinpath("printed.csv").read_text("utf-8")
-    )
-    return tuple(csv.reader(line for line in content.splitlines() if not line.startswith("#")))
+    lines = resource("printed.csv").splitlines()
+    return tuple(csv.reader(line for line in lines if not line.startswith("#")))
 
 
 def _row(dataset: str, shift: str, cells: list[str]) -> TableRow:
@@ -100,16 +97,14 @@ def _row(dataset: str, shift: str, cells: list[str]) -> TableRow:
 
 
 def _cell(text: str) -> TableCell:
-    found = _CELL.fullmatch(text)
-    if found is None:
+    cell = _CELL.fullmatch(text)
+    if cell is None:
         raise InputError(f"{text!r} is not a cell of a printed table.")
-    return TableCell(
-        value=float(found["value"]), best=bool(found["best"]), mark=_MARKS[found["mark"]]
-    )
+    return TableCell(float(cell["value"]), best=bool(cell["best"]), mark=_MARKS[cell["mark"]])
 
 
 def printed_dataset(dataset: str) -> str:
-    """The dataset, by our name, whose printed figures stand beside those of `dataset`.
+    """Return our name of the dataset whose printed figures are compared with those of `dataset`.
 
     Examples
     --------
@@ -124,16 +119,16 @@ def _key(name: str) -> str:
 
 
 def _keys(name: str) -> set[str]:
-    """Ways to write a printed name: whole, or one of the two that stand in it."""
-    found = _BRACKETS.fullmatch(name)
-    return {_key(name), *(map(_key, found.groups()) if found else ())}
+    """Return the keys of a printed name: of the whole, and of its two parts if it has brackets."""
+    parts = _BRACKETS.fullmatch(name)
+    return {_key(name), *(map(_key, parts.groups()) if parts else ())}
 
 
 def match_method(method: str, table: ResultTable) -> str | None:
-    """The column of a printed table that a method of ours is, if there is one.
+    """Return the column of a printed table that has the name of a method of ours, or None.
 
-    Capitals and punctuation do not count, and of a name such as ``Ridge (Ridge-RQ)`` either part
-    will do.
+    Capitals and punctuation are ignored; of a name such as ``Ridge (Ridge-RQ)`` either part
+    matches.
 
     Examples
     --------
@@ -156,6 +151,6 @@ def method_order() -> dict[str, int]:
 
 
 def method_place(method: str) -> tuple[int, str]:
-    """Where to put a method among others: the paper's in its order, then all by name."""
+    """Sort key of a method: the methods of the paper in its order, then the others by name."""
     order = method_order()
     return order.get(_key(method), len(order)), method

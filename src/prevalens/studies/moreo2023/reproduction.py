@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
-from typing import Any
 
 from prevalens.records import Result
 from prevalens.reports.grid import MISSING, dataset_title, number
@@ -20,6 +17,7 @@ from prevalens.reports.sections import (
     tables_of,
 )
 from prevalens.reports.summarise import of_one_protocol
+from prevalens.studies.moreo2023 import comparison_layout as layout
 from prevalens.studies.moreo2023.comparison import (
     PRINT,
     Comparison,
@@ -28,31 +26,23 @@ from prevalens.studies.moreo2023.comparison import (
     compare,
     orders,
 )
-from prevalens.studies.moreo2023.comparison_layout import (
-    agreement_grid,
-    agreements_grid,
-    comparison_grid,
-    orders_grid,
-    outside_grid,
-    own_grids,
-    runs_grid,
-    side_by_side_grids,
-    wins_grid,
+from prevalens.studies.moreo2023.printed import (
+    CAPTIONS,
+    PAPER,
+    PRINTED_TABLES,
+    method_place,
+    printed,
 )
-from prevalens.studies.moreo2023.printed import PAPER, PRINTED_TABLES, method_place, printed
 from prevalens.studies.moreo2023.table_summary import TableSummary
 
-_CAPTIONS: dict[str, Any] = tomllib.loads(
-    resources.files("prevalens.studies.moreo2023").joinpath("captions.toml").read_text("utf-8")
-)
 #: What was run, as paragraphs.
-ABOUT: list[str] = [*_CAPTIONS["about"], *_CAPTIONS["variants"], *_CAPTIONS["how"]]
+ABOUT: list[str] = [*CAPTIONS["about"], *CAPTIONS["variants"], *CAPTIONS["how"]]
 #: Paragraphs on why figures are as they are; see the head of captions.toml on figures in braces.
-OBSERVATIONS: list[str] = _CAPTIONS["observations"]
+OBSERVATIONS: list[str] = CAPTIONS["observations"]
 #: Why cells of the PCC table, run as printed, are off: by dataset and method.
 REASONS: dict[tuple[str, str], str] = {
     (dataset, method): reason
-    for dataset, by_method in _CAPTIONS["reasons"].items()
+    for dataset, by_method in CAPTIONS["reasons"].items()
     for method, reason in by_method.items()
 }
 TITLE = "The paper's tables, run again"
@@ -77,31 +67,26 @@ def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section
         By the name of the printed table; tables that are missing are left out.
     """
     known = {name: summaries[name] for name in PRINTED_TABLES if name in summaries}
-    comparisons = {_title(name): _compared(found) for name, found in known.items()}
-    groups = {
-        _title(name): comparisons[_title(name)] for name in known if name.endswith("_general")
-    }
+    by_table = {name: _compared(summary) for name, summary in known.items()}
+    comparisons = {_title(name): comparison for name, comparison in by_table.items()}
+    groups = {_title(name): by_table[name] for name in known if name.endswith("_general")}
     sections = [
         Section("What was run", tuple(ABOUT)),
-        Section("How near we come", (*_nearness(known), agreements_grid(comparisons))),
+        Section("How near we come", (*_nearness(known), layout.agreements_grid(comparisons))),
     ]
     if groups:
         sections.append(_order_section(groups))
     if _CHECKED_TABLE in known:
         sections.append(_checked_section(known[_CHECKED_TABLE]))
     sections.append(Section("Why", tuple(_observations(known))))
-    sections += [
-        Section(f"{title}, AE", tuple(side_by_side_grids(PRINTED_TABLES[name], comparison)))
-        for (name, title), comparison in zip(
-            [(name, _title(name)) for name in known], comparisons.values(), strict=True
-        )
-    ]
-    sections.append(_relative_section(known))
-    return [*sections, _provenance(known)]
+    for name, comparison in by_table.items():
+        grids = layout.side_by_side_grids(PRINTED_TABLES[name], comparison)
+        sections.append(Section(f"{_title(name)}, AE", tuple(grids)))
+    return [*sections, _relative_section(known), _provenance(known)]
 
 
 def _title(name: str) -> str:
-    """What a table is called on the page.
+    """Return the title of a table on the page.
 
     Examples
     --------
@@ -112,8 +97,8 @@ def _title(name: str) -> str:
     return others.get(name, name.removesuffix("_general").upper())
 
 
-def _compared(found: TableSummary) -> Comparison:
-    return compare(found.tables["ae"], printed(found.name))
+def _compared(summary: TableSummary) -> Comparison:
+    return compare(summary.tables["ae"], printed(summary.name))
 
 
 def _only(comparison: Comparison, datasets: Sequence[str]) -> Comparison:
@@ -125,21 +110,21 @@ def _nearness(known: Mapping[str, TableSummary]) -> list[str]:
     if _CHECKED_TABLE not in known:
         return []
     checked = _only(_compared(known[_CHECKED_TABLE]), CHECKED)
-    found = {name: agreement(checked, name) for name in checked.sources}
-    said = " and ".join(
-        f"{one.n_agreeing} of {one.n_cells} {name}" for name, one in list(found.items())[::-1]
-    )
+    counts = []
+    for source in checked.sources[::-1]:
+        near = agreement(checked, source)
+        counts.append(f"{near.n_agreeing} of {near.n_cells} {source}")
     titles = ", ".join(map(dataset_title, checked.datasets))
-    return [f"PCC on {titles}: cells within 15 % of the printed value (Genbase: .0005): {said}."]
+    return [CAPTIONS["notes"]["near_pcc"].format(datasets=titles, counts=" and ".join(counts))]
 
 
 def orders_of(comparisons: Mapping[str, Comparison], source: str) -> list[tuple[Order, Order]]:
     """Our orders and the paper's, over all comparisons and regimes."""
     pairs = []
     for comparison in comparisons.values():
-        found = orders(comparison)
-        papers = {order.shift: order for order in found if order.source == PRINT}
-        pairs += [(order, papers[order.shift]) for order in found if order.source == source]
+        known = orders(comparison)
+        papers = {order.shift: order for order in known if order.source == PRINT}
+        pairs += [(order, papers[order.shift]) for order in known if order.source == source]
     return pairs
 
 
@@ -151,40 +136,39 @@ def _order_section(groups: Mapping[str, Comparison]) -> Section:
         for source in (_PRINTED, _DESCRIBED)
     }
     sentences = [
-        f"Run {source}, {_standing([ours for ours, _ in found])}. "
-        f"{sum(ours.agrees_with(paper) for ours, paper in found)} have all four groups in the "
+        f"Run {source}, {_standing([ours for ours, _ in known])}. "
+        f"{sum(ours.agrees_with(paper) for ours, paper in known)} have all four groups in the "
         "order of the printed figures."
-        for source, found in pairs.items()
-        if found
+        for source, known in pairs.items()
+        if known
     ]
-    # The paper is ranked on the datasets and methods of all sources, so that one tells of it.
-    papers = next(([paper for _, paper in found] for found in pairs.values() if found), [])
+    # The paper is ranked on the datasets and methods of all sources, so any source gives its ranks.
+    papers = next(([paper for _, paper in known] for known in pairs.values() if known), [])
     if papers:
         sentences.insert(0, f"As the paper prints them, {_standing(papers)}.")
-    parts: list[SectionPart] = [*sentences, orders_grid(groups), wins_grid(groups)]
+    parts: list[SectionPart] = [*sentences, layout.orders_grid(groups), layout.wins_grid(groups)]
     return Section("The order of the four groups", tuple(parts))
 
 
-def _standing(found: Sequence[Order]) -> str:
-    """How often which group is ahead."""
-    last = sum(ranking.order[-1] == "BC+BA" for ranking in found)
-    first = sum(ranking.order[0] == "MLC+MLA" for ranking in found)
-    joint = sum(ranking.order[0].endswith("+MLA") for ranking in found)
-    leads = [ranking.ranks["BC+MLA"] - ranking.ranks["MLC+MLA"] for ranking in found]
-    ahead = sum(lead > 0 for lead in leads)
-    return (
-        f"by mean rank over the datasets run, in {len(found)} combinations of base quantifier and "
-        f"shift BC+BA is last in {last}, a group with a multi-label aggregator first in {joint}, "
-        f"MLC+MLA first in {first} and ahead of BC+MLA in {ahead}, with a mean rank that is better "
-        f"by {number(sum(leads) / len(leads), 2)} on average"
+def _standing(rankings: Sequence[Order]) -> str:
+    """Describe how often each group is first or last."""
+    leads = [ranking.ranks["BC+MLA"] - ranking.ranks["MLC+MLA"] for ranking in rankings]
+    text: str = CAPTIONS["notes"]["standing"]
+    return text.format(
+        n=len(rankings),
+        last=sum(ranking.order[-1] == "BC+BA" for ranking in rankings),
+        joint=sum(ranking.order[0].endswith("+MLA") for ranking in rankings),
+        first=sum(ranking.order[0] == "MLC+MLA" for ranking in rankings),
+        ahead=sum(lead > 0 for lead in leads),
+        lead=number(sum(leads) / len(leads), 2),
     )
 
 
-def _checked_section(found: TableSummary) -> Section:
+def _checked_section(summary: TableSummary) -> Section:
     """The cells of the PCC table that differ from the print, with reasons."""
-    checked = _only(_compared(found), CHECKED)
+    checked = _only(_compared(summary), CHECKED)
     grids = [
-        outside_grid(checked, name, reasons=REASONS if name == _PRINTED else None)
+        layout.outside_grid(checked, name, reasons=REASONS if name == _PRINTED else None)
         for name in checked.sources[::-1]
     ]
     return Section("PCC: cells that are off by more than 15 %", tuple(grids))
@@ -193,13 +177,12 @@ def _checked_section(found: TableSummary) -> Section:
 def _observations(known: Mapping[str, TableSummary]) -> list[str]:
     """The observations whose figures are all known, with the figures filled in."""
 
-    def fill(found: re.Match[str]) -> str:
-        name = f"{found['base']}_general" if found["base"] else _CHECKED_TABLE
+    def fill(figure: re.Match[str]) -> str:
+        name = f"{figure['base']}_general" if figure["base"] else _CHECKED_TABLE
         if name not in known:
             return MISSING
-        tables = {"paper": printed(name), **known[name].tables["ae"]}
-        table = tables.get(found["source"])
-        cell = table and table.cell(found["dataset"], found["shift"], found["method"])
+        table = {"paper": printed(name), **known[name].tables["ae"]}.get(figure["source"])
+        cell = table and table.cell(figure["dataset"], figure["shift"], figure["method"])
         return number(cell.value) if cell else MISSING
 
     filled = [_FIGURE.sub(fill, text) for text in OBSERVATIONS]
@@ -209,18 +192,18 @@ def _observations(known: Mapping[str, TableSummary]) -> list[str]:
 def _relative_section(known: Mapping[str, TableSummary]) -> Section:
     grids = [
         grid
-        for name, found in known.items()
-        if "rae" in found.tables
-        for grid in own_grids(f"RAE, {_title(name)}", found.tables["rae"])
+        for name, summary in known.items()
+        if "rae" in summary.tables
+        for grid in layout.own_grids(f"RAE, {_title(name)}", summary.tables["rae"])
     ]
     return Section("Relative absolute error", tuple(grids))
 
 
 def _provenance(known: Mapping[str, TableSummary]) -> Section:
-    runs = {_title(name): found.runs for name, found in known.items()}
+    runs = {_title(name): summary.runs for name, summary in known.items()}
     return Section(
         "Where the figures come from, and what is missing",
-        (runs_grid(runs), *_CAPTIONS["not_run"], *_missing(known)),
+        (layout.runs_grid(runs), *CAPTIONS["not_run"], *_missing(known)),
     )
 
 
@@ -234,8 +217,8 @@ def _missing(known: Mapping[str, TableSummary]) -> list[str]:
         done = {run.dataset for run in known[name].runs} if name in known else set()
         missing = [dataset_title(name) for name in wanted.datasets if name not in done]
         if missing:
-            said = "any dataset" if not done else ", ".join(missing)
-            sentences.append(f"{_title(name)}: not run on {said}.")
+            datasets = ", ".join(missing) if done else "any dataset"
+            sentences.append(f"{_title(name)}: not run on {datasets}.")
     return sentences
 
 
@@ -258,10 +241,10 @@ def paper_sections(
     reasons : mapping of (dataset, method) to str, optional
         What to write beside cells that differ from the printed ones.
     """
-    found = list(results)
+    given = list(results)
     sections: list[Section] = []
     for metric in metrics:
-        chosen = of_one_protocol(found, metric)
+        chosen = of_one_protocol(given, metric)
         ours = tables_of(chosen, metric=metric, order=method_place)
         sections.append(results_section(ours))
         sections += [
@@ -283,16 +266,16 @@ def comparison_section(
     """Ours beside the paper's: cell by cell, how many agree, which do not, and the order."""
     source = f"The printed values are those of {PAPER}: {PRINTED_TABLES[table]}."
     outside = [
-        outside_grid(comparison, name, within=within, reasons=reasons)
+        layout.outside_grid(comparison, name, within=within, reasons=reasons)
         for name in comparison.sources
     ]
     return Section(
         f"Beside the paper, {measure_short(comparison.metric)}",
         (
             source,
-            comparison_grid(comparison, within=within),
-            agreement_grid(comparison),
+            layout.comparison_grid(comparison, within=within),
+            layout.agreement_grid(comparison),
             *outside,
-            orders_grid({"": comparison}),
+            layout.orders_grid({"": comparison}),
         ),
     )

@@ -1,7 +1,7 @@
-"""Summaries of result tables: what remains of their results when the samples are dropped.
+"""Summaries of result tables, without the errors of single samples.
 
-Means by dataset and shift regime, the p-values behind the daggers, and where the figures come
-from: everything that a page of tables needs, in a file of kilobytes.
+A summary holds the means by dataset and shift regime, the p-values of the tests and the provenance
+of the figures: everything that a page of tables needs, in a file of a few kilobytes.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from prevalens.files import writing
 from prevalens.records import Result
+from prevalens.reports.page import write_page
 from prevalens.reports.sections import PLAIN, tables_of
 from prevalens.reports.summarise import (
     REGIMES,
@@ -36,7 +37,7 @@ _P_DIGITS = 3
 
 @dataclass(frozen=True)
 class Run:
-    """The results on one dataset, and what they cost.
+    """The results on one dataset: their number, seeds, time and origin.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class Run:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """One of the paper's tables as we have it.
+    """Our results for one of the paper's tables.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class TableSummary:
 def summarise_table(
     name: str, results: Iterable[Result], *, metrics: Sequence[str] = ("ae", "rae")
 ) -> TableSummary:
-    """Reduce the results of a table to what its page needs.
+    """Summarise the results of a table.
 
     Parameters
     ----------
@@ -91,20 +92,20 @@ def summarise_table(
     results : iterable of Result
     metrics : sequence of str
     """
-    found = sorted(results, key=lambda one: (one.dataset, one.method, one.variant, one.seed))
-    if not found:
+    given = sorted(results, key=attrgetter("dataset", "method", "variant", "seed"))
+    if not given:
         raise InputError(f"There are no results of the table {name!r}.")
     methods: dict[str, dict[str, str]] = {}
-    for result in found:
+    for result in given:
         known = methods.setdefault(result.variant, {})
         known[result.method] = all_expressions(known.get(result.method, ""), result.expression)
     return TableSummary(
         name=name,
-        tables={metric: tables_of(found, metric=metric, order=method_place) for metric in metrics},
+        tables={metric: tables_of(given, metric=metric, order=method_place) for metric in metrics},
         methods={variant: dict(sorted(methods[variant].items())) for variant in sorted(methods)},
         runs=tuple(
-            _run([result for result in found if result.dataset == dataset])
-            for dataset in ordered_datasets(found)
+            _run([result for result in given if result.dataset == dataset])
+            for dataset in ordered_datasets(given)
         ),
     )
 
@@ -134,27 +135,26 @@ def _run(results: Sequence[Result]) -> Run:
     )
 
 
-def write_summary(found: TableSummary, folder: Path) -> Path:
+def write_summary(summary: TableSummary, folder: Path) -> Path:
     """Write ``NAME.json`` into a folder, whole; the same summary gives the same bytes.
 
     Parameters
     ----------
-    found : TableSummary
+    summary : TableSummary
     folder : Path
-        Made if it is not there.
+        Created if it does not exist.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{found.name}.json"
-    head = {"format": FORMAT, "table": found.name, "methods": found.methods}
-    runs = ",\n".join(_json(asdict(run)) for run in found.runs)
+    path = folder / f"{summary.name}.json"
+    head = {"format": FORMAT, "table": summary.name, "methods": summary.methods}
+    runs = ",\n".join(_json(asdict(run)) for run in summary.runs)
     tables = ",\n".join(
         _table_text(metric, variant, table)
-        for metric, by_variant in found.tables.items()
+        for metric, by_variant in summary.tables.items()
         for variant, table in by_variant.items()
     )
     text = f'{_json(head)[:-1]},\n"runs": [\n{runs}\n],\n"tables": [\n{tables}\n]}}\n'
-    with writing(path) as file:
-        file.write(text.encode("utf-8"))
+    write_page(path, text)
     return path
 
 
@@ -207,10 +207,10 @@ def read_summaries(folder: Path) -> dict[str, TableSummary]:
     folder : Path
         As `write_summary` has filled it.
     """
-    found = [read_summary(path) for path in sorted(folder.glob("*.json"))]
-    if not found:
+    summaries = [read_summary(path) for path in sorted(folder.glob("*.json"))]
+    if not summaries:
         raise InputError(f"There are no records in {folder}; write some with --save-records.")
-    return {summary.name: summary for summary in found}
+    return {summary.name: summary for summary in summaries}
 
 
 def read_summary(path: Path) -> TableSummary:
@@ -220,8 +220,8 @@ def read_summary(path: Path) -> TableSummary:
         if content["format"] != FORMAT:
             raise FormatError(f"{path} has the format {content['format']}; {FORMAT} is known.")
         tables: dict[str, dict[str, ResultTable]] = {}
-        for one in content["tables"]:
-            tables.setdefault(one["metric"], {})[one["variant"]] = _read_table(one)
+        for table in content["tables"]:
+            tables.setdefault(table["metric"], {})[table["variant"]] = _read_table(table)
         runs = tuple(Run(**run | {"seeds": tuple(run["seeds"])}) for run in content["runs"])
         return TableSummary(content["table"], tables, content["methods"], runs)
     except (KeyError, TypeError, json.JSONDecodeError) as error:
@@ -276,52 +276,45 @@ def merge_summaries(old: TableSummary, new: TableSummary) -> TableSummary:
     methods = _joined_methods(old.methods, new.methods)
     tables: dict[str, dict[str, ResultTable]] = {}
     for metric in dict.fromkeys((*old.tables, *new.tables)):
-        # The newer first: it is asked first.
+        # The newer summary comes first, so that its cells are preferred.
         sides = [_Side(side.tables.get(metric, {}), side.methods) for side in (new, old)]
-        ways = sorted({way for side in sides for way in side.tables}, key=_plain_first)
+        present = {way for side in sides for way in side.tables}
+        ways = sorted(present, key=lambda way: (way != PLAIN, way))
         tables[metric] = {way: _join(way, sides, methods) for way in ways}
     return TableSummary(old.name, tables, methods, _runs(old, new, tables, methods))
 
 
-def save_summary(found: TableSummary, folder: Path) -> TableSummary:
-    """Write a summary into a folder, joined with what is there of its table.
+def save_summary(summary: TableSummary, folder: Path) -> TableSummary:
+    """Write a summary into a folder, merged with the summary of its table that is there.
 
     Parameters
     ----------
-    found : TableSummary
+    summary : TableSummary
     folder : Path
-        Made if it is not there.
+        Created if it does not exist.
 
     Returns
     -------
     TableSummary
-        What was written.
+        The summary that was written.
     """
-    path = folder / f"{found.name}.json"
-    joined = merge_summaries(read_summary(path), found) if path.is_file() else found
-    write_summary(joined, folder)
-    return joined
+    path = folder / f"{summary.name}.json"
+    if path.is_file():
+        summary = merge_summaries(read_summary(path), summary)
+    write_summary(summary, folder)
+    return summary
 
 
 @dataclass(frozen=True)
 class _Side:
-    """The tables of one measure in a summary, and what was run for them in which way."""
+    """The tables of one measure in a summary, and the methods that were run for them."""
 
     tables: Mapping[str, ResultTable]
     methods: _Methods
 
-    def cell(self, way: str, own: bool, row: TableRow, column: str) -> _Found | None:
-        """A cell of a row; of a method that is not run in this way, as it was run plainly."""
-        if own and column not in _run_in(self.methods, way):
-            return None
-        here = way in self.tables
-        table = self.tables.get(way if here else PLAIN)
-        cell = None if table is None else table.cell(row.dataset, row.shift, column)
-        return None if cell is None else _Found(cell, self if here else None)
-
 
 @dataclass(frozen=True)
-class _Found:
+class _SideCell:
     """A cell, and the side on which it was tested; None if it was not tested in this row."""
 
     cell: TableCell
@@ -341,9 +334,9 @@ def _join(way: str, sides: Sequence[_Side], methods: _Methods) -> ResultTable:
     rows: list[TableRow] = []
     origins: dict[tuple[str, str], _Side | None] = {}
     for blank in _blank_rows(known):
-        found = [_newest(sides, way, name in own, blank, name) for name in columns]
-        rows.append(replace(blank, cells=_judged(found, known[0].metric)))
-        origins[blank.dataset, blank.shift] = _lone_side(found)
+        cells = [_newest(sides, way, name in own, blank, name) for name in columns]
+        rows.append(replace(blank, cells=_judged(cells, known[0].metric)))
+        origins[blank.dataset, blank.shift] = _lone_side(cells)
 
     def judge(pooled: Sequence[TableRow], cells: Sequence[TableCell | None]) -> _Cells:
         side = origins[pooled[0].dataset, pooled[0].shift]
@@ -351,7 +344,8 @@ def _join(way: str, sides: Sequence[_Side], methods: _Methods) -> ResultTable:
             tested = side.tables[way].summary("pooled", pooled[0].shift)
             if tested is not None and tested.n_datasets == len(pooled):
                 return tested.cells
-        return _judged([_Found(cell, None) if cell else None for cell in cells], known[0].metric)
+        untested = [_SideCell(cell, None) if cell else None for cell in cells]
+        return _judged(untested, known[0].metric)
 
     table = ResultTable(known[0].metric, known[0].protocol, tuple(columns), tuple(rows))
     return completed(table, judge, left_out=twins_among(table.datasets))
@@ -359,9 +353,19 @@ def _join(way: str, sides: Sequence[_Side], methods: _Methods) -> ResultTable:
 
 def _newest(
     sides: Sequence[_Side], way: str, own: bool, row: TableRow, column: str
-) -> _Found | None:
-    found = (side.cell(way, own, row, column) for side in sides)
-    return next((cell for cell in found if cell is not None), None)
+) -> _SideCell | None:
+    """Return a cell of a row from the first side that has it.
+
+    If the method is not run in this way (`own` is false), its ordinary results are taken.
+    """
+    for side in sides:
+        if own and column not in _run_in(side.methods, way):
+            continue
+        table = side.tables.get(way, side.tables.get(PLAIN))
+        cell = table.cell(row.dataset, row.shift, column) if table else None
+        if cell is not None:
+            return _SideCell(cell, side if way in side.tables else None)
+    return None
 
 
 def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
@@ -375,23 +379,24 @@ def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
     ]
 
 
-def _lone_side(found: Sequence[_Found | None]) -> _Side | None:
-    """The side on which all cells of a row were tested; None if there is no such."""
-    sides = [cell.side for cell in found if cell]
+def _lone_side(cells: Sequence[_SideCell | None]) -> _Side | None:
+    """Return the side on which all cells of a row were tested; None if there is no such side."""
+    sides = [cell.side for cell in cells if cell]
     return sides[0] if sides and all(side is sides[0] for side in sides) else None
 
 
-def _judged(found: Sequence[_Found | None], metric: str) -> _Cells:
-    """The best of a row, and of the others what is known of their test against it."""
-    if _lone_side(found) is not None:
-        # Rounded for a file, values that were not equal may be: the best is the one that was.
-        return tuple(origin.cell if origin else None for origin in found)
-    judged = with_best([origin.cell if origin else None for origin in found], metric)
-    best = next((one for one, cell in zip(found, judged, strict=True) if cell and cell.best), None)
-    for i, (one, cell) in enumerate(zip(found, judged, strict=True)):
-        if one is None or cell is None or best is None:
+def _judged(row: Sequence[_SideCell | None], metric: str) -> _Cells:
+    """Return the cells of a row with the best marked; tests against another best are dropped."""
+    cells = tuple(origin.cell if origin else None for origin in row)
+    if _lone_side(row) is not None:
+        # Values that differed may be equal after rounding for a file; the stored best is kept.
+        return cells
+    judged = with_best(cells, metric)
+    best = next((o for o, cell in zip(row, judged, strict=True) if o and cell and cell.best), None)
+    for i, (origin, cell) in enumerate(zip(row, judged, strict=True)):
+        if origin is None or cell is None or best is None:
             continue
-        tested = best.cell.best and best.side is not None and one.side is best.side
+        tested = best.cell.best and best.side is not None and origin.side is best.side
         if cell.best or not tested:
             judged[i] = replace(cell, p_value=None, mark="" if cell.best else "untested")
     return tuple(judged)
@@ -403,29 +408,22 @@ def _runs(
     tables: Mapping[str, Mapping[str, ResultTable]],
     methods: _Methods,
 ) -> tuple[Run, ...]:
-    """What is known of the results on each dataset."""
+    """Merge the runs of two summaries, one for each dataset."""
     before = {run.dataset: run for run in old.runs}
     after = {run.dataset: run for run in new.runs}
     ways = next(iter(tables.values()), {})
-    counts = {
-        dataset: sum(
-            _n_results(table, dataset, _run_in(methods, way)) for way, table in ways.items()
-        )
-        for dataset in ordered_names((*before, *after))
-    }
-    return tuple(
-        _joined_run(before[dataset], after[dataset], n_results)
-        if dataset in before and dataset in after
-        else (before | after)[dataset]
-        for dataset, n_results in counts.items()
-    )
+    runs = before | after
+    for dataset in before.keys() & after.keys():
+        counts = (_n_results(table, dataset, _run_in(methods, way)) for way, table in ways.items())
+        runs[dataset] = _joined_run(before[dataset], after[dataset], sum(counts))
+    return tuple(runs[dataset] for dataset in ordered_names(runs))
 
 
 def _joined_run(old: Run, new: Run, n_results: int) -> Run:
-    """What is known of the results of two runs on one dataset, of which so many are left."""
+    """Merge two runs on one dataset, of whose results `n_results` are kept."""
     if n_results == new.n_results:
         return new
-    # Of a result that was replaced nobody knows which part of the seconds it took.
+    # It is not known how many of the seconds a replaced result took.
     whole = n_results == old.n_results + new.n_results
     known = whole and old.seconds is not None and new.seconds is not None
     return Run(
@@ -475,7 +473,3 @@ def _joined_methods(old: _Methods, new: _Methods) -> dict[str, dict[str, str]]:
             for method in sorted({*before, *after})
         }
     return joined
-
-
-def _plain_first(way: str) -> tuple[bool, str]:
-    return way != PLAIN, way
