@@ -17,7 +17,6 @@ from click.testing import CliRunner
 
 from prevalens import __main__ as program
 from prevalens.errors import PrevalensError
-from prevalens.model.labelled import read_labelled
 
 WORDS = {"hardware": "printer screen smoke", "account": "login password user"}
 
@@ -240,15 +239,6 @@ def test_an_unknown_method_is_pointed_at_before_anything_is_read(folder: Path) -
     assert str(error.value).endswith("^ character 4")
 
 
-def test_a_tag_that_the_training_does_not_have(folder: Path) -> None:
-    write(folder / "more.csv", with_cell("tags", 2, "weather"))
-    with pytest.raises(PrevalensError) as error:
-        read_labelled("more.csv", text="text", tags="tags", known=("hardware", "account"))
-    assert str(error.value) == (
-        "more.csv, line 4: the tag 'weather' is not among the 2 labels of the training."
-    )
-
-
 @pytest.mark.parametrize("content", [b"", b"\n\n"], ids=["nothing", "blank lines"])
 def test_empty_files(folder: Path, content: bytes, models: dict[str, Path]) -> None:
     (folder / "batch.csv").write_bytes(content)
@@ -304,7 +294,7 @@ def test_a_folder_without_tables(folder: Path, models: dict[str, Path]) -> None:
     [
         (lambda path: path.read_bytes()[: path.stat().st_size // 2], "damaged or cut off"),
         (lambda path: with_version(path, 9), "newer prevalens (file version 9"),
-        (lambda path: with_version(path, 1), "older prevalens (file version 1; this one reads 2)"),
+        (lambda path: with_version(path, 1), "older prevalens (file version 1; this one reads 3)"),
         (lambda path: path.read_bytes()[:-40] + b"x" * 40, "m.prevalens: "),
     ],
     ids=["cut", "newer", "older", "end overwritten"],

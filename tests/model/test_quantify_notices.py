@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from prevalens.model import Model
-from prevalens.model.quantify import Observed
+from prevalens.model.quantify import BatchMonitor
 
 
 def test_numbers_are_summed_by_batch() -> None:
@@ -14,14 +14,14 @@ def test_numbers_are_summed_by_batch() -> None:
     Y = np.array([[0], [1]] * 3)
     model = Model.fit(np.vstack([X] * 4), np.vstack([Y] * 4), method="lr+pcc")
     for form in (np.asarray, sp.csr_matrix):
-        observed = Observed(model)
-        observed.add(X[:4], form(X[:4]), np.array([0, 1, 0, 1], dtype=np.int32))
-        observed.add(X[4:], form(X[4:]), np.array([1, 1], dtype=np.int32))
-        means = observed.feature_means([1, 0])
+        monitor = BatchMonitor(model)
+        monitor.add(X[:4], form(X[:4]), np.array([0, 1, 0, 1], dtype=np.int32))
+        monitor.add(X[4:], form(X[4:]), np.array([1, 1], dtype=np.int32))
+        means = monitor.feature_means([1, 0])
         np.testing.assert_allclose(means[1], X[[0, 2]].mean(axis=0))
         np.testing.assert_allclose(means[0], X[[1, 3, 4, 5]].mean(axis=0))
-        found = observed.notices(["b", "a"], np.array([4, 2]), [1, 0], ["once", "once"])
-        assert [one.text for one in found][:2] == [
+        notices = monitor.notices(["b", "a"], [1, 0], ["once", "once"])
+        assert [notice.text for notice in notices][:2] == [
             "once",
             "b has 4 items only; its estimates are rough.",
         ]

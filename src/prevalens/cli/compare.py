@@ -48,29 +48,29 @@ def command(train: tuple[str, ...], methods: str, results: Results, **settings: 
     """
     results.check(*train)
     with printed_warnings(), progress_bar() as progress:
-        found = compare_files(train, methods, progress=progress, **settings)
-    results.hand_over(lambda: leaderboard_page(found), found.to_rows, found.to_dict())
+        board = compare_files(train, methods, progress=progress, **settings)
+    results.hand_over(lambda: leaderboard_page(board), board.to_rows, board.to_dict())
     if not results.as_json:
-        _print(found, results.html)
+        _print(board, results.html)
 
 
-def _print(found: Leaderboard, html: Path | None) -> None:
+def _print(board: Leaderboard, html: Path | None) -> None:
     console = Console(highlight=False)
     table = plain_table([""], title="Mean absolute error, in points")
     table.add_column("method", overflow="fold")
-    heads = ("error", "spread", *found.protocols)
+    heads = ("error", "spread", *board.protocols)
     for name in (*heads, "s"):
         table.add_column(name, justify="right", no_wrap=True)
-    for one in found.places():
-        cells = [one.error, one.spread, *one.by_protocol.values()]
-        tied = "≈" if one.tied and one.rank > 1 else ""
-        rank = Text(f"{one.rank}{tied}")
-        style = "bold" if one.rank == 1 else ""
+    for place in board.places():
+        cells = [place.error, place.spread, *place.by_protocol.values()]
+        tied = "≈" if place.tied and place.rank > 1 else ""
+        rank = Text(f"{place.rank}{tied}")
+        style = "bold" if place.rank == 1 else ""
         figures = [f"{100 * value:.2f}" for value in cells]
-        table.add_row(rank, Text(one.method, style=style), *figures, f"{one.seconds:.1f}")
+        table.add_row(rank, Text(place.method, style=style), *figures, f"{place.seconds:.1f}")
     console.print(table)
-    for name, why in found.failures.items():
+    for name, why in board.failures.items():
         console.print(Text(f"{name} could not be trained: {why}"))
-    console.print(Text(leaderboard_sentence(found)))
+    console.print(Text(leaderboard_sentence(board)))
     if html is not None:
         console.print(Text(f"Page: {html}"))

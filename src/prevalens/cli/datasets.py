@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.console import plain_table
+from prevalens.cli.console import json_option, plain_table
 from prevalens.datasets import Dataset, DatasetComparison, compare, describe, load, names
 from prevalens.datasets.home import DataNotFoundError, data_home
 from prevalens.datasets.loading import COLUMNS, printed_names, shown
@@ -31,7 +31,7 @@ _TABLE_WIDTH = 120
 @click.option(
     "--home", type=click.Path(file_okay=False), help="Data folder, instead of PREVALENS_DATA."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(name: str | None, table: bool, download: bool, home: str | None, as_json: bool) -> None:
     """List the datasets, describe one (NAME), or recompute the paper's table (--table)."""
     if table:

@@ -59,9 +59,9 @@ def print_table(*, seed: int, items: int, labels: int, quick: bool) -> None:
     fitted = _fit(data)
     for title, protocol in _protocols(quick=quick).items():
         samples = protocol.draw(data.test.Y, seed)
-        found = evaluate_samples(fitted, data.test, samples, protocol=protocol, random_state=seed)
+        results = evaluate_samples(fitted, data.test, samples, protocol=protocol, random_state=seed)
         click.echo()
-        Console().print(_table(f"{title}: {len(samples):,} samples of 100 items", found))
+        Console().print(_table(f"{title}: {len(samples):,} samples of 100 items", results))
     click.echo(EXPLANATION)
 
 
@@ -83,7 +83,7 @@ def _protocols(*, quick: bool) -> dict[str, Any]:
     }
 
 
-def _table(title: str, found: dict[str, Evaluation]) -> Table:
+def _table(title: str, results: dict[str, Evaluation]) -> Table:
     """Rows are methods, columns the shift regimes; the best of a column is bold."""
     table = plain_table(title=title)
     table.add_column("\nmethod", no_wrap=True)
@@ -93,8 +93,8 @@ def _table(title: str, found: dict[str, Evaluation]) -> Table:
         for regime in regimes:
             head = metric.upper() if regime == SHIFT_NAMES[0] else ""
             table.add_column(f"{head}\n{regime}", justify="right", no_wrap=True)
-            columns.append([one.by_shift(metric)[regime][0] for one in found.values()])
-    for row, name in enumerate(found):
+            columns.append([result.by_shift(metric)[regime][0] for result in results.values()])
+    for row, name in enumerate(results):
         table.add_row(name, *(_cell(column[row], min(column)) for column in columns))
     return table
 
@@ -285,26 +285,18 @@ def _months(run: DemoRun) -> Text:
 
 def _summary(run: DemoRun) -> Text:
     means = {name: 100 * float(np.mean(errors)) for name, errors in run.errors().items()}
-    inside = _inside(run)
-    coverage = (
-        ""
-        if inside is None
-        else f"\nThe 90 % intervals hold the truth in {100 * inside:.0f} % of "
-        f"{run.true.size} cases."
-    )
+    low, high, coverage = run.result.lower, run.result.upper, ""
+    if low is not None and high is not None:
+        inside = float(((run.true >= low) & (run.true <= high)).mean())
+        coverage = (
+            f"\nThe 90 % intervals hold the truth in {100 * inside:.0f} % of {run.true.size} cases."
+        )
     return Text(
         f"Over all {len(run.model.labels)} labels and {len(run.true)} months, {METHOD} is off "
         f"by {means['estimate']:.1f} points on average, counting by "
         f"{means['classify and count']:.1f}, and keeping the training prevalence by "
         f"{means['training prevalence']:.1f}.{coverage}"
     )
-
-
-def _inside(run: DemoRun) -> float | None:
-    low, high = run.result.lower, run.result.upper
-    if low is None or high is None:
-        return None
-    return float(((run.true >= low) & (run.true <= high)).mean())
 
 
 def _check_folder(folder: Path, *, force: bool) -> None:

@@ -50,73 +50,73 @@ def command(model: Path, labelled: tuple[str, ...], results: Results, **settings
     """
     results.check(model, *labelled)
     with printed_warnings(), progress_bar() as progress:
-        found = evaluate_files(model, labelled, progress=progress, **settings)
-    answer = verdict(found)
-    everything = {**_answer(answer), **found.to_dict()}
-    results.hand_over(lambda: trust_page(found), lambda: _rows(found), everything)
+        report = evaluate_files(model, labelled, progress=progress, **settings)
+    answer = verdict(report)
+    everything = {**_answer(answer), **report.to_dict()}
+    results.hand_over(lambda: trust_page(report), lambda: _rows(report), everything)
     if not results.as_json:
-        _print(found, answer, results.html)
+        _print(report, answer, results.html)
 
 
 def _answer(answer: Verdict) -> dict[str, Any]:
-    reasons = [{"grade": one.grade, "text": one.text} for one in answer.reasons]
+    reasons = [{"grade": reason.grade, "text": reason.text} for reason in answer.reasons]
     return {"verdict": answer.grade, "headline": answer.headline, "reasons": reasons}
 
 
-def _rows(found: TrustReport) -> list[dict[str, Any]]:
+def _rows(report: TrustReport) -> list[dict[str, Any]]:
     return [
         {
-            "label": one.label,
-            "positives": one.positives,
-            "error": one.error,
-            "n_moved": one.n_moved,
-            **{f"moved_{name.replace(' ', '_')}": value for name, value in one.moved.items()},
-            "coverage": one.coverage,
+            "label": row.label,
+            "positives": row.positives,
+            "error": row.error,
+            "n_moved": row.n_moved,
+            **{f"moved_{name.replace(' ', '_')}": value for name, value in row.moved.items()},
+            "coverage": row.coverage,
         }
-        for one in found.by_label()
+        for row in report.by_label()
     ]
 
 
-def _print(found: TrustReport, answer: Verdict, html: Path | None) -> None:
+def _print(report: TrustReport, answer: Verdict, html: Path | None) -> None:
     console = Console(highlight=False)
     console.print(Text(answer.headline, style=f"bold {_STYLES[answer.grade]}"))
-    for one in answer.reasons:
-        console.print(Text(f"  {_SIGNS[one.grade]} {one.text}", style=""))
-    ranges = found.shift_ranges()
+    for reason in answer.reasons:
+        console.print(Text(f"  {_SIGNS[reason.grade]} {reason.text}", style=""))
+    ranges = report.shift_ranges()
     by_shift = {
-        f"{regime} ({100 * low:.1f} to {100 * high:.1f})": found.by_shift()[regime]
+        f"{regime} ({100 * low:.1f} to {100 * high:.1f})": report.by_shift()[regime]
         for regime, (low, high) in ranges.items()
     }
     console.print()
-    console.print(_errors("Mean absolute error, in points, by shift", by_shift, found))
-    console.print(_errors("By kind of shift", found.by_protocol(), found))
-    console.print(_labels(found))
+    console.print(_errors("Mean absolute error, in points, by shift", by_shift, report))
+    console.print(_errors("By kind of shift", report.by_protocol(), report))
+    console.print(_labels(report))
     if html is not None:
         console.print(Text(f"Report: {html}"))
 
 
-def _errors(title: str, rows: dict[str, dict[str, Error]], found: TrustReport) -> Table:
-    table = plain_table(["samples"], [*found.compared, "samples"], title=title)
+def _errors(title: str, rows: dict[str, dict[str, Error]], report: TrustReport) -> Table:
+    table = plain_table(["samples"], [*report.compared, "samples"], title=title)
     for row, errors in rows.items():
-        means = [errors[name].mean for name in found.compared]
+        means = [errors[name].mean for name in report.compared]
         cells = [
             Text(f"{100 * mean:.2f}", style="bold" if mean == min(means) else "") for mean in means
         ]
-        table.add_row(Text(row), *cells, f"{errors[found.compared[0]].n_samples:,}")
+        table.add_row(Text(row), *cells, f"{errors[report.compared[0]].n_samples:,}")
     return table
 
 
-def _labels(found: TrustReport) -> Table:
-    worst = sorted(found.by_label(), key=lambda one: -one.error)
+def _labels(report: TrustReport) -> Table:
+    worst = sorted(report.by_label(), key=lambda row: -row.error)
     title = "By label, largest error first"
     if len(worst) > _MOST_LABELS:
         title += f" ({_MOST_LABELS} of {len(worst)})"
     heads = ("positives", "error", "when it moves", "training then", "intervals hold")
     table = plain_table(["label"], heads, title=title)
-    for one in worst[:_MOST_LABELS]:
-        moved, training = one.moved[found.compared[0]], one.moved[found.compared[-1]]
-        figures = [f"{100 * value:.2f}" for value in (one.error, moved, training)]
-        coverage = "" if one.coverage != one.coverage else f"{100 * one.coverage:.0f} %"
+    for row in worst[:_MOST_LABELS]:
+        moved, training = row.moved[report.compared[0]], row.moved[report.compared[-1]]
+        figures = [f"{100 * value:.2f}" for value in (row.error, moved, training)]
+        coverage = "" if row.coverage != row.coverage else f"{100 * row.coverage:.0f} %"
         cells = [text.replace("nan", "-") for text in (*figures, coverage)]
-        table.add_row(Text(one.label), f"{one.positives:,}", *cells)
+        table.add_row(Text(row.label), f"{row.positives:,}", *cells)
     return table

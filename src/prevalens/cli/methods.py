@@ -42,7 +42,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _row(entry: CatalogueEntry) -> dict[str, Any]:
-    parameters = {name: _default(one) for name, one in entry.parameters.items()}
+    parameters = {name: _default(parameter) for name, parameter in entry.parameters.items()}
     return {
         "name": entry.code,
         "role": entry.role,
@@ -72,8 +72,8 @@ def _list(entries: list[CatalogueEntry]) -> None:
 
 def _explain(entry: CatalogueEntry) -> None:
     signature = ", ".join(
-        f"{name}={_default(one)}" if _default(one) else name
-        for name, one in entry.parameters.items()
+        f"{name}={_default(parameter)}" if _default(parameter) else name
+        for name, parameter in entry.parameters.items()
     )
     click.echo(f"{entry.code}({signature})    {entry.role}\n")
     click.echo(inspect.getdoc(entry.make) or "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +56,7 @@ DOCUMENT = OutputKind("document", _by_suffix(".md", ".markdown", ".tex", ".txt")
 
 
 def check_outputs(
-    outputs: Mapping[OutputKind, Path | None] | Iterable[tuple[OutputKind, Path | None]],
+    outputs: Iterable[tuple[OutputKind, Path | None]],
     inputs: Iterable[str | Path] = (),
     *,
     force: bool = False,
@@ -72,13 +72,12 @@ def check_outputs(
     force : bool
         Allow to replace an existing file of another kind.
     """
-    pairs = outputs.items() if isinstance(outputs, Mapping) else outputs
-    asked = [(kind, path) for kind, path in pairs if path is not None]
+    asked = [(kind, path) for kind, path in outputs if path is not None]
     given = [str(path) for path in inputs]
     read = [path for path in (expand(given) if asked and given else ()) if path.exists()]
     for place, (kind, path) in enumerate(asked):
         check_writable(path)
-        if any(_same(path, other) for _, other in asked[:place]):
+        if any(path.resolve() == other.resolve() for _, other in asked[:place]):
             raise InputError(f"{path} is named for two outputs; name a file for each.")
         if not path.exists():
             continue
@@ -92,7 +91,3 @@ def check_outputs(
                 f"{path} exists and is not a {kind.name} that this command writes; "
                 "name another file, or overwrite it with --force."
             )
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()

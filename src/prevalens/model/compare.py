@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -20,23 +20,20 @@ from prevalens.expression import expression_of, to_text
 from prevalens.metrics import ae
 from prevalens.model.evaluate import DEFAULT_PROTOCOLS, protocols_of, sample_size
 from prevalens.model.items import preparation_for, training_items
-from prevalens.model.labelled import read_labelled
+from prevalens.model.labelled import LabelledColumns, read_labelled
 from prevalens.model.progress import Cancelled, CancelledError, Progress, Watch
 from prevalens.protocols import Protocol
 from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Kind
 from prevalens.splits import stratified_folds
-from prevalens.tables.opening import Reading
 from prevalens.types import Floats, Groups, Items, LabelMatrix, Labels
 from prevalens.validation import check_int, check_same_length, take_items
-
-Array: TypeAlias = Floats
 
 
 @dataclass(frozen=True)
 class Place:
-    """One method's place.
+    """The place of a method in a leaderboard.
 
     Attributes
     ----------
@@ -48,11 +45,11 @@ class Place:
         Standard deviation of that error over the folds.
     by_protocol : mapping of str to float
     behind : float
-        How far behind the first, on average.
+        Mean difference to the error of the best method.
     tied : bool
-        Whether that is within two standard errors of chance.
+        Whether this difference is within two standard errors of zero.
     seconds : float
-        Training and estimating, per fold.
+        Mean time of training and estimating in a fold.
     """
 
     rank: int
@@ -85,8 +82,8 @@ class Leaderboard:
 
     methods: tuple[str, ...]
     protocols: tuple[str, ...]
-    errors: Array
-    seconds: Array
+    errors: Floats
+    seconds: Floats
     n_items: int
     n_labels: int
     size: int
@@ -95,7 +92,7 @@ class Leaderboard:
     title: str = "Methods compared on this data"
 
     @property
-    def by_fold(self) -> Array:
+    def by_fold(self) -> Floats:
         """Error of each method in each fold, over kinds of shift, shape (n_methods, n_folds)."""
         return self.errors.mean(axis=2)
 
@@ -127,14 +124,14 @@ class Leaderboard:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, as JSON takes them."""
+        """The figures for JSON."""
         return {
             "n_items": self.n_items,
             "n_labels": self.n_labels,
             "n_folds": self.errors.shape[1],
             "size": self.size,
             "places": [
-                {**vars(one), "by_protocol": dict(one.by_protocol)} for one in self.places()
+                {**vars(place), "by_protocol": dict(place.by_protocol)} for place in self.places()
             ],
             "failures": dict(self.failures),
             "provenance": dict(self.provenance),
@@ -143,9 +140,9 @@ class Leaderboard:
     def to_rows(self) -> list[dict[str, Any]]:
         """One flat row per method."""
         return [
-            {name: value for name, value in vars(one).items() if name != "by_protocol"}
-            | {f"error_{name}": value for name, value in one.by_protocol.items()}
-            for one in self.places()
+            {name: value for name, value in vars(place).items() if name != "by_protocol"}
+            | {f"error_{name}": value for name, value in place.by_protocol.items()}
+            for place in self.places()
         ]
 
     def to_frame(self, backend: str = "pandas") -> Any:
@@ -156,9 +153,9 @@ class Leaderboard:
     def dots(self) -> Dots:
         """The errors with their spread over the folds, the best first."""
         places = self.places()
-        error = np.array([one.error for one in places])
-        spread = np.array([one.spread for one in places])
-        names = [one.method for one in places]
+        error = np.array([place.error for place in places])
+        spread = np.array([place.spread for place in places])
+        names = [place.method for place in places]
         low = np.maximum(error - spread, 0.0)
         return Dots(names, error, low, error + spread, axis="mean absolute error", title=self.title)
 
@@ -170,11 +167,11 @@ class Leaderboard:
         return table(self.dots())
 
 
-def _deviation(values: Array) -> float:
+def _deviation(values: Floats) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
-def _tied(differences: Array) -> bool:
+def _tied(differences: Floats) -> bool:
     """Whether a mean difference over folds is within two standard errors of zero.
 
     Folds share most of their training items, so their variance is enlarged as Nadeau and Bengio
@@ -187,7 +184,7 @@ def _tied(differences: Array) -> bool:
     return bool(abs(differences.mean()) <= 2 * np.sqrt(variance))
 
 
-#: From the answer that needs no items, over counting, to corrections label by label and jointly.
+#: The training prevalence, counting, corrections label by label, and joint corrections.
 DEFAULT_METHODS = (
     "naive",
     "lr+cc",
@@ -204,15 +201,7 @@ def compare_files(
     paths: str | Path | Iterable[str | Path],
     methods: str | Sequence[str] = DEFAULT_METHODS,
     *,
-    text: str | None = None,
-    features: Sequence[str] | None = None,
-    labels: Sequence[str] | None = None,
-    tags: str | None = None,
-    sep: str = ",",
-    id: str | None = None,
-    group: str | None = None,
     min_positives: int = 5,
-    reading: Reading | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
     **settings: Any,
@@ -223,40 +212,31 @@ def compare_files(
     ----------
     paths : path, pattern or folder, or several
     methods : str or sequence of str
-        Expressions; in one str divided by semicolons.
-    text, features, labels, tags, sep, id, group, reading, progress, cancelled
-        As in `fit_files`.
+        Expressions; in a single str, separated by semicolons.
     min_positives : int
         Labels with fewer positive items take no part.
+    progress, cancelled : callable, optional
+        As in `fit_files`.
     **settings
-        As in `compare_methods`.
+        Columns as in `fit_files` (`text`, `features`, `labels`, `tags`, `sep`, `id`, `group`,
+        `reading`), and settings as in `compare_methods`.
     """
-    watch = Watch(progress, cancelled)
-    found = read_labelled(
-        paths,
-        text=text,
-        features=features,
-        labels=labels,
-        tags=tags,
-        sep=sep,
-        id=id,
-        group=group,
-        reading=reading,
-        watch=watch,
-    )
-    kept = np.flatnonzero(found.Y.sum(axis=0, dtype=np.int64) >= min_positives)
+    names = [name for name in LabelledColumns.__annotations__ if name in settings]
+    columns = {name: settings.pop(name) for name in names}
+    data = read_labelled(paths, watch=Watch(progress, cancelled), **columns)
+    kept = np.flatnonzero(data.Y.sum(axis=0, dtype=np.int64) >= min_positives)
     if not kept.size:
-        raise InputError(f"No label has {min_positives} positive items in {found.items.source}.")
-    preparation = preparation_for(found.items, found.columns, text=found.text is not None)
+        raise InputError(f"No label has {min_positives} positive items in {data.items.source}.")
+    preparation = preparation_for(data.items, data.columns, text=data.text is not None)
     return compare_methods(
-        training_items(found.items, preparation, found.columns),
-        found.Y[:, kept],
+        training_items(data.items, preparation, data.columns),
+        data.Y[:, kept],
         methods,
         preparation=preparation,
-        groups=found.groups,
+        groups=data.groups,
         progress=progress,
         cancelled=cancelled,
-        source={"labelled items": found.file_names},
+        source={"labelled items": data.file_names},
         **settings,
     )
 
@@ -292,7 +272,7 @@ def compare_methods(
         The group of each item; no method is tested on items of a group that it was trained on.
     folds : int
     protocols : str or sequence of str
-        Kinds of shift; every one counts the same.
+        Families of shifts; all have the same weight.
     size : int, optional
         Items per sample: 100, or a third of a fold if that is less.
     n_samples : int
@@ -313,8 +293,8 @@ def compare_methods(
     --------
     >>> from prevalens.datasets.tickets import tickets
     >>> data = tickets(400, 10, months=1)
-    >>> found = compare_methods(data.train.X, data.train.Y, "naive;lr+pcc", folds=2, n_samples=50)
-    >>> found.best
+    >>> board = compare_methods(data.train.X, data.train.Y, "naive;lr+pcc", folds=2, n_samples=50)
+    >>> board.best
     'lr+pcc'
     """
     names = _names(methods)
@@ -448,9 +428,9 @@ class _Race:
         except PrevalensError as error:
             self.failures[name] = str(error)
             return
-        for j, one in enumerate(samples):
-            estimated = quantifier.aggregate(scores, one).point
-            self.errors[number, fold, j] = ae(one.mean(pool.pool_Y), estimated).mean()
+        for j, drawn in enumerate(samples):
+            estimated = quantifier.aggregate(scores, drawn).point
+            self.errors[number, fold, j] = ae(drawn.mean(pool.pool_Y), estimated).mean()
         self.seconds[number, fold] = time.perf_counter() - start
 
     def result(self, **more: Any) -> Leaderboard:

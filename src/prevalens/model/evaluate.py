@@ -25,7 +25,7 @@ from prevalens.tables.opening import Reading
 from prevalens.types import Items, LabelMatrix, Labels
 from prevalens.validation import check_int, check_same_length
 
-#: From fewer labelled items than this no samples worth the name can be drawn.
+#: Fewer labelled items than this are too few to draw samples from.
 FEWEST_ITEMS = 30
 _USUAL_SIZE = 100
 
@@ -56,7 +56,7 @@ def protocols_of(names: str | Sequence[str], *, size: int, n_samples: int) -> di
 
 
 def sample_size(n_items: int, wanted: int | None) -> int:
-    """Items per sample: what is asked for, or 100, or a third of few items."""
+    """Items per sample: `wanted`; by default 100, or a third of the items if that is less."""
     if n_items < FEWEST_ITEMS:
         raise InputError(
             f"{n_items} labelled items are too few to draw samples from; it takes at least "
@@ -71,7 +71,7 @@ def sample_size(n_items: int, wanted: int | None) -> int:
 
 
 DEFAULT_PROTOCOLS = ("ml-app", "natural", "label-tilt")
-#: Intervals are costly and their coverage needs no thousands of samples.
+#: Intervals are costly, and some hundred samples suffice to measure their coverage.
 _MOST_INTERVALS = 100
 
 
@@ -110,7 +110,7 @@ def evaluate_files(
             "The model was not trained on a table, so it does not know which columns to read; "
             "use evaluate_model."
         )
-    found = read_labelled(
+    data = read_labelled(
         paths,
         features=loaded.columns,
         labels=list(loaded.labels) if labels is None and tags is None else labels,
@@ -119,45 +119,45 @@ def evaluate_files(
         reading=reading,
         watch=Watch(progress, cancelled),
     )
-    Y, notices = _aligned(found, loaded.labels)
+    Y, notices = _aligned(data, loaded.labels)
     report = evaluate_model(
-        loaded, found.items.columns, Y, progress=progress, cancelled=cancelled, **settings
+        loaded, data.items.columns, Y, progress=progress, cancelled=cancelled, **settings
     )
     return replace(
         report,
-        seen=_seen(loaded, found),
+        seen=_seen(loaded, data),
         notices=notices,
-        provenance={"labelled items": found.file_names, **report.provenance},
+        provenance={"labelled items": data.file_names, **report.provenance},
     )
 
 
-def _aligned(found: Labelled, labels: Sequence[str]) -> tuple[LabelMatrix, tuple[str, ...]]:
-    """The columns of the model's labels, in their order, and what does not fit."""
-    place = {name: j for j, name in enumerate(found.labels)}
+def _aligned(data: Labelled, labels: Sequence[str]) -> tuple[LabelMatrix, tuple[str, ...]]:
+    """Y in the order of the model's labels, and notes on labels that only one side has."""
+    place = {name: j for j, name in enumerate(data.labels)}
     known = [name for name in labels if name in place]
     if not known:
         raise InputError(
-            f"{found.items.source} has none of the model's {len(labels)} labels, such as "
-            f"{labels[0]!r}; it has {', '.join(map(repr, found.labels[:5]))}."
+            f"{data.items.source} has none of the model's {len(labels)} labels, such as "
+            f"{labels[0]!r}; it has {', '.join(map(repr, data.labels[:5]))}."
         )
-    Y = np.zeros((len(found.Y), len(labels)), dtype=np.int8)
+    Y = np.zeros((len(data.Y), len(labels)), dtype=np.int8)
     for j, name in enumerate(labels):
         if name in place:
-            Y[:, j] = found.Y[:, place[name]]
+            Y[:, j] = data.Y[:, place[name]]
     notices = []
     if len(known) < len(labels):
         notices.append(f"{len(labels) - len(known)} of the model's labels occur in no item.")
-    others = [name for name in found.labels if name not in labels]
+    others = [name for name in data.labels if name not in labels]
     if others:
         notices.append(f"{len(others)} labels that the model does not know were left out.")
     return Y, tuple(notices)
 
 
-def _seen(model: Model, found: Labelled) -> float:
+def _seen(model: Model, data: Labelled) -> float:
     """Share of the files that the model was trained on, by name and size."""
     trained = model.provenance.get("files", [])
-    given = found.source["files"]
-    return sum(one in trained for one in given) / len(given)
+    given = data.source["files"]
+    return sum(file in trained for file in given) / len(given)
 
 
 def evaluate_model(
@@ -208,8 +208,8 @@ def evaluate_model(
     >>> from prevalens.datasets.tickets import tickets
     >>> data = tickets(300, 60, months=2)
     >>> model = Model.fit(data.train.X, data.train.Y, labels=data.train.labels, method="lr+pacc")
-    >>> found = evaluate_model(model, data.test.X, data.test.Y, n_samples=50, interval=None)
-    >>> [trial.protocol for trial in found.trials]
+    >>> report = evaluate_model(model, data.test.X, data.test.Y, n_samples=50, interval=None)
+    >>> [trial.protocol for trial in report.trials]
     ['ml-app', 'natural', 'label-tilt']
     """
     watch = Watch(progress, cancelled)
@@ -272,8 +272,8 @@ class _Pool:
         with warnings.catch_warnings():
             # Samples far from training are the point here, not something to warn of.
             warnings.simplefilter("ignore", PrevalensWarning)
-            found = self.model.aggregate(self.scores, samples, interval=level)
-        return found.lower, found.upper
+            estimate = self.model.aggregate(self.scores, samples, interval=level)
+        return estimate.lower, estimate.upper
 
 
 def _provenance(model: Model, protocols: dict[str, Protocol], seed: int) -> dict[str, str]:

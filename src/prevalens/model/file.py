@@ -55,7 +55,7 @@ _ROOMS = (
     "prevalens.tables",
     "prevalens.uncertainty",
 )
-#: Modules in them that open files or look up code by name, which no file may make us do.
+#: Modules among them that open files or import code by name; a model file must not trigger that.
 _LEFT_OUT = (
     "prevalens.aggregators.external",
     "prevalens.tables.formats",
@@ -64,9 +64,9 @@ _LEFT_OUT = (
 )
 #: Types of other packages beyond those that skops trusts, each with the reason.
 _FOREIGN = (
-    # The nodes of a decision tree; `check_sound` refuses nodes that lead out of the tree.
+    # The nodes of a decision tree; `check_sound` refuses children outside the tree.
     "sklearn.tree._tree.Tree",
-    # Arrays of numbers; `check_sound` refuses indices that lead out of the matrix.
+    # Arrays of numbers; `check_sound` refuses indices outside the matrix.
     "scipy.sparse._csc.csc_array",
     "scipy.sparse._csc.csc_matrix",
     "scipy.sparse._csr.csr_array",
@@ -103,13 +103,13 @@ _LEAF = -1
 
 
 def check_sound(parts: Any, name: str) -> None:
-    """Refuse objects that hold a tree or a sparse matrix which leads out of itself."""
-    for one in _delicate(parts, set()):
-        damaged = isinstance(one, Tree) and not _is_sound(one)
-        if damaged or (isinstance(one, CompactForest) and not one.is_sound()):
+    """Refuse objects that hold a tree or a sparse matrix with indices out of its range."""
+    for part in _delicate(parts, set()):
+        damaged = isinstance(part, Tree) and not _is_sound(part)
+        if damaged or (isinstance(part, CompactForest) and not part.is_sound()):
             raise FormatError(f"{name}: a decision tree in it is damaged.")
-        if sp.issparse(one):
-            _check_sparse(one, name)
+        if sp.issparse(part):
+            _check_sparse(part, name)
 
 
 def _check_sparse(matrix: Any, name: str) -> None:
@@ -121,25 +121,25 @@ def _check_sparse(matrix: Any, name: str) -> None:
         raise FormatError(f"{name}: a sparse matrix in it is damaged.") from None
 
 
-def _delicate(found: Any, seen: set[int]) -> Iterator[Any]:
-    """Every tree and sparse matrix among objects, their attributes and what they hold."""
-    if isinstance(found, Tree | CompactForest) or sp.issparse(found):
-        yield found
+def _delicate(value: Any, seen: set[int]) -> Iterator[Any]:
+    """Every tree and sparse matrix in a value, its attributes and its elements, at any depth."""
+    if isinstance(value, Tree | CompactForest) or sp.issparse(value):
+        yield value
         return
-    if id(found) in seen or isinstance(found, (str, bytes, int, float, type(None))):
+    if id(value) in seen or isinstance(value, (str, bytes, int, float, type(None))):
         return
-    seen.add(id(found))
+    seen.add(id(value))
     inside: Any = ()
-    if isinstance(found, dict):
-        inside = found.values()
-    elif isinstance(found, (list, tuple, set)):
-        inside = found
-    elif isinstance(found, np.ndarray):
-        inside = found.ravel().tolist() if found.dtype == object else ()
-    elif hasattr(found, "__dict__"):
-        inside = vars(found).values()
-    for one in list(inside):
-        yield from _delicate(one, seen)
+    if isinstance(value, dict):
+        inside = value.values()
+    elif isinstance(value, (list, tuple, set)):
+        inside = value
+    elif isinstance(value, np.ndarray):
+        inside = value.ravel().tolist() if value.dtype == object else ()
+    elif hasattr(value, "__dict__"):
+        inside = vars(value).values()
+    for part in list(inside):
+        yield from _delicate(part, seen)
 
 
 def _is_sound(tree: Any) -> bool:
@@ -147,7 +147,7 @@ def _is_sound(tree: Any) -> bool:
     numbers = np.arange(tree.node_count)
     inner = left != _LEAF
     feature = np.asarray(tree.feature)[inner]
-    # Children come after their parent, so no path can turn round.
+    # Children come after their parent, so no path can form a cycle.
     after = all(
         np.all((side[inner] > numbers[inner]) & (side[inner] < tree.node_count))
         for side in (left, right)
@@ -183,7 +183,7 @@ def write_model(
     ----------
     path : str or Path
     manifest : mapping
-        What `read_manifest` gives back without touching the parts.
+        The content that `read_manifest` returns without reading the parts.
     parts : mapping of str to fitted object
     trusted : iterable of str
         Full names of further types that the file may hold.
@@ -206,7 +206,7 @@ def _dump(parts: Any, file: IO[bytes], trusted: Iterable[str]) -> None:
             dump(parts, file)
     except OSError:
         raise
-    # Whatever a foreign object answers when it is taken apart.
+    # A foreign object may raise anything when skops asks for its state.
     except Exception as error:
         raise InputError(f"The model cannot be stored: {' '.join(str(error).split())}") from error
     if unknown:
@@ -217,14 +217,14 @@ def _dump(parts: Any, file: IO[bytes], trusted: Iterable[str]) -> None:
 
 
 def _unknown_types(archive: zipfile.ZipFile, trusted: Iterable[str]) -> list[str]:
-    """Types in the archive that are not trusted, found without reading any array."""
+    """Types in the archive that are not trusted, determined without reading any array."""
     outline = io.BytesIO()
     with zipfile.ZipFile(outline, "w") as copy:
         for name in archive.namelist():
-            # Only the schema names types; the arrays beside it are read as bytes when it is parsed.
+            # Only the schema names types; skops reads the other members as bytes when it parses it.
             copy.writestr(name, archive.read(name) if name == _SCHEMA else b"")
-    found = get_untrusted_types(data=outline.getvalue())
-    return sorted(set(found) - trusted_types() - set(trusted))
+    untrusted = get_untrusted_types(data=outline.getvalue())
+    return sorted(set(untrusted) - trusted_types() - set(trusted))
 
 
 def read_parts(
@@ -236,7 +236,7 @@ def read_parts(
     ----------
     path : str or Path
     manifest : mapping
-        What `read_manifest` has given; the file must not have changed since.
+        The result of `read_manifest`; the file must not have changed since.
     trusted : iterable of str
         Full names of further types that the file may hold.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -13,12 +13,11 @@ from sklearn.base import BaseEstimator, clone
 from prevalens.errors import FormatError, InputError, PrevalensWarning
 from prevalens.files import damaged
 from prevalens.model.file import check_storable
-from prevalens.model.labelled import Labelled, read_labelled
+from prevalens.model.labelled import Labelled, LabelledColumns, read_labelled
 from prevalens.model.model import Method, Model, quantifier_of
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.quantifier import Quantifier
 from prevalens.selection import GridSearch
-from prevalens.tables.opening import Reading
 from prevalens.tables.preparation import CellError
 from prevalens.types import Ints
 
@@ -30,21 +29,14 @@ _NAMED = 5
 def fit_files(
     paths: str | Path | Iterable[str | Path],
     *,
-    text: str | None = None,
-    features: Sequence[str] | None = None,
-    labels: Sequence[str] | None = None,
-    tags: str | None = None,
-    sep: str = ",",
-    id: str | None = None,
-    group: str | None = None,
     method: Method = "auto",
     preparation: Any = None,
     time_budget: float | None = None,
     min_positives: int | None = None,
     trusted: Sequence[str] = (),
-    reading: Reading | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
+    **columns: Unpack[LabelledColumns],
 ) -> Model:
     """Fit a model to labelled items in files.
 
@@ -52,19 +44,6 @@ def fit_files(
     ----------
     paths : path, pattern or folder, or several
         CSV, TSV, JSON lines, JSON, Parquet or Excel, also compressed.
-    text : str, optional
-        The column of texts.
-    features : sequence of str, optional
-        The columns of features. If neither is named, all columns that are not labels.
-    labels : sequence of str, optional
-        Columns of 0/1, or patterns such as ``topic_*``.
-    tags : str, optional
-        The column that names the labels of each item, divided by `sep`.
-    id : str, optional
-        Identifier column; used neither as feature nor as label.
-    group : str, optional
-        Column that names the group of each item, such as its author or thread. No part is tested
-        on items of a group that it was trained on.
     method : str or Quantifier
         ``"auto"``, an expression such as ``"lr+pacc"``, or a quantifier.
     preparation : transformer, optional
@@ -77,54 +56,62 @@ def fit_files(
     trusted : sequence of str
         Full names of types beyond those of prevalens and scikit-learn that the model may hold. A
         method that could not be saved with these is refused before it is trained.
-    reading : Reading, optional
-        Delimiter, encoding, sheet.
     progress : callable, optional
         Called with every `Step`.
     cancelled : callable, optional
         The work stops with a `CancelledError` when this returns True; asked at every step, also
         within the fit.
+    text : str, optional
+        The column of texts.
+    features : sequence of str, optional
+        The columns of features. If neither is named, all columns that are not labels.
+    labels : sequence of str, optional
+        Columns of 0/1, or patterns such as ``topic_*``.
+    tags : str, optional
+        The column that names the labels of each item.
+    sep : str
+        Separator of the tags; a comma if omitted.
+    id : str, optional
+        Identifier column; used neither as feature nor as label.
+    group : str, optional
+        Column that names the group of each item, such as its author or thread. No part is tested
+        on items of a group that it was trained on.
+    reading : Reading, optional
+        Delimiter, encoding, sheet.
     """
     watch = Watch(progress, cancelled)
-    # What cannot be understood is refused before anything is read.
+    # A method that is not understood is refused before any file is read.
     _check_savable(quantifier_of(method), trusted)
     if preparation is not None:
         check_storable(preparation, trusted)
-    found = read_labelled(
-        paths,
-        text=text,
-        features=features,
-        labels=labels,
-        tags=tags,
-        sep=sep,
-        id=id,
-        group=group,
-        reading=reading,
-        watch=watch,
-    )
-    _check_size(found)
-    kept = _frequent(found, min_positives, from_tags=tags is not None)
-    on_stage = watch.within("fitting", n_items=len(found.items))
+    data = read_labelled(paths, watch=watch, **columns)
+    if len(data.items) < _FEWEST_ITEMS:
+        raise InputError(
+            f"{data.items.source} has {len(data.items)} labelled items; at least "
+            f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
+        )
+    kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
+    on_stage = watch.within("fitting", n_items=len(data.items))
     try:
         return Model.fit(
-            found.items,
-            found.Y[:, kept],
-            labels=[found.labels[j] for j in kept],
+            data.items,
+            data.Y[:, kept],
+            labels=[data.labels[j] for j in kept],
             method=method,
             time_budget=time_budget,
-            text=found.text,
-            columns=found.columns,
+            text=data.text,
+            columns=data.columns,
             preparation=preparation,
-            groups=found.groups,
-            source=found.source,
+            groups=data.groups,
+            source=data.source,
             progress=on_stage,
         )
     except CellError as error:
-        raise damaged(found.items.place(error.row), error.what) from None
+        raise damaged(data.items.place(error.row), error.what) from None
     except FormatError:
         raise
     except InputError as error:
-        raise InputError(f"{found.items.source}: {error}") from error
+        raise InputError(f"{data.items.source}: {error}") from error
 
 
 def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) -> None:
@@ -149,25 +136,17 @@ def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) 
     check_storable(trial, trusted)
 
 
-def _check_size(found: Labelled) -> None:
-    if len(found.items) < _FEWEST_ITEMS:
-        raise InputError(
-            f"{found.items.source} has {len(found.items)} labelled items; at least "
-            f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
-        )
-
-
-def _frequent(found: Labelled, least: int | None, *, from_tags: bool) -> list[int]:
+def _frequent(data: Labelled, least: int | None, *, from_tags: bool) -> list[int]:
     """The labels that occur often enough."""
-    positives = found.Y.sum(axis=0, dtype=np.int64)
+    positives = data.Y.sum(axis=0, dtype=np.int64)
     if least is None and not from_tags:
-        _check_labels(found, positives)
-        return list(range(len(found.labels)))
-    fewest = (5 if len(found.Y) >= 100 else 2) if least is None else least
+        _check_labels(data, positives)
+        return list(range(len(data.labels)))
+    fewest = (5 if len(data.Y) >= 100 else 2) if least is None else least
     kept = np.flatnonzero(positives >= fewest).tolist()
-    rare = [found.labels[j] for j in np.flatnonzero(positives < fewest)]
+    rare = [data.labels[j] for j in np.flatnonzero(positives < fewest)]
     if not kept:
-        raise InputError(f"No label has {fewest} positive items in {found.items.source}.")
+        raise InputError(f"No label has {fewest} positive items in {data.items.source}.")
     if rare:
         more = f" and {len(rare) - _NAMED} more" if len(rare) > _NAMED else ""
         warnings.warn(
@@ -179,11 +158,11 @@ def _frequent(found: Labelled, least: int | None, *, from_tags: bool) -> list[in
     return kept
 
 
-def _check_labels(found: Labelled, positives: Ints) -> None:
-    for name, count in zip(found.labels, positives.tolist(), strict=True):
-        if count in (0, len(found.Y)):
+def _check_labels(data: Labelled, positives: Ints) -> None:
+    for name, count in zip(data.labels, positives.tolist(), strict=True):
+        if count in (0, len(data.Y)):
             often = "no item" if count == 0 else "every item"
             raise InputError(
-                f"In {found.items.source} {often} has the label {name!r}, so it cannot be learnt; "
+                f"In {data.items.source} {often} has the label {name!r}, so it cannot be learnt; "
                 "leave it out, or let min_positives=1 leave out what never occurs."
             )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from prevalens.tables.opening import Reading, expand
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import LabelMatrix
 
-#: Signs that usually divide tags, and the share of cells that must hold one to be pointed out.
+#: Usual separators of tags; one that occurs in this share of the cells is worth a warning.
 _SEPARATORS = (",", ";", "|", "\t")
 _OFTEN = 0.05
 
@@ -62,7 +61,20 @@ class Labelled:
     @property
     def file_names(self) -> str:
         """The names of the files, for people."""
-        return ", ".join(one["name"] for one in self.source["files"])
+        return ", ".join(file["name"] for file in self.source["files"])
+
+
+class LabelledColumns(TypedDict, total=False):
+    """Which columns of files are items and labels, and how files are read; see `read_labelled`."""
+
+    text: str | None
+    features: Sequence[str] | None
+    labels: Sequence[str] | None
+    tags: str | None
+    sep: str
+    id: str | None
+    group: str | None
+    reading: Reading | None
 
 
 def read_labelled(
@@ -75,7 +87,6 @@ def read_labelled(
     sep: str = ",",
     id: str | None = None,
     group: str | None = None,
-    known: Sequence[str] | None = None,
     reading: Reading | None = None,
     watch: Watch | None = None,
 ) -> Labelled:
@@ -97,9 +108,10 @@ def read_labelled(
     group : str, optional
         Column that names the group of each item, such as its author or thread; no feature unless
         it is named as one.
-    known : sequence of str, optional
-        With `tags`: the only labels there are.
     reading : Reading, optional
+        Delimiter, encoding, sheet.
+    watch : Watch, optional
+        Reports the progress.
     """
     check_separator(sep)
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
@@ -116,9 +128,10 @@ def read_labelled(
         names = label_names
         Y = np.vstack([labels_of_columns(part, names) for part in parts])
     else:
-        names, Y = _from_tags(parts, tags, sep, known)
+        names, Y = _from_tags(parts, tags, sep)
     items = _joined(parts, columns, tables)
-    source = {"files": [_described(table) for table in tables], "rows": len(items)}
+    files = [{"name": table.name, "size": table.total} for table in tables]
+    source = {"files": files, "rows": len(items)}
     groups = None if group is None else _groups(parts, group)
     return Labelled(items, Y, tuple(names), tuple(columns), text, source, groups)
 
@@ -164,21 +177,18 @@ def _item_columns(
     return chosen
 
 
-def _from_tags(
-    parts: Sequence[Chunk], column: str, sep: str, known: Sequence[str] | None
-) -> tuple[list[str], LabelMatrix]:
+def _from_tags(parts: Sequence[Chunk], column: str, sep: str) -> tuple[list[str], LabelMatrix]:
     _hint_at_sep(parts, column, sep)
     sets = [tag_sets(part, column, sep) for part in parts]
-    counts = Counter(tag for one in sets for tags in one for tag in tags)
-    names = sorted(counts) if known is None else list(known)
+    names = sorted({tag for part in sets for tags in part for tag in tags})
     if not names:
         raise InputError(f"No item has a tag in the column {column!r}; there is nothing to learn.")
-    Y = [tag_matrix(part, one, names) for part, one in zip(parts, sets, strict=True)]
+    Y = [tag_matrix(part, tags, names) for part, tags in zip(parts, sets, strict=True)]
     return names, np.vstack(Y)
 
 
 def _hint_at_sep(parts: Sequence[Chunk], column: str, sep: str) -> None:
-    """Point out a sign that seems to divide the tags where the one that was named never stands."""
+    """Warn if the separator never occurs in the tags, but another usual separator often does."""
     texts = [cell for part in parts for cell in part[column] if isinstance(cell, str)]
     if any(sep in text for text in texts):
         return
@@ -200,7 +210,3 @@ def _joined(parts: Sequence[Chunk], columns: Sequence[str], tables: Sequence[Tab
     name = tables[0].name if len(tables) == 1 else f"{len(tables)} files"
     first, word = (parts[0].first, parts[0].word) if single else (1, "row")
     return Chunk(cells, sum(map(len, parts)), first, name, word=word)
-
-
-def _described(table: Table) -> dict[str, Any]:
-    return {"name": table.name, "size": table.total}

@@ -43,15 +43,15 @@ class TrainingSummary:
     cardinality : float
         Mean number of labels per item.
     method, group : str
-        The quantifier's name, and which of its halves see labels together.
+        The quantifier's name, and its group, such as BC+MLA.
     preparation : str
-        How items become numbers, in a sentence.
+        How items become numbers, for people.
     kind : str
-        What the items are: "text", "columns", "array" or "given".
+        Kind of the items: "text", "columns", "array" or "given".
     seconds : float
-        What the training took.
+        Duration of the training.
     warnings : tuple of str
-        What it warned of.
+        Warnings of the training.
     """
 
     n_items: int
@@ -71,12 +71,12 @@ class TrainingSummary:
         return np.asarray(self.positives, dtype=np.float64) / self.n_items
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON takes it."""
+        """The figures for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrainingSummary:
-        """From what `to_dict` gave."""
+        """The summary that `to_dict` has turned into a dict."""
         try:
             known = {field.name: values[field.name] for field in fields(cls)}
         except KeyError as error:

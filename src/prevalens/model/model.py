@@ -172,7 +172,7 @@ class Model:
         names = (text,) if text is not None else None if columns is None else tuple(columns)
         chosen = preparation_for(items, names, text=text is not None, given=preparation)
         Y, label_names = label_matrix(Y, labels)
-        # What cannot be understood is refused before the work begins.
+        # A method that is not understood is refused before the work begins.
         quantifier_of(method)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -180,7 +180,7 @@ class Model:
             X = chosen.fit_transform(training_items(items, chosen, names))
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
             spent = time.perf_counter() - start
-            # The rest of the budget is for what comes before and after the choice of a method.
+            # The rest of the budget is for the work before and after the choice of a method.
             left = None if time_budget is None else max(1.0, _FOR_CHOICE * time_budget - spent)
             quantifier = _fitted(quantifier_of(method, left), X, Y, label_names, groups, on_stage)
         seconds = time.perf_counter() - start
@@ -206,7 +206,7 @@ class Model:
 
     @property
     def guard(self) -> ColumnGuard | None:
-        """What holds columns that have drifted out of range at their training mean, if anything."""
+        """The classifier's guard, which holds drifted columns at their training mean, if any."""
         return guard_of(self.quantifier.classifier_)
 
     def guarded(self, matrices: Iterable[Items]) -> Iterable[Items]:
@@ -240,8 +240,8 @@ class Model:
         """
         scores = self.score(items)
         if groups is None:
-            found = self.aggregate(scores, Samples.whole(scores.n_items), interval=interval)
-            return found.sample(0)
+            whole = Samples.whole(scores.n_items)
+            return self.aggregate(scores, whole, interval=interval).sample(0)
         if isinstance(groups, Samples):
             return self.aggregate(scores, groups, interval=interval)
         samples, names = Samples.by_group(np.asarray(groups))
@@ -286,9 +286,9 @@ class Model:
 def _rebuilt(
     path: str | Path, manifest: Mapping[str, Any], labels: tuple[str, ...], trusted: Sequence[str]
 ) -> _Parts:
-    found = read_parts(path, manifest, trusted)
+    objects = read_parts(path, manifest, trusted)
     try:
-        parts = _Parts(**found)
+        parts = _Parts(**objects)
         fits = tuple(parts.quantifier.labels_) == labels
     except (TypeError, AttributeError):
         fits = False
@@ -324,13 +324,13 @@ def _fitted(
     groups: Groups,
     on_stage: Progress,
 ) -> Quantifier:
-    """The quantifier after training; a search is kept as what it found."""
+    """The trained quantifier; of a search, the best quantifier."""
     if isinstance(quantifier, Quantifier):
         return quantifier.fit(X, Y, labels=labels, groups=groups, progress=on_stage)
-    found = quantifier.fit(X, Y, labels=labels, groups=groups).best_quantifier_
-    if not isinstance(found, Quantifier):
-        raise InputError(f"A model holds a Quantifier; the search found {found!r}.")
-    return found
+    best = quantifier.fit(X, Y, labels=labels, groups=groups).best_quantifier_
+    if not isinstance(best, Quantifier):
+        raise InputError(f"A model holds a Quantifier; the search found {best!r}.")
+    return best
 
 
 def _summary(

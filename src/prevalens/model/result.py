@@ -1,4 +1,4 @@
-"""BatchResult: estimated prevalences of batches, and what belongs to them, as plain data."""
+"""BatchResult: estimated prevalences of batches, with intervals, notices and provenance."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import importlib
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -22,14 +22,14 @@ from prevalens.validation import InputError, check_label_names
 
 #: Columns of the long form.
 COLUMNS = ("group", "label", "n_items", "prevalence", "lower", "upper", "training")
-#: What makes a spreadsheet take a text for a formula.
+#: A spreadsheet takes a text that starts with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the reader should know before trusting a number.
+    """A warning or note on the estimates.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Driver:
-    """One feature that moves one label's estimate.
+    """A feature that moves the estimate of a label.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Drivers:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """Estimated prevalences of batches, and what belongs to them.
+    """Estimated prevalences of batches, with their intervals, notices and provenance.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class BatchResult:
         Means of the prepared items of each batch, as the classifier sees them.
     drivers : tuple of Drivers
     notices : tuple of Notice
-        What the reader should know before trusting a number.
+        Warnings and notes on the estimates.
     provenance : mapping
         How the numbers were made.
     title : str
@@ -196,21 +196,20 @@ class BatchResult:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """The long form: one row per batch and label, with the columns `COLUMNS`."""
-        return list(self._rows())
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
         low, high = self.lower, self.upper
-        for i, batch in enumerate(self.batches):
-            for j, label in enumerate(self.labels):
-                yield {
-                    "group": batch,
-                    "label": label,
-                    "n_items": int(self.sizes[i]),
-                    "prevalence": float(self.point[i, j]),
-                    "lower": None if low is None else float(low[i, j]),
-                    "upper": None if high is None else float(high[i, j]),
-                    "training": float(self.training[j]),
-                }
+        return [
+            {
+                "group": batch,
+                "label": label,
+                "n_items": int(self.sizes[i]),
+                "prevalence": float(self.point[i, j]),
+                "lower": None if low is None else float(low[i, j]),
+                "upper": None if high is None else float(high[i, j]),
+                "training": float(self.training[j]),
+            }
+            for i, batch in enumerate(self.batches)
+            for j, label in enumerate(self.labels)
+        ]
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The long form as a pandas or polars frame."""
@@ -218,7 +217,7 @@ class BatchResult:
         return frame({name: [row[name] for row in rows] for name in COLUMNS}, backend)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the features, as JSON takes it."""
+        """Rows, level, notices and provenance, for JSON."""
         return {
             "rows": self.to_rows(),
             "interval": self.level,
@@ -243,7 +242,7 @@ class BatchResult:
         if ending == ".json":
             return (json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n").encode()
         if ending == ".jsonl":
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self._rows())
+            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_rows())
             return "".join(lines).encode()
         if ending == ".parquet":
             return _parquet(self.to_rows())

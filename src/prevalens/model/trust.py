@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,7 @@ from prevalens.charts import Dots, Line, Lines, draw, frame, table
 from prevalens.metrics import SHIFT_NAMES, ae, shift, shift_bins
 from prevalens.types import Floats
 
-Array: TypeAlias = Floats
-
-#: The three that are compared.
+#: Names of the three estimates that are compared.
 ESTIMATE, COUNTED, TRAINING = "this model", "classify and count", "training prevalence"
 #: A label has moved in a sample if it is farther than this from its training prevalence.
 _MOVED = 0.05
@@ -39,12 +37,12 @@ class Trial:
     """
 
     protocol: str
-    true: Array
-    estimated: Array
-    counted: Array | None = None
+    true: Floats
+    estimated: Floats
+    counted: Floats | None = None
     rows: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    lower: Array | None = None
-    upper: Array | None = None
+    lower: Floats | None = None
+    upper: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.true)
@@ -61,7 +59,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Error:
-    """Mean absolute error over some samples, and what nine in ten of them stay below."""
+    """Mean absolute error over some samples, its 90 % quantile, and the number of samples."""
 
     mean: float
     ninth: float
@@ -70,7 +68,7 @@ class Error:
 
 @dataclass(frozen=True)
 class LabelTrust:
-    """What is known of one label.
+    """Figures on one label.
 
     Attributes
     ----------
@@ -80,10 +78,10 @@ class LabelTrust:
     error : float
         Mean absolute error over all samples.
     moved : mapping of str to float
-        Mean absolute error of each of the compared in samples where the label is more than five
+        Mean absolute error of each compared estimate in samples where the label is more than five
         points from its training prevalence; NaN if there are none.
     n_moved : int
-        How many those are.
+        Number of these samples.
     coverage : float
         Share of intervals that hold the truth; NaN without intervals.
     """
@@ -121,7 +119,7 @@ class TrustReport:
 
     method: str
     labels: tuple[str, ...]
-    training: Array
+    training: Floats
     positives: npt.NDArray[np.int64]
     n_items: int
     size: int
@@ -134,19 +132,19 @@ class TrustReport:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The names of what is compared: the model, counting if there is a classifier, training."""
+        """Names of the compared estimates; counting is among them if there is a classifier."""
         counts = all(trial.counted is not None for trial in self.trials)
         return (ESTIMATE, COUNTED, TRAINING) if counts else (ESTIMATE, TRAINING)
 
-    def values(self, trial: Trial, name: str) -> Array:
-        """What one of the compared answers in a trial, shape (n_samples, n_labels)."""
+    def values(self, trial: Trial, name: str) -> Floats:
+        """A compared estimate in a trial, shape (n_samples, n_labels)."""
         if name == TRAINING:
             return np.broadcast_to(self.training, trial.true.shape)
         return trial.estimated if name == ESTIMATE or trial.counted is None else trial.counted
 
     @cached_property
-    def shifts(self) -> Array:
-        """How far the samples of all trials have moved, one trial after the other."""
+    def shifts(self) -> Floats:
+        """Shift of each sample since training, for the samples of all trials in a row."""
         return np.concatenate([shift(self.training, trial.true) for trial in self.trials])
 
     @cached_property
@@ -154,8 +152,8 @@ class TrustReport:
         """Low (0), mid (1) or high (2) shift, for the samples of all trials."""
         return shift_bins(self.shifts)
 
-    def errors(self, name: str) -> Array:
-        """Absolute errors of one of the compared, for the samples of all trials."""
+    def errors(self, name: str) -> Floats:
+        """Absolute errors of a compared estimate, for the samples of all trials."""
         parts = [ae(trial.true, self.values(trial, name)) for trial in self.trials]
         return np.concatenate(parts)
 
@@ -163,14 +161,14 @@ class TrustReport:
         return np.repeat(np.arange(len(self.trials)), [len(trial) for trial in self.trials])
 
     def error(self, name: str, chosen: npt.NDArray[np.bool_] | None = None) -> Error:
-        """Error of one of the compared, over all samples or some."""
+        """Error of a compared estimate, over all samples or the chosen ones."""
         errors = self.errors(name) if chosen is None else self.errors(name)[chosen]
         if not errors.size:
             return Error(float("nan"), float("nan"), 0)
         return Error(float(errors.mean()), float(np.quantile(errors, 0.9)), len(errors))
 
     def by_shift(self) -> dict[str, dict[str, Error]]:
-        """Errors by regime, and there by what is compared."""
+        """Errors by regime and compared estimate."""
         return {
             regime: {name: self.error(name, self.regimes == number) for name in self.compared}
             for number, regime in enumerate(SHIFT_NAMES)
@@ -178,15 +176,15 @@ class TrustReport:
 
     def shift_ranges(self) -> dict[str, tuple[float, float]]:
         """Smallest and largest shift of each regime that has samples."""
-        found = {}
-        for number, regime in enumerate(SHIFT_NAMES):
-            own = self.shifts[self.regimes == number]
-            if own.size:
-                found[regime] = (float(own.min()), float(own.max()))
-        return found
+        shifts = [self.shifts[self.regimes == number] for number in range(len(SHIFT_NAMES))]
+        return {
+            regime: (float(own.min()), float(own.max()))
+            for regime, own in zip(SHIFT_NAMES, shifts, strict=True)
+            if own.size
+        }
 
     def by_protocol(self) -> dict[str, dict[str, Error]]:
-        """Errors by protocol, and there by what is compared."""
+        """Errors by protocol and compared estimate."""
         of_trial = self._of_trial()
         return {
             trial.protocol: {name: self.error(name, of_trial == number) for name in self.compared}
@@ -204,14 +202,12 @@ class TrustReport:
 
         By protocol, and over ``all``.
         """
-        found: dict[str, tuple[float, float, int]] = {}
         checked = [trial for trial in self.trials if trial.lower is not None]
-        for trial in checked:
-            found[trial.protocol] = _coverage([trial])
-        return found | ({"all": _coverage(checked)} if checked else {})
+        by_protocol = {trial.protocol: _coverage([trial]) for trial in checked}
+        return by_protocol | ({"all": _coverage(checked)} if checked else {})
 
     def by_label(self) -> list[LabelTrust]:
-        """What is known of each label."""
+        """Figures on each label."""
         true = np.concatenate([trial.true for trial in self.trials])
         errors = {
             name: np.abs(true - np.concatenate([self.values(t, name) for t in self.trials]))
@@ -243,13 +239,13 @@ class TrustReport:
         return frame(columns, backend)
 
     def lines(self, n_bins: int = 12) -> Lines:
-        """Mean error by shift, a line for each of the compared."""
+        """Mean error by shift, a line for each compared estimate."""
         edges = np.linspace(self.shifts.min(), self.shifts.max(), n_bins + 1)
         bins = np.clip(np.searchsorted(edges, self.shifts, side="right") - 1, 0, n_bins - 1)
         there = np.unique(bins)
-        places = [float(self.shifts[bins == one].mean()) for one in there]
+        places = [float(self.shifts[bins == number].mean()) for number in there]
         lines = [
-            Line(name, np.array([self.errors(name)[bins == one].mean() for one in there]))
+            Line(name, np.array([self.errors(name)[bins == number].mean() for number in there]))
             for name in self.compared
         ]
         return Lines(places, lines, x_axis="shift since training", y_axis="mean absolute error")
@@ -264,23 +260,23 @@ class TrustReport:
         return table(Dots(self.labels, errors, axis="mean absolute error", title=self.method))
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, as JSON takes them."""
+        """The figures for JSON."""
         return {
             "method": self.method,
             "n_items": self.n_items,
             "size": self.size,
             "n_samples": {trial.protocol: len(trial) for trial in self.trials},
-            "by_shift": _plain(self.by_shift()),
+            "by_shift": _error_figures(self.by_shift()),
             "shift_ranges": self.shift_ranges(),
-            "by_protocol": _plain(self.by_protocol()),
+            "by_protocol": _error_figures(self.by_protocol()),
             "coverage": {
                 name: {"level": self.level, "share": share, "width": width, "n_intervals": number}
                 for name, (share, width, number) in self.coverage().items()
             },
             "by_label": [
-                {**vars(one), "moved": {k: _finite(v) for k, v in one.moved.items()}}
-                | {"coverage": _finite(one.coverage)}
-                for one in self.by_label()
+                {**vars(row), "moved": {k: _finite(v) for k, v in row.moved.items()}}
+                | {"coverage": _finite(row.coverage)}
+                for row in self.by_label()
             ],
             "seen_in_training": self.seen,
             "notices": list(self.notices),
@@ -297,11 +293,11 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _plain(errors: Mapping[str, Mapping[str, Error]]) -> dict[str, Any]:
+def _error_figures(errors: Mapping[str, Mapping[str, Error]]) -> dict[str, Any]:
     return {
         row: {
-            name: {"mean": _finite(one.mean), "ninth": _finite(one.ninth), "n": one.n_samples}
-            for name, one in columns.items()
+            name: {"mean": _finite(error.mean), "ninth": _finite(error.ninth), "n": error.n_samples}
+            for name, error in columns.items()
         }
         for row, columns in errors.items()
     }

@@ -17,7 +17,7 @@ from prevalens.aggregators import PCC
 from prevalens.classifiers import PerLabel
 from prevalens.model import Model
 from prevalens.model.groups import ByColumn
-from prevalens.model.quantify import Guarding, quantify_tables
+from prevalens.model.quantify import BatchMonitor, quantify_tables
 from prevalens.quantifier import Quantifier
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.batches import drivers_of, label_weights
@@ -107,22 +107,24 @@ def test_only_rows_of_the_batch_change(model: Model, form: Any) -> None:
     X = expected.copy()
     X[codes == 1] *= 0.5
     X[codes == 1, place(model)] = 0.75**0.5
-    guarding = Guarding(model)
-    found = guarding.mend(form(X), codes)
-    dense = found.toarray() if sp.issparse(found) else found
+    monitor = BatchMonitor(model)
+    mended = monitor.mend(form(X), codes)
+    monitor.add(words, mended, codes)
+    dense = mended.toarray() if sp.issparse(mended) else mended
     expected[codes == 1, place(model)] = model.feature_means[place(model)]
     np.testing.assert_allclose(dense, expected, rtol=1e-6)
-    assert [one.batch for one in guarding.notices(["x", "y"], [1, 0])] == ["x"]
+    notices = monitor.notices(["x", "y"], [1, 0])
+    assert [notice.batch for notice in notices if "'newsletter'" in notice.text] == ["x"]
 
 
 def test_what_has_not_drifted_or_has_no_guard_passes_untouched(model: Model) -> None:
     words, Y = texts(100, footer=50)
     codes = np.zeros(100, dtype=np.int32)
     X = model.preparation.transform(words)
-    assert Guarding(model).mend(X, codes) is X
+    assert BatchMonitor(model).mend(X, codes) is X
     plain = Model.fit(words, Y, method="lr+pcc")
     drifted = plain.preparation.transform(texts(100, footer=1)[0])
-    assert Guarding(plain).mend(drifted, codes) is drifted
+    assert BatchMonitor(plain).mend(drifted, codes) is drifted
 
 
 def test_a_guard_does_not_hide_the_weights(model: Model) -> None:
