@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from itertools import islice, product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,35 +21,17 @@ from prevalens.validation import InputError, check_choice, check_int
 
 WORDS_PER_SUBJECT = 12
 
-#: From frequent to rare, as are the words of each.
-_SUBJECTS = {
-    "billing": "invoice charge payment balance card overdue receipt fee paid tax cost statement",
-    "login": "password account sign reset locked username code link email access session expired",
-    "delivery": "parcel courier shipment tracking late address warehouse box arrived van dock lost",
-    "refund": "money return cancel rebate credit claim dispute approve policy reimburse owed gift",
-    "app": "phone update screen install button version android tablet swipe icon menu notification",
-    "crash": "error freeze restart bug fails report trace unexpected closes exception hang corrupt",
-    "speed": "slow loading minutes timeout lag wait forever spinner performance queue delay server",
-    "printer": "paper ink tray jam cartridge scan toner print copy page driver offline",
-    "network": "wifi router connection signal cable drops internet modem firewall port outage vpn",
-    "security": "phishing suspect fraud breach hacked virus unknown alert token verify scam leak",
-    "contract": "terms renew plan clause upgrade notice signed duration legal expiry tier quote",
-    "praise": "thanks great helpful friendly excellent love kind superb quick perfect happy nice",
-}
-_EVERYDAY = (
-    "please help today since morning problem tried again still need hello customer yesterday call "
-    "asked told week support question order number time happens works issue know contact tell "
-    "nothing once first colleague office desk monday friday team message answer try look find "
-    "moment reply anything change service open check wrong new old store people best regards"
+#: Words of texts, as strings divided by spaces; see the comments there.
+_WORDS: Mapping[str, Any] = tomllib.loads(
+    resources.files("prevalens.datasets").joinpath("generated.toml").read_text("utf-8")
 )
-_STARTS = ("ba", "do", "fi", "gu", "ka", "lo", "mi", "nu", "pe", "ra", "so", "ti", "vu", "ze")
-_ENDS = ("ben", "cor", "dal", "fin", "gor", "lam", "mer", "nol", "pas", "rit", "sun", "tek")
 
 
 def subjects(n: int) -> list[tuple[str, list[str]]]:
     """Name and words of `n` subjects; after the first twelve they are invented."""
-    known = [(name, words.split()) for name, words in _SUBJECTS.items()]
-    invented = map("".join, product(_STARTS, _STARTS, _STARTS, _ENDS))
+    known = [(name, words.split()) for name, words in _WORDS["subjects"].items()]
+    starts = _WORDS["starts"].split()
+    invented = map("".join, product(starts, starts, starts, _WORDS["ends"].split()))
     while len(known) < n:
         words = list(islice(invented, WORDS_PER_SUBJECT))
         # The supply is large, but not endless: number the words of a second round.
@@ -57,7 +42,7 @@ def subjects(n: int) -> list[tuple[str, list[str]]]:
 
 def everyday_words() -> list[str]:
     """Words that say nothing about a ticket's subject, from frequent to rare."""
-    return list(dict.fromkeys(_EVERYDAY.split()))
+    return list(dict.fromkeys(_WORDS["everyday"].split()))
 
 
 _RANK = 2

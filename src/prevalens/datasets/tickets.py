@@ -19,36 +19,17 @@ from prevalens.files import make_folder, write_whole
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import check_int
 
-#: The sentences, as lists of texts; see the comments there.
+#: Sentences of tickets and how often labels occur; see the comments there.
 _SENTENCES: Mapping[str, Any] = tomllib.loads(
     resources.files("prevalens.datasets").joinpath("tickets.toml").read_text("utf-8")
 )
-#: What stands between the tags of a ticket.
+#: Separator of the tags of a ticket.
 SEPARATOR = ";"
 TICKET_LABELS: tuple[str, ...] = tuple(_SENTENCES["phrases"])
 
-#: Log-odds of each label in a ticket without any other.
-_BASE = dict(
-    zip(TICKET_LABELS, (-1.1, -1.0, -3.0, -1.9, -1.5, -2.4, -3.4, -2.3, -2.2), strict=True)
-)
-#: What one label adds to the log-odds of another that stands behind it.
-_TOGETHER: Mapping[tuple[str, str], float] = {
-    ("billing", "refund"): 1.6,
-    ("delivery", "refund"): 1.9,
-    ("billing", "cancel"): 1.2,
-    ("refund", "cancel"): 1.3,
-    ("bug", "slow"): 1.4,
-    ("login", "bug"): 0.7,
-    ("bug", "praise"): -1.2,
-    ("delivery", "praise"): -1.0,
-    ("billing", "delivery"): -1.0,
-}
-#: Where each label's log-odds have moved to by the last month, on a straight line.
-_TREND = {"delivery": 1.5, "billing": -1.2, "wish": 1.2, "slow": 0.8, "login": -0.6}
-#: Events: label, share of the period that has passed, height.
-_EVENTS = (("login", 0.45, 2.4), ("bug", 0.6, 1.4), ("praise", 0.9, 1.4), ("cancel", 0.75, 1.6))
 _WIDTH = 0.11
-#: How often a label's sentence is shared or vague, and words of another stand in passing.
+#: How often the sentence of a label is shared with another label, how often it is vague, and how
+#: often words of another label occur in passing.
 _AMBIGUOUS, _UNSAID, _IN_PASSING = 0.4, 0.15, 0.1
 _CANDIDATES = 30
 _FIRST = np.datetime64("2026-01", "M")
@@ -75,7 +56,7 @@ def tickets(
 
     Notes
     -----
-    O(n_train + 30 x n_per_month x months). The world outside is not like that: words change too.
+    O(n_train + 30 x n_per_month x months). In real tickets the words of a label change, too.
 
     Examples
     --------
@@ -117,10 +98,10 @@ def _tilts(months: int) -> Floats:
     """How far each label's log-odds have moved in each month, shape (months, n_labels)."""
     passed = (np.arange(months) + 0.5) / months
     tilts = np.zeros((months, len(TICKET_LABELS)))
-    for label, last in _TREND.items():
+    for label, last in _SENTENCES["trend"].items():
         tilts[:, TICKET_LABELS.index(label)] += last * passed
-    for label, at, height in _EVENTS:
-        bump = height * np.exp(-0.5 * ((passed - at) / _WIDTH) ** 2)
+    for label, event in _SENTENCES["events"].items():
+        bump = event["height"] * np.exp(-0.5 * ((passed - event["at"]) / _WIDTH) ** 2)
         tilts[:, TICKET_LABELS.index(label)] += bump
     return tilts
 
@@ -129,10 +110,9 @@ def _labelsets(rng: np.random.Generator, n: int) -> LabelMatrix:
     """Labels one after the other, each with odds that depend on those before it."""
     Y = np.zeros((n, len(TICKET_LABELS)), dtype=np.int8)
     for column, label in enumerate(TICKET_LABELS):
-        odds = np.full(n, _BASE[label])
-        for (first, second), weight in _TOGETHER.items():
-            if second == label:
-                odds += weight * Y[:, TICKET_LABELS.index(first)]
+        odds = np.full(n, _SENTENCES["base"][label])
+        for first, weight in _SENTENCES["together"].get(label, {}).items():
+            odds += weight * Y[:, TICKET_LABELS.index(first)]
         Y[:, column] = rng.random(n) < 1 / (1 + np.exp(-odds))
     return Y
 
