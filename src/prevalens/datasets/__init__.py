@@ -12,7 +12,7 @@ from prevalens.datasets.formats.matlab import read_matlab
 from prevalens.datasets.formats.mulan import read_meka, read_mulan
 from prevalens.datasets.formats.svmlight import read_svmlight
 from prevalens.datasets.generated import synthetic
-from prevalens.datasets.home import DataNotFoundError, Description, data_home, describe
+from prevalens.datasets.home import DataNotFoundError, DatasetDescription, data_home, describe
 from prevalens.datasets.loading import (
     DatasetComparison,
     compare,
@@ -27,7 +27,7 @@ __all__ = [
     "DataNotFoundError",
     "Dataset",
     "DatasetComparison",
-    "Description",
+    "DatasetDescription",
     "DownloadError",
     "compare",
     "data_home",

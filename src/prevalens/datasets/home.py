@@ -11,7 +11,7 @@ import platformdirs
 
 from prevalens.datasets.fetch import DownloadError, NotFoundError, download
 from prevalens.datasets.formats.corpora import download_rcv1
-from prevalens.datasets.registry import Figures, File, Layout, RegistryEntry, Shape, lookup
+from prevalens.datasets.registry import DatasetFacts, File, Layout, RegistryEntry, lookup
 from prevalens.files import locate
 from prevalens.validation import PrevalensError
 
@@ -74,7 +74,7 @@ def acquire(
     Raises
     ------
     DataNotFoundError
-        One sentence: the dataset, where it was looked for, its source, and what to do.
+        One sentence: the dataset, the folder that was searched, the source, and what to do.
     """
     files = find(entry, home)
     mirror = mirror or os.environ.get("PREVALENS_MIRROR") or None
@@ -88,7 +88,7 @@ def acquire(
 
 
 def _download(entry: RegistryEntry, home: Path, mirror: str | None) -> str:
-    """Try the layouts in turn until one is complete; otherwise say why none is."""
+    """Download the first layout that is complete; return why none is, or an empty text."""
     why: list[str] = []
     for layout in entry.layouts:
         try:
@@ -112,7 +112,7 @@ def _fetch(entry: RegistryEntry, file: File, folder: Path, mirror: str | None) -
     if locate(folder, file.name) is not None:
         return
     if mirror is None:
-        assert file.url is not None  # the caller has looked
+        assert file.url is not None  # checked by the caller
         download(file.url, folder / file.name, sha256=file.sha256)
         return
     address = f"{mirror.rstrip('/')}/{entry.folder}/{file.name}"
@@ -135,46 +135,29 @@ def _sentence(entry: RegistryEntry, home: Path, why: str) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Description:
-    """What is known about a dataset.
+@dataclass(frozen=True, kw_only=True)
+class DatasetDescription(DatasetFacts):
+    """The facts on a dataset, and where its files are expected.
 
     Attributes
     ----------
-    name, title, about, reference, note : str
-    kind : {"paper", "stand-in", "built-in"}
-    text : bool
-        Whether the items are texts before preparation.
     origin : str
-        Where the data comes from.
+        Where the data come from.
     folder : Path or None
-        Where its files are looked for; None for built-in data.
+        Folder of its files; None for built-in data.
     files : tuple of str
-        The files wanted there.
+        Names of the files in that folder.
     available : bool
         Whether it can be loaded without a download.
-    shape : Shape
-        Numbers of labels, training and test items and features after preparation.
-    printed : Figures or None
-        The row of the paper's dataset table.
     """
 
-    name: str
-    title: str
-    about: str
-    reference: str
-    note: str
-    kind: str
-    text: bool
     origin: str
     folder: Path | None
     files: tuple[str, ...]
     available: bool
-    shape: Shape
-    printed: Figures | None
 
 
-def describe(name: str, *, home: str | Path | None = None) -> Description:
+def describe(name: str, *, home: str | Path | None = None) -> DatasetDescription:
     """Describe a dataset without loading it.
 
     Parameters
@@ -194,13 +177,8 @@ def describe(name: str, *, home: str | Path | None = None) -> Description:
     built_in = entry.kind == "built-in"
     present = find(entry, place)
     layout = present.layout if present else next(iter(entry.layouts), None)
-    shared = {
-        field.name: getattr(entry, field.name)
-        for field in fields(entry)
-        if field.name not in ("folder", "layouts")
-    }
-    return Description(
-        **shared,
+    return DatasetDescription(
+        **{field.name: getattr(entry, field.name) for field in fields(DatasetFacts)},
         origin=entry.origin,
         folder=None if built_in else place / entry.folder,
         files=tuple(file.name for file in layout.files) if layout else (),

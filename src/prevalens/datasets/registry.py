@@ -70,9 +70,21 @@ class Layout:
     fetcher: str | None
 
 
-@dataclass(frozen=True)
-class RegistryEntry:
-    """What is known about a dataset."""
+@dataclass(frozen=True, kw_only=True)
+class DatasetFacts:
+    """What is known about a dataset wherever its files are.
+
+    Attributes
+    ----------
+    name, title, about, reference, note : str
+    kind : {"paper", "stand-in", "built-in"}
+    shape : Shape
+        Numbers of labels, training and test items and features after preparation.
+    text : bool
+        Whether the items are texts before preparation.
+    printed : Figures or None
+        The row of the paper's dataset table, if it has one.
+    """
 
     name: str
     title: str
@@ -80,16 +92,21 @@ class RegistryEntry:
     kind: Literal["paper", "stand-in", "built-in"]
     reference: str
     shape: Shape
-    folder: str
     text: bool = False
     note: str = ""
-    layouts: tuple[Layout, ...] = ()
-    #: What the paper prints; None where it prints nothing.
     printed: Figures | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryEntry(DatasetFacts):
+    """A dataset in the registry: its facts, its folder in the data home, and its files."""
+
+    folder: str
+    layouts: tuple[Layout, ...] = ()
 
     @property
     def origin(self) -> str:
-        """Where the data comes from: the first address known."""
+        """Where the data come from: the first known address."""
         return next((layout.origin for layout in self.layouts if layout.origin), self.reference)
 
 

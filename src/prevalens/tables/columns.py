@@ -66,8 +66,13 @@ class Encoder(ABC):
         """A name for every column of the numbers."""
 
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:  # noqa: ARG002
-        """The share of cells unlike those learnt from; 0 where none can be."""
+        """The share of cells unlike those of the training; 0 for kinds without such cells."""
         return Unfamiliar(0.0, 0.0)
+
+    def _error(self, cells: Sequence[Any], row: int, holds: str, remedy: str = "") -> CellError:
+        """The error for a cell that does not hold what the others of the column hold."""
+        what = f"the column {self.name!r} holds {holds}, but here is {shown(cells[row])}"
+        return CellError(row, f"{what}; {remedy}." if remedy else f"{what}.")
 
 
 class NumberEncoder(Encoder):
@@ -109,12 +114,8 @@ class NumberEncoder(Encoder):
     def _numbers(self, cells: Sequence[Any]) -> Floats:
         numbers = [number_of(cell) for cell in cells]
         if None in numbers:
-            row = numbers.index(None)
-            what = (
-                f"the column {self.name!r} holds numbers, but here is {shown(cells[row])}; "
-                "correct it, or leave it empty if it is missing."
-            )
-            raise CellError(row, what)
+            remedy = "correct it, or leave it empty if it is missing"
+            raise self._error(cells, numbers.index(None), "numbers", remedy)
         return np.array(numbers, dtype=np.float64)
 
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:
@@ -134,7 +135,7 @@ class CategoryEncoder(Encoder):
         """Learn from the cells and return their numbers, one row each."""
         words = Counter(map(_category, cells))
         often = [word for word, count in words.most_common(_MOST_LEVELS) if count > 1]
-        # Of few categories all are kept, of one none: it tells nothing.
+        # Few categories are all kept; a single one carries no information.
         self.levels = [] if len(words) == 1 else sorted(words if len(words) <= 20 else often)
         known = set(self.levels)
         rare = sum(count for word, count in words.items() if word not in known or count == 1)
@@ -184,11 +185,7 @@ class DateEncoder(Encoder):
                 continue
             day = parse_date(cell)
             if day is None:
-                what = (
-                    f"the column {self.name!r} holds dates, but here is {shown(cell)}; write dates "
-                    "as 2024-05-31."
-                )
-                raise CellError(row, what)
+                raise self._error(cells, row, "dates", "write dates as 2024-05-31")
             values[row, day.month - 1] = values[row, 12 + day.weekday()] = 1.0
         return values
 
@@ -235,11 +232,7 @@ class VectorEncoder(Encoder):
         """The numbers of the cells, one row each."""
         for row, cell in enumerate(cells):
             if not _is_vector(cell) or len(cell) != self.width:
-                what = (
-                    f"the column {self.name!r} holds {self.width} numbers per item, but here is "
-                    f"{shown(cell)}."
-                )
-                raise CellError(row, what)
+                raise self._error(cells, row, f"{self.width} numbers per item")
         return np.array([list(cell) for cell in cells], dtype=np.float64)
 
     def names(self) -> list[str]:
@@ -289,7 +282,7 @@ def kind_of(cells: Sequence[Any]) -> CellKind:
     certain = _certain_kind(known)
     if certain is not None:
         return certain
-    # A preparation takes such dates for categories: only the whole column tells day from month.
+    # A preparation treats such dates as categories: only the whole column shows which is the day.
     if all(isinstance(cell, str) and slashed_forms([cell]) for cell in known):
         return "date"
     return "tags" if separator_of(known) is not None else _kind_of_words(known)
@@ -331,7 +324,7 @@ class ColumnPreparation(Preparation):
     columns : sequence of str, optional
         The columns to use; all if omitted.
     kinds : mapping of column to {"number", "category", "date", "text", "vector"}, optional
-        For columns whose cells would be taken for another kind.
+        Kinds of columns that should not be detected from their cells.
 
     Attributes
     ----------
@@ -341,7 +334,7 @@ class ColumnPreparation(Preparation):
     -----
     Missing numbers become the median, and an extra column marks them; categories that do not occur
     in the training get 0 in all columns. Of dates only the month and the day of the week are used:
-    the year of a later batch would lie outside everything seen in training.
+    the year of a later batch does not occur in the training.
 
     Examples
     --------
@@ -378,12 +371,12 @@ class ColumnPreparation(Preparation):
                 "has one value only, or a different one in every row."
             )
         self.dropped_ = tuple(name for name in names if name not in self.encoders_)
-        matrix = _side_by_side(blocks)
+        matrix = _joined(blocks)
         self.n_features_ = int(matrix.shape[1])
         return matrix
 
     def _transform(self, items: Any) -> Any:
-        return _side_by_side(
+        return _joined(
             [encoder.transform(_cells(items, name)) for name, encoder in self.encoders_.items()]
         )
 
@@ -400,7 +393,7 @@ class ColumnPreparation(Preparation):
         return Unfamiliar(share, usual, tuple(examples[:10]))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """The column's name, with the category, word or position where it has several features."""
+        """The column's name, with the category, word or position if it has several features."""
         names = [name for encoder in self.encoders_.values() for name in encoder.names()]
         return np.array(names, dtype=object)
 
@@ -418,7 +411,7 @@ def _cells(items: Any, name: str) -> Sequence[Any]:
         raise InputError(f"The items have no column {name!r}.") from None
 
 
-def _side_by_side(blocks: list[Any]) -> Any:
+def _joined(blocks: list[Any]) -> Any:
     if not any(sp.issparse(block) for block in blocks):
         return np.hstack(blocks)
     return sp.csr_matrix(sp.hstack(blocks, format="csr"), dtype=np.float32)

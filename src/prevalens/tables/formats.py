@@ -21,11 +21,20 @@ from prevalens.tables.table import Chunk, Table, check_header
 
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
-#: A field longer than this is a quotation mark that is never closed.
+#: A longer field means that a quotation mark is never closed.
 _LONGEST_FIELD = 2**26
 
 
-class CsvTable(Table):
+class _FileTable(Table):
+    """A table in a file."""
+
+    def __init__(self, source: ByteSource, encoding: str | None = None) -> None:
+        self.source = source
+        self.name = source.name
+        self.encoding = encoding
+
+
+class CsvTable(_FileTable):
     """A CSV file whose first line names the columns.
 
     Parameters
@@ -38,10 +47,8 @@ class CsvTable(Table):
     def __init__(self, source: ByteSource, delimiter: str | None, encoding: str | None) -> None:
         if delimiter is not None and len(delimiter) != 1:
             raise InputError(f"A delimiter is one character; got {delimiter!r}.")
-        self.source = source
-        self.name = source.name
+        super().__init__(source, encoding)
         self.total = source.size
-        self.encoding = encoding
         if delimiter is None:
             with source.text(encoding) as (text, _):
                 first = _QUOTED.sub("", text.readline(2**20))
@@ -54,7 +61,7 @@ class CsvTable(Table):
         self.columns = check_header(self.name, header)
 
     def _reader(self, text: Any) -> tuple[Any, Iterator[list[str]]]:
-        """The reader, which counts lines, and its rows; a blank line is no row."""
+        """The reader, which counts lines, and its rows without blank lines."""
         csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
         reader = csv.reader(text, delimiter=self.delimiter, strict=True)
         return reader, filter(None, reader)
@@ -102,7 +109,7 @@ class CsvTable(Table):
 _LOOKED_AT = 1000
 
 
-class JsonLinesTable(Table):
+class JsonLinesTable(_FileTable):
     """One JSON object per line; the columns are the keys of the first thousand lines.
 
     Parameters
@@ -112,10 +119,8 @@ class JsonLinesTable(Table):
     """
 
     def __init__(self, source: ByteSource, encoding: str | None) -> None:
-        self.source = source
-        self.name = source.name
+        super().__init__(source, encoding)
         self.total = source.size
-        self.encoding = encoding
         with source.text(encoding) as (text, _):
             records = [record for _, record in islice(self._records(text), _LOOKED_AT)]
         if not records:
@@ -125,7 +130,11 @@ class JsonLinesTable(Table):
     def _records(self, text: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(text, start=1):
             if line.strip():
-                yield number, _json_object(f"{self.name}, line {number}", line)
+                place = f"{self.name}, line {number}"
+                record = _parsed(place, line)
+                if not isinstance(record, dict):
+                    raise damaged(place, f"expected a JSON object, got {line.strip()[:40]!r}.")
+                yield number, record
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
         with self.source.text(self.encoding) as (text, raw):
@@ -141,14 +150,6 @@ class JsonLinesTable(Table):
 def _names_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """The keys of all records, in the order in which they first occur."""
     return list(dict.fromkeys(str(name) for record in records for name in record))
-
-
-def _json_object(place: str, text: str) -> dict[str, Any]:
-    """One JSON object; an error with its place if there is none."""
-    value = _parsed(place, text)
-    if not isinstance(value, dict):
-        raise damaged(place, f"expected a JSON object, got {text.strip()[:40]!r}.")
-    return value
 
 
 def _parsed(place: str, text: str) -> Any:
@@ -175,7 +176,7 @@ def json_table(source: ByteSource, encoding: str | None) -> Table:
 
 @contextmanager
 def _parser(name: str, module: str, extra: str, what: str) -> Iterator[Any]:
-    """A module for reading files, whose errors of several kinds become one sentence."""
+    """A module that reads files; its errors become one sentence."""
     try:
         parser = importlib.import_module(module)
     except ImportError:
@@ -191,7 +192,7 @@ def _parser(name: str, module: str, extra: str, what: str) -> Iterator[Any]:
         raise damaged(name, f"this is no readable {what} ({error}).") from None
 
 
-class ParquetTable(Table):
+class ParquetTable(_FileTable):
     """A Parquet file.
 
     Parameters
@@ -200,8 +201,7 @@ class ParquetTable(Table):
     """
 
     def __init__(self, source: ByteSource) -> None:
-        self.source = source
-        self.name = source.name
+        super().__init__(source)
         with source.opened() as (stream, stored), self._parquet() as parquet:
             plain = stream is stored and source.path is not None
             self._path = source.path if plain else None
@@ -224,7 +224,7 @@ class ParquetTable(Table):
 
 
 def _footer(stream: IO[bytes]) -> bytes:
-    """The end of a Parquet file, which tells its columns and the number of its rows."""
+    """The end of a Parquet file, which contains its columns and number of rows."""
     stream.seek(-8, io.SEEK_END)
     size = int.from_bytes(stream.read(4), "little")
     stream.seek(-8 - size, io.SEEK_END)
@@ -236,7 +236,7 @@ def _in_memory(content: bytes) -> Any:
     return importlib.import_module("pyarrow").BufferReader(content)
 
 
-class ExcelTable(Table):
+class ExcelTable(_FileTable):
     """One sheet of a workbook whose first row names the columns.
 
     Parameters
@@ -247,8 +247,7 @@ class ExcelTable(Table):
     """
 
     def __init__(self, source: ByteSource, sheet: str | None) -> None:
-        self.source = source
-        self.name = source.name
+        super().__init__(source)
         self.sheet = sheet
         with self._rows() as rows:
             header = next(rows, None)
@@ -280,7 +279,7 @@ class ExcelTable(Table):
             next(rows, None)
             done = 0
             while block := list(islice(rows, chunk_rows)):
-                # People see the header as row 1; empty rows at the end are formatting.
+                # In Excel the header is row 1; empty rows at the end come from formatting.
                 filled = [row for row in block if any(cell is not None for cell in row)]
                 cells = {
                     name: [row[j] if j < len(row) else None for row in filled]
