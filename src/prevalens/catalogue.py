@@ -29,20 +29,6 @@ from prevalens.quantifier import Quantifier
 from prevalens.types import Classifier
 from prevalens.validation import InputError, check_choice
 
-__all__ = [
-    "ENTRIES",
-    "CatalogueEntry",
-    "fingerprints",
-    "load_parts",
-    "own_modules",
-    "own_types",
-    "parse",
-    "parse_value",
-    "register",
-    "stamp",
-    "unregister",
-]
-
 #: What stands before the name of a quantifier of QuaPy.
 QUAPY = "quapy:"
 

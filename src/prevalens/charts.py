@@ -18,8 +18,6 @@ import numpy as np
 from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice
 
-__all__ = ["Dots", "Drawing", "Line", "Lines", "draw", "frame", "table"]
-
 #: Axes of matplotlib, or a chart of altair.
 Drawing: TypeAlias = Any
 

@@ -23,8 +23,6 @@ from prevalens.validation import (
     is_texts,
 )
 
-__all__ = ["Collection", "Statistics", "label_correlation", "label_matrix", "statistics"]
-
 
 @dataclass(frozen=True)
 class Statistics:

@@ -40,20 +40,6 @@ from prevalens.validation import (
     take_items,
 )
 
-__all__ = [
-    "CrossFit",
-    "Division",
-    "HoldOut",
-    "LabelledScores",
-    "Scheme",
-    "TrainsTogether",
-    "divisions_of",
-    "fit_settings",
-    "out_of_fold",
-    "warn_of_constant_labels",
-    "warn_of_copies",
-]
-
 #: How many labels a warning names before it says "and so on".
 _NAMED = 10
 #: A warning names copies if they are at least this share of the items, and at least this many.

@@ -15,8 +15,6 @@ from prevalens.charts import Dots, Drawing, Line, Lines, draw, frame, table
 from prevalens.types import Array, Floats
 from prevalens.validation import InputError, check_choice, check_fraction, check_label_names
 
-__all__ = ["Intervals", "PrevalenceEstimate"]
-
 _Ends: TypeAlias = tuple[Floats | None, Floats | None]
 _SIDES = ("lower", "upper")
 _BANDS = ("band_lower", "band_upper")

@@ -18,8 +18,6 @@ from prevalens.selection import SampleQuantifier
 from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice, check_rng
 
-__all__ = ["Evaluation", "evaluate", "evaluate_samples"]
-
 
 @dataclass(frozen=True)
 class Evaluation:

@@ -27,18 +27,6 @@ from sklearn.base import BaseEstimator
 
 from prevalens.validation import InputError
 
-__all__ = [
-    "CODES",
-    "Call",
-    "HasExpression",
-    "Method",
-    "described",
-    "error_at",
-    "expression_of",
-    "parse_method",
-    "to_text",
-]
-
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))

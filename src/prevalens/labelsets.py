@@ -20,19 +20,6 @@ from sklearn.cluster import KMeans
 from prevalens.types import LabelMatrix
 from prevalens.validation import InputError, check_int
 
-__all__ = [
-    "Groups",
-    "KMeansClusters",
-    "Labelsets",
-    "RandomClusters",
-    "RandomLabelsets",
-    "RandomPartition",
-    "check_clusters",
-    "check_labelsets",
-    "k_means_groups",
-    "powerset",
-]
-
 #: The positions of the labels of each group, in ascending order.
 Groups: TypeAlias = list[npt.NDArray[np.intp]]
 

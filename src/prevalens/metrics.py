@@ -19,22 +19,6 @@ import numpy.typing as npt
 from prevalens.types import Floats, Ints
 from prevalens.validation import InputError, check_choice, check_prevalences
 
-__all__ = [
-    "MEASURES",
-    "SHIFT_NAMES",
-    "ae",
-    "concordance",
-    "kld",
-    "nae",
-    "nrae",
-    "per_label",
-    "rae",
-    "se",
-    "shift",
-    "shift_bins",
-    "smooth",
-]
-
 Errors: TypeAlias = Floats
 
 #: The three shift regimes of the paper, in the order of `shift_bins`.

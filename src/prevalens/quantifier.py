@@ -38,8 +38,6 @@ from prevalens.validation import (
     count_items,
 )
 
-__all__ = ["Quantifier"]
-
 _TIME_BUDGET = 600.0
 
 

@@ -14,8 +14,6 @@ from typing import Any
 from prevalens.types import Array
 from prevalens.validation import InputError
 
-__all__ = ["Record", "Result", "to_rows"]
-
 
 @dataclass(frozen=True)
 class Record:

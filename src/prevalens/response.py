@@ -30,21 +30,6 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, count_items
 
-__all__ = [
-    "DeclaresJoint",
-    "DeclaresLabelWise",
-    "HasMembers",
-    "HasMulticlass",
-    "VaryingLabels",
-    "constant_labels",
-    "is_joint",
-    "is_label_wise",
-    "offers",
-    "response",
-    "takes_several_labels",
-    "train",
-]
-
 #: Wrappers that behave like the classifier they hold.
 _HOLDERS = (FrozenEstimator, GridSearchCV, RandomizedSearchCV)
 

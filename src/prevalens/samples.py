@@ -18,8 +18,6 @@ import scipy.sparse as sp
 from prevalens.types import Array, Floats, Ints
 from prevalens.validation import InputError, check_int
 
-__all__ = ["Samples", "index_type"]
-
 #: Columns of a float32 or memory-mapped matrix that are widened to float64 at a time.
 _BYTES_PER_CHUNK = 64 * 2**20
 

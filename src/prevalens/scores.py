@@ -11,8 +11,6 @@ import numpy as np
 from prevalens.types import Array, Items
 from prevalens.validation import InputError, check_choice, count_items, take_items
 
-__all__ = ["Kind", "Scores"]
-
 Kind: TypeAlias = Literal["votes", "posteriors", "features"]
 KINDS: tuple[Kind, ...] = ("votes", "posteriors", "features")
 #: Posteriors may leave [0, 1] by this much, from rounding, and are put back.

@@ -25,8 +25,6 @@ from prevalens.validation import (
     check_same_length,
 )
 
-__all__ = ["IterativeStratification", "stratified_folds", "stratified_holdout"]
-
 #: Stands for "nothing left" among numbers of items, and is larger than all of them.
 _NONE_LEFT = np.iinfo(np.int64).max
 

@@ -8,20 +8,6 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Array",
-    "Classifier",
-    "Floats",
-    "Groups",
-    "Ints",
-    "Items",
-    "LabelMatrix",
-    "Labels",
-    "Matrix",
-    "Progress",
-    "Settings",
-]
-
 #: An array of numbers of any type.
 Array: TypeAlias = npt.NDArray[Any]
 #: Prevalences, posteriors, errors: an array of float64 of any shape.
