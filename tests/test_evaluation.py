@@ -14,6 +14,7 @@ from prevalens.collection import Collection
 from prevalens.datasets import synthetic
 from prevalens.evaluation import evaluate_samples
 from prevalens.protocols import MLAPP, CovariateTilt, Natural
+from prevalens.scores import Kind
 from prevalens.validation import InputError
 
 DATA = synthetic(n_train=300, n_test=400, n_labels=4, random_state=1)
@@ -75,14 +76,14 @@ def test_the_same_seed_gives_the_same_samples_to_all() -> None:
 
 def test_every_item_is_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
-    original = PerLabel._votes
+    original = PerLabel.respond
 
-    def counting(self: PerLabel, X: np.ndarray) -> np.ndarray:
+    def counting(self: PerLabel, X: np.ndarray, kind: Kind) -> np.ndarray:
         calls["items"] += len(X)
-        return original(self, X)
+        return original(self, X, kind)
 
     quantifier = Quantifier(PerLabel(), CC()).fit(DATA.train.X, DATA.train.Y)
-    monkeypatch.setattr(PerLabel, "_votes", counting)
+    monkeypatch.setattr(PerLabel, "respond", counting)
     evaluate(quantifier, DATA.test, MLAPP(size=50, grid=11), random_state=0)
     assert calls["items"] == DATA.test.n_items
 

@@ -1,4 +1,4 @@
-"""The catalogue: names of methods to quantifiers, and back.
+"""The catalogue: builds quantifiers from the names of methods.
 
 ``parse("stack(lr)+rq(pcc,svr)")`` gives the quantifier whose `name` is that text. The catalogue
 knows every part by its short name; the grammar itself is in `expression`.
@@ -24,12 +24,12 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from prevalens import aggregators as agg
 from prevalens import classifiers as clf
 from prevalens.aggregators import Aggregator
-from prevalens.expression import CODES, Call, Method, error_at, parse_method
+from prevalens.expression import CODES, Call, Method, error_at, is_name, parse_method
 from prevalens.quantifier import Quantifier
 from prevalens.types import Classifier
 from prevalens.validation import InputError, check_choice
 
-#: What stands before the name of a quantifier of QuaPy.
+#: Prefix of the name of a quantifier of QuaPy.
 QUAPY = "quapy:"
 
 
@@ -45,8 +45,8 @@ class CatalogueEntry:
     make : callable
         The class, or a function that builds the part.
     build : callable, optional
-        What builds the part from an expression, if that is not `make`: a part that holds any number
-        of others is not built by its constructor.
+        Builds the part from the arguments of an expression, if that is not `make`: for example a
+        part that takes any number of other parts.
     """
 
     code: str
@@ -137,9 +137,9 @@ def parse(text: str, *, more: Mapping[str, CatalogueEntry] | None = None) -> Any
     ----------
     text : str
         ``classifier+aggregator``, each with arguments in parentheses where wanted, then
-        ``@scheme`` if not the default one. `prevalens methods` lists the parts.
+        ``@scheme`` if it is not the default. `prevalens methods` lists the parts.
     more : mapping of name to CatalogueEntry, optional
-        Further parts to know.
+        Further parts that the name may use.
 
     Returns
     -------
@@ -175,22 +175,15 @@ class _Builder:
         self.entries = entries
 
     def quantifier(self, method: Method) -> Any:
-        if self._is_whole(method):
-            return self.part(method.aggregator, "quantifier")
-        roles = {
-            "classifier": method.classifier,
-            "aggregator": method.aggregator,
-            "scheme": method.scheme,
-        }
-        parts: dict[str, Any] = {
-            role: call and self.part(call, role) for role, call in roles.items()
-        }
-        return Quantifier(parts["classifier"], parts["aggregator"], scheme=parts["scheme"])
-
-    def _is_whole(self, method: Method) -> bool:
         entry = self.entries.get(method.aggregator.name)
         alone = method.classifier is None and method.scheme is None
-        return alone and entry is not None and entry.role == "quantifier"
+        if alone and entry is not None and entry.role == "quantifier":
+            return self.part(method.aggregator, "quantifier")
+        first, last = method.classifier, method.scheme
+        classifier = None if first is None else self.part(first, "classifier")
+        aggregator = self.part(method.aggregator, "aggregator")
+        scheme = None if last is None else self.part(last, "scheme")
+        return Quantifier(classifier, aggregator, scheme=scheme)
 
     def part(self, call: Call, role: str | None = None) -> Any:
         if call.name.startswith(QUAPY):
@@ -348,19 +341,12 @@ def _check_name(name: object, part: object) -> None:
             f"{called} has no name to be known by; give it an attribute code, or say "
             "register(code=...)."
         )
-    if not _is_name(name):
+    if not is_name(name):
         raise InputError(
             f"{name!r} cannot name {called} in expressions; use letters, digits and dashes."
         )
     if name in ENTRIES and name not in _own:
         raise InputError(f"{name!r} is the name of a part of prevalens; choose another.")
-
-
-def _is_name(text: str) -> bool:
-    try:
-        return parse_method(text).aggregator.name == text
-    except InputError:
-        return False
 
 
 def _role(part: Any, role: str) -> str:

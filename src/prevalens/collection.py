@@ -1,4 +1,4 @@
-"""Collection: items and their labels, checked once, with the statistics of the field."""
+"""Collection: items and their labels, checked once, and the usual statistics of labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from prevalens.validation import (
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a label matrix looks like, by the usual statistics of multi-label data.
+    """The usual statistics of a multi-label data set.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Statistics:
     density : float
         Cardinality divided by the number of labels.
     diversity : int
-        Number of distinct labelsets; the empty one counts.
+        Number of distinct labelsets, including the empty labelset.
     normalised_diversity : float
         Diversity divided by the number of labels.
     puniq : float
@@ -59,9 +59,8 @@ def statistics(Y: Labels, n_reference: int | None = None) -> Statistics:
     ----------
     Y : 0/1 array, shape (n_items, n_labels)
     n_reference : int, optional
-        What to divide `puniq` and `pmax` by instead of the number of items. The dataset
-        table of Moreo et al. counts over training and test items but divides by the number
-        of training items.
+        Divisor of `puniq` and `pmax`; default: the number of items. The dataset table of Moreo et
+        al. counts over training and test items but divides by the number of training items.
 
     Notes
     -----
@@ -75,7 +74,10 @@ def statistics(Y: Labels, n_reference: int | None = None) -> Statistics:
     Y = check_binary_matrix(Y)
     n_items, n_labels = Y.shape
     divisor = n_items if n_reference is None else check_int(n_reference, "n_reference", minimum=1)
-    counts = _labelset_counts(Y)
+    # Labelsets are compared as packed bits.
+    packed = np.packbits(Y.astype(bool), axis=1)
+    rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
+    counts = np.unique(rows, return_counts=True)[1]
     cardinality = float(Y.sum(dtype=np.int64)) / n_items
     return Statistics(
         cardinality=cardinality,
@@ -85,13 +87,6 @@ def statistics(Y: Labels, n_reference: int | None = None) -> Statistics:
         puniq=float(np.sum(counts == 1)) / divisor,
         pmax=float(counts.max()) / divisor,
     )
-
-
-def _labelset_counts(Y: LabelMatrix) -> npt.NDArray[np.int64]:
-    """How often each distinct row occurs; rows are compared as packed bits."""
-    packed = np.packbits(Y.astype(bool), axis=1)
-    rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
-    return np.unique(rows, return_counts=True)[1]
 
 
 def label_correlation(Y: Labels) -> Floats:
@@ -222,12 +217,12 @@ class Collection:
         return np.array([position[name] for name in names], dtype=np.int64)
 
     def with_X(self, X: Items, *, features: Iterable[object] | None = None) -> Collection:  # noqa: N802
-        """The same labels on other features, for example after a vectoriser."""
+        """The collection with other features, for example those of a vectoriser."""
         return Collection(X, self.Y, self.labels, features=features)
 
     @classmethod
     def stack(cls, first: Collection, second: Collection) -> Collection:
-        """Put two collections with the same labels and features behind each other."""
+        """Concatenate two collections that have the same labels and features."""
         if first.labels != second.labels:
             raise InputError("Collections with different labels cannot be stacked.")
         if first.n_features != second.n_features:
@@ -289,7 +284,8 @@ def _frame_values(frame: nw.DataFrame[Any], name: str) -> Items:
     columns = frame.columns
     if len(frame) == 0:
         raise InputError(f"{name} has no items; give at least one row.")
-    numeric = [_is_number(dtype) for dtype in frame.schema.dtypes()]
+    types = frame.schema.dtypes()
+    numeric = [bool(dtype.is_numeric() or dtype == nw.Boolean) for dtype in types]
     if len(columns) == 1 and not numeric[0]:
         return frame[columns[0]].to_list()
     if not all(numeric):
@@ -299,10 +295,6 @@ def _frame_values(frame: nw.DataFrame[Any], name: str) -> Items:
             "or give a text column alone."
         )
     return frame.to_numpy()
-
-
-def _is_number(dtype: nw.dtypes.DType) -> bool:
-    return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
 def label_matrix(

@@ -1,4 +1,4 @@
-"""Expressions: the one grammar for naming methods, without knowing any method.
+"""Expressions: the grammar for the names of methods.
 
 ``stack(lr)+rq(pcc,svr)``, ``lr(C=10,class_weight=balanced)+acc@holdout(0.4)``: the same text in
 Python, on the command line, in plans, tables and file names. This file turns text into a tree and
@@ -10,7 +10,7 @@ back; the catalogue knows what the names stand for.
     value   = number | "quoted" | None | True | False | method | "[" [ value { "," value } ] "]"
 
 An object that has no name in this grammar, such as an estimator of scikit-learn, is written as its
-class in angle brackets, ``br(<GaussianNB>)+pcc``. Such a name is for people; reading it is refused.
+class in angle brackets, ``br(<GaussianNB>)+pcc``. Such a name cannot be parsed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_WORDS = {"None": None, "True": True, "False": False}
+_NAME = re.compile(r"[A-Za-z_][\w.:-]*")
+_CONSTANTS = {"None": None, "True": True, "False": False}
 
 
 @dataclass(frozen=True)
@@ -98,24 +99,20 @@ class _Reader:
             return True
         return False
 
-    def need(self, mark: str) -> None:
-        if not self.take(mark):
-            self.fail(f"Expected {mark!r} here.")
-
     def fail(self, sentence: str) -> None:
         kind, _, position = self.here
         where = "The text ends too early. " if kind == "end" else ""
         raise error_at(self.text, position, where + sentence)
 
     def method(self) -> Method:
-        """A method and nothing behind it."""
+        """Read a method up to the end of the text."""
         parsed = self.method_or_part()
         if self.here[0] != "end":
             self.fail(f"Did not expect {self.here[1]!r} here.")
         return Method(aggregator=parsed) if isinstance(parsed, Call) else parsed
 
     def method_or_part(self) -> Method | Call:
-        """As an argument, a name alone is a part; with a plus or a scheme it is a method."""
+        """Read a part, or a method if a plus or a scheme follows the part."""
         first = self.part()
         second = self.part() if self.take("+") else None
         scheme = self.part() if self.take("@") else None
@@ -135,11 +132,8 @@ class _Reader:
         self.at += 1
         args: list[object] = []
         kwargs: dict[str, object] = {}
-        if self.take("(") and not self.take(")"):
-            self.argument(args, kwargs)
-            while self.take(","):
-                self.argument(args, kwargs)
-            self.need(")")
+        if self.take("("):
+            self.listed(")", lambda: self.argument(args, kwargs))
         return Call(name, tuple(args), kwargs, position)
 
     def argument(self, args: list[object], kwargs: dict[str, object]) -> None:
@@ -155,29 +149,31 @@ class _Reader:
             args.append(self.value())
 
     def value(self) -> object:
-        kind, word, _ = self.here
+        kind, token, _ = self.here
         if kind == "number":
             self.at += 1
-            return float(word) if re.search(r"[.eE]", word) else int(word)
+            return float(token) if re.search(r"[.eE]", token) else int(token)
         if kind == "quoted":
             self.at += 1
-            return word[1:-1]
+            return token[1:-1]
         if self.take("["):
-            return self.items()
-        if kind == "name" and word in _WORDS:
+            values: list[object] = []
+            self.listed("]", lambda: values.append(self.value()))
+            return values
+        if kind == "name" and token in _CONSTANTS:
             self.at += 1
-            return _WORDS[word]
+            return _CONSTANTS[token]
         return self.method_or_part()
 
-    def items(self) -> list[object]:
-        values: list[object] = []
-        if self.take("]"):
-            return values
-        values.append(self.value())
+    def listed(self, end: str, read: Callable[[], None]) -> None:
+        """Read entries that are divided by commas, up to the mark `end`."""
+        if self.take(end):
+            return
+        read()
         while self.take(","):
-            values.append(self.value())
-        self.need("]")
-        return values
+            read()
+        if not self.take(end):
+            self.fail(f"Expected {end!r} here.")
 
 
 def parse_method(text: str) -> Method:
@@ -193,6 +189,11 @@ def parse_method(text: str) -> Method:
     return _Reader(text).method()
 
 
+def is_name(text: str) -> bool:
+    """Tell whether a text can name a part."""
+    return _NAME.fullmatch(text) is not None
+
+
 def to_text(value: object) -> str:
     """Write a tree (or a plain value in one) as text; the inverse of parsing."""
     if isinstance(value, Method):
@@ -206,15 +207,14 @@ def to_text(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(to_text, value))}]"
     if isinstance(value, str):
-        bare = re.fullmatch(r"[A-Za-z_][\w.:-]*", value) and value not in _WORDS
-        return value if bare else f'"{value}"'
+        return value if is_name(value) and value not in _CONSTANTS else f'"{value}"'
     if isinstance(value, np.generic):
         value = value.item()
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
 class HasExpression(ABC):
-    """A part that says its own expression, because its code and parameters do not suffice."""
+    """A part that builds its own expression, because its code and parameters do not suffice."""
 
     @property
     @abstractmethod
@@ -233,10 +233,10 @@ CODES: dict[type, str] = {}
 def expression_of(part: Any) -> Any:
     """The tree that names a part: its code and the parameters that are not the defaults.
 
-    Leading parameters that are parts themselves stand without a name, as in ``rq(pcc,svr)``. A
-    part that is a whole method says so itself (`HasExpression`). A part of another library, or any
-    other object that no text can stand for, is its class in angle brackets: ``<GaussianNB>``, a
-    name that cannot be read back.
+    Leading parameters that are parts themselves are written without a name, as in ``rq(pcc,svr)``.
+    A part that is a whole method has its own expression (`HasExpression`). A part of another
+    library, or any other object that has no name in the catalogue, is written as its class in angle
+    brackets: ``<GaussianNB>``, a name that cannot be parsed.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def expression_of(part: Any) -> Any:
     >>> to_text(expression_of(GaussianNB(var_smoothing=0.1)))
     '<GaussianNB>(var_smoothing=0.1)'
     """
-    # The class is asked: a wrapper such as FrozenEstimator answers for what it wraps.
+    # Check the class: a wrapper such as FrozenEstimator passes on attributes of what it wraps.
     if issubclass(type(part), HasExpression):
         return part.expression
     return described(part, _code_of(part))
@@ -279,7 +279,7 @@ def _is_part(value: object) -> bool:
 
 
 def _value_of(value: object) -> object:
-    """A value as it stands in a tree: arrays as lists, parts as trees, strange objects in <>."""
+    """A value in a tree: arrays as lists, parts as trees, other objects as their class in <>."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, (list, tuple)):

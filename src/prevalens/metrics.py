@@ -4,8 +4,8 @@ Every measure takes the true and the estimated prevalences, shape (n_samples, n_
 (n_labels,), treats each label as a binary problem and averages over labels:
 ``D(p, q) = mean_j d(p_j, q_j)``. It returns an array of shape (n_samples,).
 
-Absolute error and relative absolute error are the two that Sebastiani (2020) recommends and that
-Moreo et al. use. The others are here for comparison with older work.
+Sebastiani (2020) recommends absolute error and relative absolute error, and Moreo et al. use them.
+The other measures allow comparisons with older work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHIFT_NAMES = ("low", "mid", "high")
 
 
 def _pair(true: Any, estimated: Any) -> tuple[Errors, Errors]:
-    """Both sides checked; one vector stands for every sample of the other side."""
+    """Check both arguments; a single vector is repeated for every sample of the other."""
     p, q = check_prevalences(true, "true"), check_prevalences(estimated, "estimated")
     if p.shape[1] != q.shape[1]:
         raise InputError(f"true has {p.shape[1]} labels but estimated has {q.shape[1]}.")
@@ -34,10 +34,6 @@ def _pair(true: Any, estimated: Any) -> tuple[Errors, Errors]:
         raise InputError(f"true has {p.shape[0]} samples but estimated has {q.shape[0]}.")
     p, q = np.broadcast_arrays(p, q)
     return p, q
-
-
-def _over_labels(per_label: Errors) -> Errors:
-    return per_label.mean(axis=1)
 
 
 def ae(true: Any, estimated: Any) -> Errors:
@@ -49,13 +45,13 @@ def ae(true: Any, estimated: Any) -> Errors:
     [0.125]
     """
     p, q = _pair(true, estimated)
-    return _over_labels(np.abs(p - q))
+    return np.abs(p - q).mean(axis=1)
 
 
 def se(true: Any, estimated: Any) -> Errors:
     """Squared error: the mean over labels of ``(p - q)^2``; between 0 and 1."""
     p, q = _pair(true, estimated)
-    return _over_labels((p - q) ** 2)
+    return ((p - q) ** 2).mean(axis=1)
 
 
 def _epsilon(size: Any, n_samples: int) -> Errors:
@@ -108,20 +104,20 @@ def rae(true: Any, estimated: Any, *, size: Any) -> Errors:
     """
     p, q = _smooth_pair(true, estimated, size)
     gap = np.abs(p - q)
-    return _over_labels((gap / p + gap / (1 - p)) / 2)
+    return ((gap / p + gap / (1 - p)) / 2).mean(axis=1)
 
 
 def nae(true: Any, estimated: Any) -> Errors:
-    """Absolute error divided by the largest one possible for that truth; between 0 and 1.
+    """Absolute error divided by its largest possible value for that truth; between 0 and 1.
 
     For a binary label the worst estimate of ``p`` is off by ``max(p, 1 - p)``.
     """
     p, q = _pair(true, estimated)
-    return _over_labels(np.abs(p - q) / np.maximum(p, 1 - p))
+    return (np.abs(p - q) / np.maximum(p, 1 - p)).mean(axis=1)
 
 
 def nrae(true: Any, estimated: Any, *, size: Any) -> Errors:
-    """Relative absolute error divided by the largest one possible for that truth.
+    """Relative absolute error divided by its largest possible value for that truth.
 
     Notes
     -----
@@ -132,7 +128,7 @@ def nrae(true: Any, estimated: Any, *, size: Any) -> Errors:
     low = smooth(np.zeros_like(p), size)
     worst = np.maximum(p - low, (1 - low) - p)
     # The factor (1/p + 1/(1-p))/2 is common to the error and its maximum.
-    return _over_labels(np.abs(p - q) / worst)
+    return (np.abs(p - q) / worst).mean(axis=1)
 
 
 def kld(true: Any, estimated: Any, *, size: Any) -> Errors:
@@ -144,19 +140,19 @@ def kld(true: Any, estimated: Any, *, size: Any) -> Errors:
     quantification error.
     """
     p, q = _smooth_pair(true, estimated, size)
-    return _over_labels(p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))
+    return (p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))).mean(axis=1)
 
 
 def concordance(true: Any, estimated: Any) -> Errors:
     """Concordance ratio ``min(p, q) / max(p, q)`` of Levin and Roitman (2017).
 
-    The only one here where more is better: 1 is perfect, and two zeros agree.
+    The only measure here whose larger values are better: 1 is perfect, also for two zeros.
     """
     p, q = _pair(true, estimated)
     largest = np.maximum(p, q)
     ratio = np.ones_like(largest)
     np.divide(np.minimum(p, q), largest, out=ratio, where=largest > 0)
-    return _over_labels(ratio)
+    return ratio.mean(axis=1)
 
 
 def shift(training: Any, true: Any) -> Errors:

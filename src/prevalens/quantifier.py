@@ -51,7 +51,7 @@ class _Labelled(NamedTuple):
 
 
 class _Learnt(NamedTuple):
-    """What a fit finds."""
+    """The fitted parts of a quantifier."""
 
     classifier: Classifier | None
     aggregator: Aggregator
@@ -66,7 +66,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     ----------
     classifier : estimator, optional
         Anything with ``fit(X, Y)`` and a multi-label response: a classifier of this package
-        or of scikit-learn, a pipeline, or a fitted one inside ``FrozenEstimator``. Default:
+        or of scikit-learn, a pipeline, or a fitted classifier in ``FrozenEstimator``. Default:
         one logistic regression per label. None if the aggregator reads the items themselves.
     aggregator : Aggregator, optional
         How the scores of items become prevalences. Default: the scenario mixture. With neither
@@ -85,8 +85,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     choice_ : Choice or None
-        What the automatic choice found: all candidates with their losses. None if both parts were
-        given.
+        All candidates of the automatic choice with their losses. None if a part was given.
     classifier_ : fitted classifier, or None
     aggregator_ : fitted aggregator
     uncertainty_ : fitted Bootstrap, or None
@@ -97,8 +96,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     Assumes that the batch differs from the training data in its label mix, and that items with
-    the same labels look alike in both. If the look of a label changes too, every method here
-    is off.
+    the same labels have the same distribution of features in both. If that distribution changes
+    too, every method here is biased.
 
     Examples
     --------
@@ -154,7 +153,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             Called with a short message before each stage. What it raises ends the fit and leaves
             the quantifier as it was.
         """
-        # Parts that do not fit together are refused before the items are looked at.
+        # Refuse incompatible parts before the items are checked.
         self.resolved_parts()
         X = check_items(X)
         Y, names = label_matrix(Y, labels)
@@ -163,7 +162,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             groups = np.asarray(_values(groups))
             check_same_length(count_items(X), "X", len(groups), "groups")
         learnt = self._learn(X, Y, groups, progress or (lambda _: None))
-        # Set at the end and together: a fit that was stopped leaves no half of itself.
+        # All attributes are set together at the end: an interrupted fit changes none of them.
         self.labels_, self.n_labels_ = names, len(names)
         self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
         self.classifier_, self.aggregator_ = learnt.classifier, learnt.aggregator
@@ -284,8 +283,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     def group(self) -> str:
         """BC or MLC (does the classifier see labels together?) + BA or MLA (the aggregator?).
 
-        A quantifier that needs no classifier has only the second half. The automatic one may
-        turn out to be any, and counts as the widest.
+        Without a classifier it is BA or MLA alone. The automatic quantifier has the widest group,
+        MLC+MLA, as it may choose any parts.
         """
         if self.is_automatic:
             return "MLC+MLA"
@@ -296,7 +295,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         return f"{'MLC' if is_joint(classifier) else 'BC'}+{second}"
 
     def score(self, X: Items) -> Scores:
-        """The scores of items as the aggregator reads them; the costly half, done once."""
+        """The scores of items as the aggregator reads them; the costly step, done once per item."""
         check_is_fitted(self, "aggregator_")
         X = check_items(X)
         classifier, kind = self.classifier_, self.aggregator_.consumes
@@ -337,12 +336,12 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             point = self.aggregator_.aggregate(scores, samples)
             return PrevalenceEstimate(point, self.labels_, index=index)
         level = check_fraction(interval, "interval")
-        point, found = self._with_intervals(scores, samples, level)
-        if found.p_value is not None:
+        point, intervals = self._with_intervals(scores, samples, level)
+        if intervals.p_value is not None:
             alone = index is None and len(samples) == 1
             names = range(len(samples)) if index is None else index
-            warn_of_misfit(found.p_value, None if alone else names)
-        ends = {name: value for name, value in vars(found).items() if value is not None}
+            warn_of_misfit(intervals.p_value, None if alone else names)
+        ends = {name: value for name, value in vars(intervals).items() if value is not None}
         return PrevalenceEstimate(point, self.labels_, index=index, level=level, **ends)
 
     def _with_intervals(
@@ -350,9 +349,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Floats, Intervals]:
         """Estimates with intervals of the aggregator's own making, else of a bootstrap."""
         if self.aggregator_.has_intervals:
-            point, found = self.aggregator_.estimate(scores, samples, level)
-            assert found is not None  # promised by has_intervals
-            return point, found
+            point, intervals = self.aggregator_.estimate(scores, samples, level)
+            assert intervals is not None  # has_intervals declares them
+            return point, intervals
         if self.uncertainty_ is not None:
             return self.uncertainty_.estimate(self.aggregator_, scores, samples, level)
         return plain_estimate(self.aggregator_, scores, samples, level)
@@ -429,9 +428,9 @@ def _values(groups: Groups) -> Groups:
 def _may_trust(classifier: object, X: Items) -> TypeGuard[MultiLabelClassifier]:
     """Whether checked items may be scored without the classifier's own checks.
 
-    They are numbers without column names and have as many columns as the training items; of all
-    others the classifier's own methods say what is wrong. An ensemble answers with the scores of
-    all its members, which `response` asks for.
+    This holds for numbers without column names and with as many columns as the training items; for
+    all others the classifier's own methods raise the error. It does not hold for an ensemble:
+    `response` asks it for the scores of all its members.
     """
     if not isinstance(classifier, MultiLabelClassifier) or isinstance(classifier, HasMembers):
         return False

@@ -129,10 +129,11 @@ class Samples:
             offsets = np.arange(indices.shape[0] + 1, dtype=np.int64) * indices.shape[1]
             flat = indices.reshape(-1)
         else:
-            lists = [np.asarray(one) for one in indices]
-            offsets = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
-            # An empty list would turn all others into floats; the offsets tell of it.
-            filled = [one for one in lists if len(one)]
+            lists = [np.asarray(rows) for rows in indices]
+            ends = np.cumsum([len(rows) for rows in lists])
+            offsets = np.concatenate([[0], ends]).astype(np.int64)
+            # An empty list would turn all others into floats; the check of the offsets reports it.
+            filled = [rows for rows in lists if len(rows)]
             flat = np.concatenate(filled) if filled else np.empty(0, dtype=np.int64)
         return cls(flat, offsets, n_items=n_items, target=target, prevalence=prevalence)
 

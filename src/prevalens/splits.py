@@ -1,8 +1,8 @@
 """Splits that keep the prevalence of every label: multi-label iterative stratification.
 
-The rarest evidence (a label, or with ``order=2`` also a pair of labels) is shared out first,
-one item at a time, to the part that lacks it most. Parts have exactly the sizes asked for,
-and a last pass of swaps gives every part a positive of every label that has enough of them.
+The items of the rarest label (with ``order=2``, also of the rarest pair of labels) are assigned
+first, one at a time, each to the part that lacks that label most. Parts have exactly the requested
+sizes. At the end, items are swapped until every part has a positive of every label that has enough.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from prevalens.validation import (
     check_same_length,
 )
 
-#: Stands for "nothing left" among numbers of items, and is larger than all of them.
+#: Marks a column without remaining items; larger than any number of items.
 _NONE_LEFT = np.iinfo(np.int64).max
 
-#: How many items are tried as newcomers before a part is left without a label.
+#: How many items are tried for a swap before a part is left without a label.
 _MAX_GIVERS = 5
 
-#: How often in all the exchange of items may try to bring a label into a part.
+#: Maximum number of attempts, in all, to bring a label into a part by swaps.
 _MAX_TRIES = 2000
 
 
 def stratified_folds(
     Y: Any, n_folds: int = 5, *, order: int = 1, seed: object = 0, groups: Any = None
 ) -> Ints:
-    """Cut items into folds of equal size that share every label's positives evenly.
+    """Divide items into folds of equal size with equally many positives of every label.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def stratified_folds(
     -------
     array of int, shape (n_items,)
         The fold of each item. Sizes differ by one at most, and a label with at least
-        `n_folds` positives has one in every fold, unless several labels contend for the
-        same few items and no exchange can serve them all.
+        `n_folds` positives has a positive in every fold, unless several labels occur on the
+        same few items and no swap of items helps.
 
     Notes
     -----
@@ -241,7 +241,7 @@ def _pairs_of_labels(Y: LabelMatrix) -> Any:
 
 
 def _distribute(evidence: Any, parts: _OpenParts) -> Ints:
-    """Share the items out, those with the rarest remaining evidence first."""
+    """Assign the items to parts, those of the rarest remaining label or pair first."""
     by_column = sp.csc_array(evidence)
     left = np.diff(by_column.indptr).astype(np.int64)
     left[left == 0] = _NONE_LEFT
@@ -251,15 +251,16 @@ def _distribute(evidence: Any, parts: _OpenParts) -> Ints:
         columns, times = np.unique(np.concatenate(touched), return_counts=True)
         left[columns] -= times
         left[columns[left[columns] == 0]] = _NONE_LEFT
-    parts.put_rest()
+    # The items without evidence fill the room that is left.
+    parts.of_item[parts.of_item < 0] = np.repeat(np.arange(len(parts.room)), parts.room)
     return parts.of_item
 
 
 class _OpenParts:
-    """The parts while they are being filled.
+    """Parts that are not full yet, and the items they have.
 
-    What a part lacks of a column is counted in units of ``1 / dues.sum()`` items, so that it
-    is a whole number and no rounding can decide between two parts.
+    The number of items of a column that a part lacks is counted in units of ``1 / dues.sum()``, so
+    that it is a whole number and rounding cannot decide between two parts.
     """
 
     def __init__(
@@ -275,7 +276,7 @@ class _OpenParts:
         self._lack = np.outer(totals, dues)
         self._item = int(dues.sum())
         self._rarity = 1.0 / np.maximum(totals, 1)[:, np.newaxis]
-        self._room = sizes.tolist()
+        self.room = sizes.tolist()
         self._open = list(range(len(sizes)))
         self._chance = rng.random((n_items, len(sizes)))
         self.of_item = np.full(n_items, -1, dtype=np.int64)
@@ -289,7 +290,7 @@ class _OpenParts:
         columns = self._columns[self._starts[item] : self._starts[item + 1]]
         lack = self._lack[column].tolist()
         lack_of_all = (self._lack[columns] * self._rarity[columns]).sum(axis=0).tolist()
-        room, chance = self._room, self._chance[item].tolist()
+        room, chance = self.room, self._chance[item].tolist()
         part = max(self._open, key=lambda p: (lack[p], lack_of_all[p], room[p], chance[p]))
         self._lack[columns, part] -= self._item
         self.of_item[item] = part
@@ -298,24 +299,19 @@ class _OpenParts:
             self._open.remove(part)
         return columns
 
-    def put_rest(self) -> None:
-        """Fill the room that is left with the items that have no evidence."""
-        rest = np.flatnonzero(self.of_item < 0)
-        self.of_item[rest] = np.repeat(np.arange(len(self._room)), self._room)
-
 
 class _Exchange:
     """Swaps of items between parts until no part lacks a label that could be there.
 
-    Only labels with at least as many positives as there are parts count. A swap never leaves
-    more gaps than there were. In one round an item moves once at most, so that a round ends;
-    later rounds leave more to chance, to get out of dead ends.
+    Only labels with at least as many positives as parts are considered. A gap is a label that a
+    part lacks; a swap never increases the number of gaps. An item moves at most once per round, so
+    that a round ends; later rounds choose more at random, to leave local optima.
     """
 
     def __init__(self, Y: LabelMatrix, parts: Ints, rng: np.random.Generator) -> None:
         n_parts = int(parts.max()) + 1
         positives = Y.sum(axis=0, dtype=np.int64)
-        # Rarest labels first: they have the fewest ways to be helped.
+        # Rarest labels first: the fewest swaps can help them.
         owed = np.flatnonzero(positives >= n_parts)
         self._Y = Y[:, owed[np.argsort(positives[owed], kind="stable")]] == 1
         self._parts, self._rng = parts, rng
@@ -329,16 +325,13 @@ class _Exchange:
         noise, tries = 0, _MAX_TRIES
         while tries > 0 and not self._counts.all():
             self._free[:] = True
-            while tries > 0 and (gaps := self._gaps()):
+            # Labels, rarest first, and the parts that lack them.
+            while tries > 0 and (gaps := np.argwhere(self._counts.T == 0).tolist()):
                 filled = [self._fill(label, part, noise) for label, part in gaps[:tries]]
                 tries -= len(filled)
                 if not any(filled):
                     break
             noise += 1
-
-    def _gaps(self) -> list[tuple[int, int]]:
-        """Labels, rarest first, and the parts that lack them."""
-        return [(label, part) for label, part in np.argwhere(self._counts.T == 0).tolist()]
 
     def _fill(self, label: int, part: int, noise: float) -> bool:
         """Bring a positive of `label` into `part`, in exchange for the item most like it."""

@@ -1,4 +1,4 @@
-"""Checks of everything that comes from outside, and the sentences of the errors.
+"""Checks of all input, with the error messages.
 
 Constructors of the package store their parameters, the functions here check the input, and the
 code below trusts it. An error names the value, the place and what to do.
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def check_int(value: object, name: str, *, minimum: int | None = None) -> int:
-    """Return `value` as an int, or say what is wrong with it."""
+    """Return `value` as an int; raise InputError if it is none or too small."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise InputError(f"{name} must be a whole number; got {value!r}.")
     if minimum is not None and value < minimum:
@@ -50,7 +50,7 @@ def check_int(value: object, name: str, *, minimum: int | None = None) -> int:
 
 
 def check_fraction(value: object, name: str, *, open_ends: bool = True) -> float:
-    """Return `value` as a float between 0 and 1, or say what is wrong with it."""
+    """Return `value` as a float between 0 and 1; raise InputError if it is none."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InputError(f"{name} must be a number between 0 and 1; got {value!r}.")
     number = float(value)
@@ -71,12 +71,11 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> str:
 def check_rng(seed: object) -> np.random.Generator:
     """Turn a seed, a Generator or None into a Generator.
 
-    Whole numbers give the same stream every time; None asks the operating system.
+    A whole number gives the same stream every time; None takes a seed of the operating system.
     """
-    if seed is None or isinstance(seed, (numbers.Integral, np.random.Generator)):
+    known = (numbers.Integral, np.random.Generator, np.random.SeedSequence, np.random.BitGenerator)
+    if seed is None or isinstance(seed, known):
         return np.random.default_rng(seed)  # type: ignore[arg-type]
-    if isinstance(seed, (np.random.SeedSequence, np.random.BitGenerator)):
-        return np.random.default_rng(seed)
     if isinstance(seed, np.random.RandomState):
         return np.random.default_rng(seed.randint(0, 2**31 - 1, size=4))
     raise InputError(
@@ -85,7 +84,7 @@ def check_rng(seed: object) -> np.random.Generator:
 
 
 def check_same_length(n_left: int, left: str, n_right: int, right: str) -> None:
-    """Refuse two things that should have one row per item each but differ."""
+    """Refuse two inputs whose numbers of rows differ."""
     if n_left != n_right:
         raise InputError(
             f"{left} has {n_left} rows but {right} has {n_right}; give one row per item in both."
@@ -107,8 +106,8 @@ def _first_bad(values: Array, bad: npt.NDArray[np.bool_]) -> tuple[int, int, obj
 def _check_finite(X: Matrix, name: str, columns: Sequence[str] | None) -> None:
     """Raise with row, column and value at the first NaN or infinity."""
     data = X.data if sp.issparse(X) else X
-    # One pass over the sum is enough in the usual case: it is finite only if all parts are,
-    # save for overflow, which the exact look below settles.
+    # In the usual case one sum is enough: it is finite only if all values are. A sum that
+    # overflows is checked value by value below.
     with np.errstate(over="ignore", invalid="ignore"):
         total = data.sum(dtype=np.float64)
     if np.isfinite(total):
@@ -132,16 +131,16 @@ def _check_finite(X: Matrix, name: str, columns: Sequence[str] | None) -> None:
 def check_matrix(X: Items, name: str = "X", *, columns: Sequence[str] | None = None) -> Matrix:
     """Return `X` as a two-dimensional float array or CSR matrix with finite values.
 
-    Float32 and float64 are kept as they are, everything else becomes float64. Nothing is
-    copied that is already in form.
+    Float32 and float64 are kept, all other types become float64. Input that has the right form
+    already is not copied.
 
     Parameters
     ----------
     X : array-like or sparse matrix, shape (n_items, n_features)
     name : str
-        What to call it in an error.
+        Name of the matrix in error messages.
     columns : sequence of str, optional
-        Feature names, used to name the column in an error.
+        Feature names, used in error messages.
     """
     if sp.issparse(X):
         X = sp.csr_array(X) if isinstance(X, sp.sparray) else sp.csr_matrix(X)
@@ -149,17 +148,21 @@ def check_matrix(X: Items, name: str = "X", *, columns: Sequence[str] | None = N
             X = X.astype(np.float64)
     else:
         X = _as_float_array(X, name)
-    if X.ndim != 2:
-        raise InputError(
-            f"{name} must have two dimensions (items, features); got {X.ndim}. "
-            "A single feature is X.reshape(-1, 1)."
-        )
-    if X.shape[0] == 0:
-        raise InputError(f"{name} has no items; give at least one row.")
-    if X.shape[1] == 0:
-        raise InputError(f"{name} has no features; give at least one column.")
+    _check_shape(X, name, "features", "A single feature is X.reshape(-1, 1).")
     _check_finite(X, name, columns)
     return X
+
+
+def _check_shape(matrix: Matrix, name: str, columns: str, hint: str) -> None:
+    """Refuse what is not a table with rows and columns; `columns` says what the columns are."""
+    if matrix.ndim != 2:
+        raise InputError(
+            f"{name} must have two dimensions (items, {columns}); got {matrix.ndim}. {hint}"
+        )
+    if matrix.shape[0] == 0:
+        raise InputError(f"{name} has no items; give at least one row.")
+    if matrix.shape[1] == 0:
+        raise InputError(f"{name} has no {columns}; give at least one column.")
 
 
 def _as_float_array(X: Items, name: str) -> Array:
@@ -197,15 +200,7 @@ def check_binary_matrix(Y: Labels, name: str = "Y") -> LabelMatrix:
         array = np.asarray(Y)
     except ValueError as error:
         raise InputError(f"{name} is not a table: its rows differ in length.") from error
-    if array.ndim != 2:
-        raise InputError(
-            f"{name} must have two dimensions (items, labels); got {array.ndim}. "
-            "For one label use Y.reshape(-1, 1)."
-        )
-    if array.shape[0] == 0:
-        raise InputError(f"{name} has no items; give at least one row.")
-    if array.shape[1] == 0:
-        raise InputError(f"{name} has no labels; give at least one column.")
+    _check_shape(array, name, "labels", "For one label use Y.reshape(-1, 1).")
     if array.dtype == np.bool_:
         return array.astype(np.int8)
     good = (array == 0) | (array == 1)
@@ -277,7 +272,7 @@ def take_items(X: Items, rows: Array | slice | Sequence[int]) -> Items:
 
 
 def check_items(X: Items) -> Items:
-    """Numbers are checked here; texts and frames are left to the classifier's own preparation."""
+    """Check items that are numbers; the classifier's own preparation checks texts and frames."""
     native = nw.from_native(X, pass_through=True, allow_series=True)
     mixed = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2
     if mixed or isinstance(native, (nw.DataFrame, nw.Series)):

@@ -9,7 +9,6 @@ closed form: no matrix is inverted, and nothing of the size labelsets x labelset
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,7 @@ from sklearn.utils import get_tags
 
 from prevalens.classifiers.base import CompositeClassifier, append_columns
 from prevalens.classifiers.knn import MLkNN
-from prevalens.classifiers.stacked import by_own_settings
-from prevalens.crossfit import fit_settings
+from prevalens.classifiers.stacked import fit_part_settings
 from prevalens.response import response, train
 from prevalens.scores import Kind
 from prevalens.types import Floats, LabelMatrix, Settings
@@ -105,7 +103,7 @@ def starting_points(
     """The labelsets themselves, or their weighted principal components if fewer are wanted.
 
     The square root of the Hamming cost is the distance of labelsets over sqrt(n_labels): in full
-    dimension this start is the solution for that cost, and a good one for others.
+    dimension these points are the solution for that cost, and a good start for others.
     """
     n_labels = states.shape[1]
     points = states / np.sqrt(n_labels)
@@ -124,7 +122,7 @@ def embed(
     max_iter: int = 300,
     tol: float = 1e-6,
 ) -> tuple[Floats, Floats, list[float]]:
-    """Move truths and answers until their distances are the roots of the costs.
+    """Move truths and answers until their distances approximate the square roots of the costs.
 
     Parameters
     ----------
@@ -217,9 +215,9 @@ class CLEMS(CompositeClassifier):
     n_components : int, optional
         Dimension of the space; default the number of labels.
     passthrough : bool
-        Whether the classifier sees the items' features beside the place, as in the label network
-        embeddings of Szymański et al., and not the place alone, as in the original. Features of a
-        larger scale than the places decide alone; scale them first.
+        Whether the classifier sees the items' features and the place, as in the label network
+        embeddings of Szymański et al., or the place alone, as in the original. Features with a much
+        larger scale than the places dominate the distances; scale them first.
     max_iter, tol :
         Of the scaling; see :func:`prevalens.classifiers.clems.embed`.
     n_jobs, random_state : int or None
@@ -232,9 +230,9 @@ class CLEMS(CompositeClassifier):
     truths_, answers_ : arrays of float, shape (n_states, n_components)
         Where each labelset lies in its two roles.
     stress_ : float
-        What is left of the squared error between distances and roots of costs.
+        Remaining squared error between the distances and the square roots of the costs.
     n_iter_ : int
-        How often the costs were run through.
+        Number of passes over the costs.
 
     Notes
     -----
@@ -288,19 +286,12 @@ class CLEMS(CompositeClassifier):
         Settings that differ only in the classifier (``classifier__...``) share the embedding and
         the regressor, and are trained together where the classifier can.
         """
-        fitted: dict[int, CLEMS] = {}
-        for own, members in by_own_settings(settings, "classifier__"):
-            model = clone(self).set_params(**own)
-            items, labels = model._check_training(X, Y)
-            inputs = model._learn_places(items, labels)
-            classifier = model._classifier()
-            readers = fit_settings(classifier, [change for _, change in members], inputs, labels)
-            for (number, change), reader in zip(members, readers, strict=True):
-                fitted[number] = copy(model)
-                fitted[number].classifier = clone(classifier).set_params(**change)
-                fitted[number].classifier_ = reader
-        for number in range(len(settings)):
-            yield fitted[number]
+
+        def prepare(model: CLEMS, items: Any, labels: LabelMatrix, _: Settings) -> Any:
+            model.classifier = model._classifier()
+            return model._learn_places(items, labels)
+
+        return fit_part_settings(self, settings, X, Y, prepare)
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
         self.classifier_ = train(self._classifier(), self._learn_places(X, Y), Y)
@@ -316,8 +307,9 @@ class CLEMS(CompositeClassifier):
         state_of = state_of.ravel()
         self._embed(counts)
         places = self.truths_[state_of]
+        forest = RandomForestRegressor(20, n_jobs=self.n_jobs, random_state=self.random_state)
+        self.regressor_ = forest if self.regressor is None else clone(self.regressor)
         # A space of one dimension as a flat array: forests warn of a column.
-        self.regressor_ = self._regressor()
         self.regressor_.fit(self._seen(X), places if places.shape[1] > 1 else places[:, 0])
         return self._inputs(X, self.answers_[state_of])
 
@@ -332,11 +324,6 @@ class CLEMS(CompositeClassifier):
             blocks, counts, start, max_iter=max_iter, tol=self.tol
         )
         self.stress_, self.n_iter_ = stress[-1], len(stress)
-
-    def _regressor(self) -> Any:
-        if self.regressor is not None:
-            return clone(self.regressor)
-        return RandomForestRegressor(20, n_jobs=self.n_jobs, random_state=self.random_state)
 
     def _seen(self, X: Any) -> Any:
         """Items as the regressor takes them: dense if it takes no sparse matrix."""

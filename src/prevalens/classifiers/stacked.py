@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,9 @@ from prevalens.splits import IterativeStratification
 from prevalens.types import LabelMatrix, Settings
 from prevalens.validation import InputError, Matrix, check_int
 
-_META = "meta__"
-#: Parameters that do not touch the first layer.
+#: Parameters that do not change the first layer.
 _SECOND = ("meta", "normalize", "passthrough")
+_Composite = TypeVar("_Composite", bound=CompositeClassifier)
 
 
 @runtime_checkable
@@ -43,8 +43,8 @@ class Splitter(Protocol):
 class Stacked(CompositeClassifier):
     """A second layer that reads the first layer's posteriors of all labels and the features.
 
-    The posteriors the second layer is trained on are out-of-fold; when new items are scored, the
-    first layer is one trained on all items.
+    The second layer is trained on out-of-fold posteriors. New items are scored by a first layer
+    that was trained on all items.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class Stacked(CompositeClassifier):
 
     Notes
     -----
-    Costs `cv` + 1 trainings of the first layer and one of the second. A first layer that is
-    unsure of rare labels hands its noise to every label.
+    Costs `cv` + 1 trainings of the first layer and one of the second. If the first layer is
+    uncertain about rare labels, its noise affects every label.
 
     References
     ----------
@@ -119,28 +119,16 @@ class Stacked(CompositeClassifier):
         `passthrough` share the first layer, and those that differ only in the second are trained
         together where it can.
         """
-        fitted: dict[int, Stacked] = {}
         first_layers: dict[str, LabelledScores] = {}
-        for own, members in by_own_settings(settings, _META):
-            model = clone(self).set_params(meta=self._second_layer()).set_params(**own)
-            items, labels = model._check_training(X, Y)
+
+        def prepare(model: Stacked, items: Matrix, labels: LabelMatrix, own: Settings) -> Matrix:
             first = repr({name: own[name] for name in own if name not in _SECOND})
             if first not in first_layers:
                 first_layers[first] = model._train_base(items, labels)
-            inputs = model._prepare(items, first_layers[first])
-            changes = [change for _, change in members]
-            metas = fit_settings(model.meta, changes, inputs, labels)
-            for (number, change), meta in zip(members, metas, strict=True):
-                fitted[number] = model._with_meta(change, meta)
-        for number in range(len(settings)):
-            yield fitted[number]
+            model.meta = model._second_layer()
+            return model._prepare(items, first_layers[first])
 
-    def _with_meta(self, change: Settings, meta: Any) -> Stacked:
-        """The same model and first layer with another second layer."""
-        model = copy(self)
-        model.meta = clone(self.meta).set_params(**change)
-        model.meta_ = meta
-        return model
+        return fit_part_settings(self, settings, X, Y, prepare)
 
     def _fit(self, X: Matrix, Y: LabelMatrix) -> None:
         inputs = self._prepare(X, self._train_base(X, Y))
@@ -161,7 +149,7 @@ class Stacked(CompositeClassifier):
         return out_of_fold(base, X, Y, divisions, n_jobs=self.n_jobs)[0]
 
     def _prepare(self, X: Matrix, first_layer: LabelledScores) -> Matrix:
-        """Remember the first layer and how to scale; the second layer's input in training."""
+        """Keep the first layer and the scaler; return the second layer's training input."""
         self.base_ = first_layer.classifier
         inputs = self._inputs(X, first_layer.scores.values)
         self.scaler_ = None
@@ -196,10 +184,33 @@ class Stacked(CompositeClassifier):
         return response(self.meta_, inputs, kind, self.n_labels_).values
 
 
-def by_own_settings(
-    settings: Sequence[Settings], prefix: str
-) -> list[tuple[Settings, list[tuple[int, Settings]]]]:
-    """Settings of a part, whose names have a prefix, with their numbers; grouped by all others."""
+def fit_part_settings(
+    classifier: _Composite,
+    settings: Sequence[Settings],
+    X: Any,
+    Y: Any,
+    prepare: Callable[[_Composite, Any, LabelMatrix, Settings], Any],
+) -> Iterator[_Composite]:
+    """Train a composite classifier with several settings; settings of its part share the rest.
+
+    Parameters
+    ----------
+    classifier : CompositeClassifier
+        Its parameter `classifier.part` holds the part.
+    settings : list of dict
+        Parameters by name; those of the part have its prefix, such as ``meta__C``.
+    X, Y
+        Labelled items.
+    prepare : callable
+        Called with a clone, the checked items and labels, and the parameters that are not those
+        of the part; sets the part's default and returns the inputs on which it is trained.
+
+    Yields
+    ------
+    CompositeClassifier
+        Fitted, one per setting, in the order given.
+    """
+    part, prefix = classifier.part, f"{classifier.part}__"
     groups: dict[str, tuple[Settings, list[tuple[int, Settings]]]] = {}
     for number, setting in enumerate(settings):
         own = {name: value for name, value in setting.items() if not name.startswith(prefix)}
@@ -210,4 +221,14 @@ def by_own_settings(
         }
         _, members = groups.setdefault(repr(sorted(own.items())), (own, []))
         members.append((number, change))
-    return list(groups.values())
+    fitted: dict[int, _Composite] = {}
+    for shared, members in groups.values():
+        model = clone(classifier).set_params(**shared)
+        items, labels = model._check_training(X, Y)
+        inputs, inner = prepare(model, items, labels, shared), vars(model)[part]
+        trained = fit_settings(inner, [change for _, change in members], inputs, labels)
+        for (number, setting), fitted_part in zip(members, trained, strict=True):
+            fitted[number] = copy(model)
+            setattr(fitted[number], part, clone(inner).set_params(**setting))
+            setattr(fitted[number], f"{part}_", fitted_part)
+    yield from (fitted[number] for number in range(len(settings)))

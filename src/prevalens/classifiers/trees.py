@@ -1,4 +1,4 @@
-"""One tree, or a forest of them, for all labels at once.
+"""A decision tree, or a forest of trees, for all labels at once.
 
 scikit-learn grows the trees and keeps for every node, split or leaf, two float64 counts of each
 label. Here every tree is reduced to a `CompactForest` as soon as it is grown: splits without
@@ -89,7 +89,7 @@ class CompactForest:
         Parameters
         ----------
         trees : iterable of sklearn.tree._tree.Tree
-            An iterator that grows them keeps the memory for all of them from being needed at once.
+            If an iterator grows them, they are never in memory all at once.
         Y : 0/1 array, shape (n_items, n_labels)
             The labels they were trained on.
         """
@@ -109,10 +109,7 @@ class CompactForest:
             n_leaves=np.array([len(tree["n_entries"]) for tree in reduced]),
             threshold=joined("threshold"),
             shares=shares,
-            **{
-                name: _smallest(np.concatenate([tree.pop(name) for tree in reduced]))
-                for name in names
-            },
+            **{name: _smallest(joined(name)) for name in names},
         )
 
     @property
@@ -150,7 +147,7 @@ class CompactForest:
         return posteriors
 
     def is_sound(self) -> bool:
-        """Tell whether no path leads out of the arrays or round in circles."""
+        """Tell whether every path ends in a leaf and all positions are inside their arrays."""
         return self._fits_together() and self._stays_inside()
 
     def _fits_together(self) -> bool:
@@ -173,7 +170,7 @@ class CompactForest:
         """Tell whether all numbers of nodes, features, labels and shares exist."""
         n_nodes = np.repeat(self.n_splits + self.n_leaves, self.n_splits)
         first = np.repeat(np.cumsum(self.n_splits) - self.n_splits, self.n_splits)
-        # Children come after their parent, so no path can turn round.
+        # Children come after their parent, so there are no cycles.
         parent = np.arange(len(self.left)) - first
         limits = [
             (self.feature, self.n_features),
@@ -201,7 +198,7 @@ class CompactForest:
         return reached
 
     def _structures(self) -> Iterator[TreeStructure]:
-        """The trees as scikit-learn has them, which finds leaves fast; without values."""
+        """The trees in scikit-learn's form, without values; scikit-learn finds leaves fast."""
         start = 0
         for n_splits, n_leaves in zip(self.n_splits, self.n_leaves, strict=True):
             nodes = np.zeros(n_splits + n_leaves, dtype=NODE_DTYPE)
@@ -272,7 +269,7 @@ class _TreeBased(MultiLabelClassifier):
 
     @abstractmethod
     def _grow(self, X: Any, y: npt.NDArray[np.int8]) -> Iterator[TreeStructure]:
-        """Grow one tree after the other."""
+        """Grow the trees and yield them one by one."""
 
 
 class Tree(_TreeBased):
@@ -419,10 +416,10 @@ class Forest(_TreeBased):
         group = max(effective_n_jobs(self.n_jobs), _GROUP_BYTES // tree_bytes)
         for done in range(0, self.n_estimators, group):
             forest.n_estimators = min(done + group, self.n_estimators)
-            # The places of trees that were reduced already.
+            # Placeholders for the trees that have been reduced already.
             forest.estimators_ = [None] * done
             with warnings.catch_warnings():
-                # It warns of data that differ from one group to the next, which these do not.
+                # It warns that the data may differ between groups; here they are the same.
                 warnings.filterwarnings("ignore", "class_weight presets")
                 forest.fit(X, y)
             yield from (tree.tree_ for tree in forest.estimators_[done:])

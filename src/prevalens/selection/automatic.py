@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +30,8 @@ from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix
 from prevalens.validation import InputError, is_texts
 from prevalens.validation_shifts import SIZE, ShiftedSplit, losses, shifted_splits, total_loss
 
-#: Strengths of the logistic regressions, without and with balanced classes; the latter raise what
-#: is said of rare labels above the noise.
+#: Strengths of the logistic regressions, without and with balanced classes; balanced classes raise
+#: the scores of rare labels above the noise.
 STRENGTHS, BALANCED = (0.1, 1.0, 10.0, 100.0), (0.1, 1.0, 10.0)
 #: Trees of a forest; fewer than the second are not worth their noise; the third are timed before
 #: the forest is planned.
@@ -60,7 +60,7 @@ HANDICAP = 0.05
 
 @dataclass(frozen=True)
 class Candidate:
-    """One method that was tried, or could not be.
+    """A method that was compared, or was left out.
 
     Attributes
     ----------
@@ -82,16 +82,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, fitted on all items, and what it was chosen from.
+    """The chosen parts, fitted on all items, and the candidates.
 
     Attributes
     ----------
     classifier, aggregator : fitted
     candidates : tuple of Candidate
-        The chosen one first, then by their losses.
+        The chosen candidate first, the others by their losses.
     seconds : float
     notes : tuple of str
-        What was left out for lack of time or memory, one sentence each.
+        One sentence for each method that was left out for lack of time or memory.
     scores : Scores or None
         Out-of-fold scores the aggregator was fitted on; a quantifier does not keep them.
     folds : array of int, shape (n_items,), or None
@@ -142,8 +142,8 @@ def choose(
     groups : sequence, one entry per item, optional
         Items of one group are never both trained on and scored.
     time_budget : float
-        Seconds to plan with. Small data are done in a few; what large data leave no time for is
-        not tried. The plan is an estimate, not a stop-watch.
+        Seconds to plan with. Small data take a few seconds; with large data, methods that would
+        take too long are not tried. The plan is an estimate; the time is not enforced.
     random_state : int
     progress : callable, optional
         Called with a short message before each stage.
@@ -174,7 +174,7 @@ def choose(
 
 
 class Budget:
-    """Seconds to plan with, from now on, and what had to be left out.
+    """Seconds to plan with, counted from now, and notes on what was left out.
 
     Attributes
     ----------
@@ -215,12 +215,12 @@ class Member:
 
     @property
     def weighted(self) -> bool:
-        """Whether its posteriors are no frequencies, because classes were weighed."""
+        """Whether class weights were used, so that posteriors are not frequencies."""
         return is_weighted(self.classifier)
 
 
 def scores_of(members: Sequence[Member]) -> Scores:
-    """Scores of one member, or of several side by side with the mean of those that count."""
+    """Scores of a member, or of several members with the mean of those with plain posteriors."""
     values = [np.clip(member.scores, 0, 1) for member in members]
     if len(values) == 1:
         return Scores(values[0])
@@ -280,7 +280,7 @@ class Trainer:
         return members
 
     def _settings(self, seconds: float) -> list[Settings]:
-        """What there is time for if one setting takes so many seconds."""
+        """The settings that there is time for if a setting takes so many seconds."""
         plain: list[Settings] = [{"C": strength} for strength in STRENGTHS]
         balanced = [{"C": strength, "class_weight": "balanced"} for strength in BALANCED]
         left_out = "Logistic regressions with balanced classes were left out."
@@ -306,7 +306,7 @@ class Trainer:
             refit=False,
             progress=lambda fold: self.progress(f"{name}, {fold}"),
         )
-        return [found.scores.values for found in labelled]
+        return [labelled_scores.scores.values for labelled_scores in labelled]
 
     def trees(self) -> list[Member]:
         """A forest, and on dense features one of extra trees, if there is time for enough trees."""
@@ -359,12 +359,11 @@ class Trainer:
         if member.trained:
             return member.classifier
         self.progress(f"{member.name}, all items")
-        fitted: Classifier = train(member.classifier, self.X, self.Y)
-        return fitted
+        return train(member.classifier, self.X, self.Y)
 
 
 class _Tried(NamedTuple):
-    """A candidate with what it is made of."""
+    """A candidate with its parts."""
 
     candidate: Candidate
     aggregator: Aggregator
@@ -383,22 +382,8 @@ class _Tried(NamedTuple):
         return loss * (1 + handicap) if isinstance(self.aggregator, PCC) else loss
 
 
-class _Linear(NamedTuple):
-    """Logistic regressions, the most promising first of each sort.
-
-    Attributes
-    ----------
-    plain, balanced : list of Member
-        Without and with balanced classes. Those there is no time to judge in ensembles are left
-        out.
-    """
-
-    plain: list[Member]
-    balanced: list[Member]
-
-
 class _Search:
-    """One choice in the making."""
+    """The search for the best pair of classifiers and aggregator."""
 
     def __init__(
         self,
@@ -422,10 +407,10 @@ class _Search:
         self.trainer = Trainer(X, Y, divisions, self.budget, random_state, progress)
 
     def run(self) -> Choice:
-        linear = self._linear()
+        plain, balanced = self._linear()
         # Without validation there is nothing to compare.
         trees = self.trainer.trees() if self.splits else []
-        return self._decide(_ensembles(linear, trees))
+        return self._decide(_ensembles(plain, balanced, trees))
 
     def _divide(self) -> list[Division]:
         n_parts = len(self.Y if self.groups is None else np.unique(self.groups))
@@ -437,10 +422,14 @@ class _Search:
             self.folds[held] = number
         return divisions
 
-    def _linear(self) -> _Linear:
+    def _linear(self) -> tuple[list[Member], list[Member]]:
+        """Logistic regressions without and with balanced classes, the most promising first.
+
+        Those that there is no time to judge in ensembles are left out.
+        """
         members = self.trainer.linear(alone=not self.splits)
         if len(members) == 1:
-            return _Linear(members, [])
+            return members, []
         began = time.perf_counter()
         plain = self._ranked([[member] for member in members if not member.weighted])
         each = (time.perf_counter() - began) / len(plain)
@@ -453,7 +442,7 @@ class _Search:
         if each * WIDE > allowed:
             self.budget.notes.append("Logistic regressions of all strengths were not joined.")
             plain = plain[:1]
-        return _Linear(plain, balanced[:1])
+        return plain, balanced[:1]
 
     def _ranked(self, ensembles: list[list[Member]]) -> list[Member]:
         """The last members of the ensembles, those of the most promising ensembles first."""
@@ -461,7 +450,7 @@ class _Search:
         return [ensembles[number][-1] for number in np.argsort(promises, kind="stable")]
 
     def _promise(self, members: list[Member]) -> float:
-        """What may be expected of their scores: the better of counting and a plain mixture."""
+        """The loss to expect of an ensemble: the smaller of counting's and a simple mixture's."""
         self.progress(f"comparing logistic regressions, {_name(members)}")
         scores = scores_of(members)
         mixture = ScenarioMixture(0.1, random_state=self.random_state)
@@ -530,10 +519,11 @@ class _Search:
         return total_loss(by_family), by_family
 
 
-def _ensembles(linear: _Linear, trees: list[Member]) -> list[list[Member]]:
+def _ensembles(
+    plain: list[Member], balanced: list[Member], trees: list[Member]
+) -> list[list[Member]]:
     """The ensembles that are compared, each member alone first."""
-    lead, balanced = linear.plain[:1], linear.balanced
-    wide = linear.plain + balanced
+    lead, wide = plain[:1], plain + balanced
     ensembles = [lead, *([tree] for tree in trees), trees, lead + balanced, lead + trees]
     ensembles += [lead + balanced + trees, wide, wide + trees]
     different = {
@@ -543,7 +533,7 @@ def _ensembles(linear: _Linear, trees: list[Member]) -> list[list[Member]]:
 
 
 def _counting(members: list[Member]) -> list[Aggregator]:
-    """The mean posterior, unless some members do not count: it would be that of the others."""
+    """The mean posterior; nothing if class weights distort the posteriors of some members."""
     return [] if any(member.weighted for member in members) else [PCC(point="median")]
 
 
@@ -568,7 +558,7 @@ def _best(tried: list[_Tried], handicap: float) -> _Tried:
 
 
 def _least(tried: list[_Tried], handicap: float) -> _Tried:
-    """The least loss; of mixtures about as good, the one with most classifiers."""
+    """The least loss; among mixtures with about that loss, the most classifiers."""
     best = min(tried, key=lambda each: each.loss(handicap))
     if not isinstance(best.aggregator, ScenarioMixture):
         return best
@@ -588,4 +578,4 @@ def _explained(other: _Tried, best: _Tried, handicap: float) -> Candidate:
         return other.candidate
     gain = 1 - other.loss(handicap) / best.loss(handicap)
     note = f"forests must lower the loss by {FOREST_GAIN:.0%}; these do by {gain:.1%}"
-    return Candidate(other.candidate.name, other.candidate.loss, other.candidate.by_family, note)
+    return replace(other.candidate, note=note)

@@ -1,8 +1,8 @@
-"""Model selection by quantification loss: the settings whose estimates are best, not whose votes.
+"""Model selection by quantification loss: choose settings by the error of their estimates.
 
-A part of the training items is kept aside; samples are drawn from it by a protocol, and the
-settings with the smallest error of prevalence win. Classifier settings are the outer loop (items
-are scored once for each), aggregator settings the inner one (the same scores, aggregated again).
+A part of the training items is held out; a protocol draws samples from it, and the settings with
+the smallest error of prevalence are chosen. The outer loop is over classifier settings (items are
+scored once for each), the inner loop over aggregator settings (the same scores, aggregated again).
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ _Setting = tuple[Settings, Settings]
 class SampleQuantifier(QuantifierLike, Protocol):
     """A quantifier with a name that estimates many samples of scored items at once.
 
-    `prevalens.Quantifier` is one, `GridSearch` too, and so are the variants of a study. It can be
-    evaluated, kept in a model and run in experiments. `fit` may take more by name.
+    `prevalens.Quantifier`, `GridSearch` and the variants of a study have this interface. Such a
+    quantifier can be evaluated, saved in a model and run in experiments. `fit` may take further
+    keyword arguments.
     """
 
     labels_: tuple[str, ...]
@@ -138,14 +139,14 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         ``"binary-app"``: the same, by its error over the samples that steer this label alone.
         ``"auto"``: per label where possible.
     min_positives : int
-        Where labels choose for themselves, one with fewer positives than this on either side
-        keeps the settings that the quantifier came with.
+        If settings are chosen per label, a label with fewer positives than this on either side
+        keeps the settings of the given quantifier.
     order : {1, 2}
-        Of the stratification that divides the items: 1 balances labels, 2 pairs of labels too.
+        1 balances labels in the stratification, 2 balances pairs of labels too.
     n_candidates : int, optional
         Try this many settings at random instead of all.
     time_limit : float, optional
-        Seconds for one setting of the classifier; a setting that takes longer is out.
+        Seconds for one setting of the classifier; a setting that takes longer fails.
     refit : bool
         Whether to fit the chosen quantifier on all items.
     random_state : int
@@ -170,7 +171,8 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
     -----
     Costs C trainings of the classifier and C x A of the aggregator for C and A settings of each,
     never C x A trainings of the classifier. All settings of the batched logistic regression are
-    solved together. The winner is a little lucky: its validation loss is not its loss on new data.
+    solved together. The validation loss of the chosen setting is optimistic: on new data the loss
+    is larger on average.
 
     References
     ----------
@@ -255,8 +257,8 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         Y : 0/1 matrix, data frame or list of label sets, one row per item
         labels : sequence of str, optional
         groups : sequence, one entry per item, optional
-            Items of one group are never on both sides of a division, neither of the one that
-            settings are judged by nor of those inside the quantifier; see `Quantifier.fit`.
+            Items of one group are never on both sides of a division, neither in this search nor
+            inside the quantifier; see `Quantifier.fit`.
         """
         X = check_items(X)
         Y, names = label_matrix(Y, labels)
@@ -344,7 +346,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         return possible
 
     def _divide(self, Y: LabelMatrix, groups: Groups) -> Division:
-        """Rows to train on and rows to judge by."""
+        """Rows to train on and rows to judge by; a subclass may choose others."""
         share = check_fraction(self.validation, "validation")
         return stratified_holdout(Y, share, order=self.order, seed=self.random_state, groups=groups)
 
@@ -356,8 +358,9 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         labels: Sequence[str],
         groups: Groups,
     ) -> TunableQuantifier:
+        """Fit the chosen quantifier; a subclass may fit it on other rows."""
         with warnings.catch_warnings():
-            # Copies have been warned of; constant labels of this division are another matter.
+            # `fit` has warned of copies already. Constant labels differ between divisions.
             warnings.filterwarnings("ignore", ".*exact copies", PrevalensWarning)
             return quantifier.fit(X, Y, labels=labels, groups=groups)
 
@@ -406,16 +409,16 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         aggregator: Aggregator,
         candidates: Sequence[_Setting],
     ) -> list[tuple[Classifier | None, Aggregator, list[ClassifierSettings]]]:
-        """What is tried in one go: a classifier, an aggregator and settings of both."""
+        """Jobs: a classifier, an aggregator and the settings of both that are tried together."""
         settings = _by_classifier(candidates)
         if classifier is None:
             # The aggregator trains the classifier itself, so each setting needs its own aggregator.
-            return [(None, self._taking_over(each[0]), [each]) for each in settings]
+            return [(None, self._aggregator(each[0]), [each]) for each in settings]
         if isinstance(classifier, TrainsTogether):
             return [(classifier, aggregator, settings)]
         return [(classifier, aggregator, [each]) for each in settings]
 
-    def _taking_over(self, settings: Settings) -> Aggregator:
+    def _aggregator(self, settings: Settings) -> Aggregator:
         """The aggregator that trains a classifier with these settings itself."""
         params = {f"classifier__{name}": value for name, value in settings.items()}
         quantifier: TunableQuantifier = clone(self.quantifier).set_params(**params)
@@ -431,8 +434,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         least = check_int(self.min_positives, "min_positives", minimum=0)
         known = task.Y.sum(axis=0, dtype=np.int64)
         rare = np.minimum(known, Y.sum(axis=0, dtype=np.int64) - known) < least
-        failed = np.full(Y.shape[1], np.inf)
-        table = np.array([failed if trial.losses is None else trial.losses for trial in trials])
+        table = np.array([trial.losses for trial in trials])
         choice = np.argmin(table, axis=0)
         choice[~np.isfinite(table).any(axis=0)] = _best(trials)
         return [None if alone else int(i) for i, alone in zip(choice, rare, strict=True)]
@@ -465,7 +467,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
             name: [own[name] if i is None else trials[i].params[name] for i in chosen]
             for name in trials[0].params
         }
-        each = [_loss(trials[i], label) for label, i in enumerate(chosen) if i is not None]
+        each = [trials[i].losses[label] for label, i in enumerate(chosen) if i is not None]
         self.best_score_ = -float(np.mean(each)) if each else float("nan")
 
     def _chosen_quantifier(
@@ -492,24 +494,17 @@ def _by_part(params: Settings) -> _Setting:
 
 
 def _by_classifier(candidates: Sequence[_Setting]) -> list[ClassifierSettings]:
-    """Candidates with equal classifier settings together, in the order of their first one."""
+    """Group candidates by their classifier settings, in the order of first occurrence."""
     grouped: list[ClassifierSettings] = []
     for classifier, aggregator in candidates:
-        for known, inside in grouped:
-            if known == classifier:
-                inside.append(aggregator)
-                break
-        else:
+        inside = next((inside for known, inside in grouped if known == classifier), None)
+        if inside is None:
             grouped.append((classifier, [aggregator]))
+        else:
+            inside.append(aggregator)
     return grouped
 
 
 def _best(trials: Sequence[SettingTrial]) -> int:
     """The position of the first trial with the smallest loss."""
     return int(np.argmin([trial.loss for trial in trials]))
-
-
-def _loss(trial: SettingTrial, label: int) -> float:
-    if trial.losses is None:
-        raise InputError(f"The setting {trial.params} failed: {trial.failure}")
-    return float(trial.losses[label])

@@ -1,4 +1,4 @@
-"""Trials of a grid search: settings of a quantifier, tried on one part of the items."""
+"""Trials of a grid search: each setting is trained on some items and judged on others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from types import FrameType
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class TimeLimitError(PrevalensError, TimeoutError):
 
 @contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
-    """Stop the work inside when the time is up.
+    """Raise `TimeLimitError` in the block when the time is over.
 
     Parameters
     ----------
@@ -42,9 +43,9 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
     Notes
     -----
-    Uses an alarm signal, which reaches Python between two of its own steps: a single long call into
-    compiled code is not cut short, but stops as soon as it returns. Outside the main thread, and
-    where the system has no alarms, the limit is checked when the work is done.
+    Uses an alarm signal, which Python handles between two of its own instructions: a long call of
+    compiled code is not interrupted; the error is raised when it returns. Outside the main thread,
+    and where the system has no alarms, the limit is checked when the work is done.
 
     Examples
     --------
@@ -77,12 +78,12 @@ def deadline(seconds: float | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class SettingTrial:
-    """One setting and how it did; `losses` is per label, shape (n_labels,), None if it failed."""
+    """A setting and its loss, in all and per label, shape (n_labels,); infinite if it failed."""
 
     classifier: Settings
     aggregator: Settings
     loss: float
-    losses: Floats | None
+    losses: Floats
     seconds: float
     failure: str = ""
 
@@ -92,14 +93,10 @@ class SettingTrial:
         inside = {f"classifier__{name}": value for name, value in self.classifier.items()}
         return inside | {f"aggregator__{name}": value for name, value in self.aggregator.items()}
 
-    def failed(self, failure: str) -> SettingTrial:
-        """The same setting without a result."""
-        return replace(self, loss=float("inf"), losses=None, failure=failure)
-
 
 @dataclass(frozen=True)
 class Task:
-    """All that a setting is tried on; a picklable value.
+    """The data and rules by which settings are tried; can be pickled.
 
     Attributes
     ----------
@@ -151,17 +148,19 @@ def try_settings(
                     trials.append(SettingTrial(outer, inner, loss, losses, seconds))
                     start = time.perf_counter()
     except (TimeLimitError, ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-        failure, seconds = f"{type(error).__name__}: {error}", time.perf_counter() - start
+        lost: dict[str, Any] = {"loss": np.inf, "losses": np.full(task.Y.shape[1], np.inf)}
+        lost["failure"] = f"{type(error).__name__}: {error}"
+        seconds = time.perf_counter() - start
         if isinstance(error, TimeLimitError) and task.time_limit is not None:
             # Where the limit is checked late, settings may have been finished after it.
             spent = accumulate(trial.seconds for trial in trials)
             trials = [
-                trial if after <= task.time_limit else trial.failed(failure)
+                trial if after <= task.time_limit else replace(trial, **lost)
                 for trial, after in zip(trials, spent, strict=True)
             ]
         pairs = [(outer, inner) for outer, inside in settings for inner in inside]
         trials += [
-            SettingTrial(outer, inner, float("inf"), None, seconds, failure)
+            SettingTrial(outer, inner, seconds=seconds, **lost)
             for outer, inner in pairs[len(trials) :]
         ]
     return trials
@@ -194,7 +193,7 @@ def _judge(estimated: Floats, task: Task) -> tuple[float, Floats]:
     """The loss over all samples, and each label's own."""
     each = per_label(task.loss, task.true, estimated, task.samples.sizes)
     if task.loss == "concordance":
-        each = 1 - each  # the one measure where more is better
+        each = 1 - each  # The only measure whose larger values are better.
     if not task.own_samples:
         return float(each.mean()), each.mean(axis=0)
     own = np.full(each.shape[1], np.inf)

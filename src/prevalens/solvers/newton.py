@@ -225,7 +225,10 @@ class NewtonSystems(ColumnState):
         if len(refactor):
             for place, gram in self.model.grams(curvature, refactor):
                 if visible is not None:
-                    _hide(gram, ~visible[:, place])
+                    # Hidden parameters become rows and columns of the identity.
+                    hidden = ~visible[:, place]
+                    gram[hidden], gram[:, hidden] = 0.0, 0.0
+                    gram[hidden, hidden] = 1.0
                 self.factors[columns[place]] = _cholesky(gram, self.model.penalty)
         if any(self.factors[column] is None for column in columns):
             centre, self.scale[:, columns] = self._diagonal(curvature)
@@ -264,15 +267,8 @@ class NewtonSystems(ColumnState):
         return out
 
 
-def _hide(gram: Array, hidden: npt.NDArray[np.bool_]) -> None:
-    """Make parameters play no part in a Gram matrix; it keeps a factor."""
-    gram[hidden] = 0.0
-    gram[:, hidden] = 0.0
-    gram[hidden, hidden] = 1.0
-
-
 def _cholesky(gram: Array, penalty: Array) -> Array | None:
-    """The upper factor of Gram matrix plus penalty; None if rounding leaves it without one."""
+    """The upper factor of Gram matrix plus penalty; None if rounding made it indefinite."""
     diagonal = np.einsum("ii->i", gram)
     # Rounding may make a nearly singular matrix indefinite.
     rounding = 10 * len(gram) * np.finfo(gram.dtype).eps * diagonal.mean()
@@ -380,7 +376,7 @@ class NewtonStream:
         while columns is not None:
             columns.evaluate()
             while not columns.enough_waiting():
-                columns.iterate()
+                columns.systems.iterate(columns.loss)
             self._finish(columns)
             columns = self._refilled(columns)
 
@@ -466,14 +462,14 @@ class _LineSearch(ColumnState):
 
 @dataclass
 class _Extrapolation(ColumnState):
-    """How columns go on from one weight of their loss to the next.
+    """How columns are extrapolated from one weight of their loss to the next.
 
     Attributes
     ----------
     previous : array, shape (n_params, n_columns)
-        The solution with the weight before the present one.
+        The solution with the previous weight.
     log_ratio : array, shape (n_columns,)
-        Logarithm of the ratio of the last two weights; 0 if there was only one.
+        Logarithm of the ratio of the last two weights; 0 at the first weight.
     factor : array, shape (n_columns,)
         How far to extrapolate from the next point that is evaluated, in units of the difference of
         the last two solutions; 0 to stay.
@@ -562,13 +558,9 @@ class _Columns(ColumnState):
         self.extrapolation.log_ratio[columns] = ratio
 
     def enough_waiting(self) -> bool:
-        """Whether so many systems are closed that an evaluation is worth while."""
+        """Whether enough systems are closed to evaluate their columns together."""
         waiting = self.present & ~self.systems.open
         return int(waiting.sum()) >= _WAITING * int(self.present.sum())
-
-    def iterate(self) -> None:
-        """Bring all open systems nearer to their solution."""
-        self.systems.iterate(self.loss)
 
     def propose(self, max_iter: int) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Propose the steps of closed systems; which columns are done, and which converged.
@@ -582,7 +574,9 @@ class _Columns(ColumnState):
         if self._single_suffices:
             search.final[near] = True
         else:
-            self._step_without_evaluation(near)
+            # Take full steps and trust the decrease that the quadratic model predicts.
+            self.T[:, near] += search.step[:, near]
+            self.value[near] += 0.5 * search.slope[near]
             converged[near] = self.double[near]
             self._evaluate_anew(near[~self.double[near]], double=True)
         exhausted = (search.n_backtracks > _MAX_BACKTRACKS) | (self.n_iter >= max_iter)
@@ -593,11 +587,6 @@ class _Columns(ColumnState):
     def _single_suffices(self) -> bool:
         """Whether single precision meets `tol`; then a final step is long enough to be checked."""
         return self.tol >= _SINGLE_SUFFICES
-
-    def _step_without_evaluation(self, columns: Array) -> None:
-        """Take full steps and trust the decrease that the quadratic model predicts."""
-        self.T[:, columns] += self.search.step[:, columns]
-        self.value[columns] += 0.5 * self.search.slope[columns]
 
     def _propose(self, columns: Array) -> Array:
         """Let columns try their Newton steps; returns those that are near their minimum."""

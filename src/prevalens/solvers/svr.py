@@ -5,11 +5,11 @@ For each target (column ``y`` of `Y`) the solution minimises scikit-learn's `Lin
 coefficient. The targets share their rows, so they share the singular value decomposition of the
 design, and every product with it is one matrix product for all targets.
 
-Two phases. A splitting method (ADMM), whose every step is one shared linear map, brings all
-targets near their solutions. The method of multipliers with Newton steps then finishes each: its
-linear systems hold only the rows whose residual is near the kink of the loss, a few per
-coefficient. Every iterate gives a lower bound of the minimum through the dual, so a target is
-finished when its relative duality gap is below `tol`: the answer carries its own certificate.
+There are two phases. A splitting method (ADMM), each step of which is one linear map for all
+targets, approaches the solutions. Then the method of multipliers with Newton steps finishes each
+target: its linear systems hold only the rows whose residual is near the kink of the loss, a few per
+coefficient. Every iterate gives a lower bound of the minimum through the dual, and a target is
+finished when its relative duality gap is below `tol`; the solution contains that gap.
 
 Rows of every array are targets. Coordinates refer to the left singular vectors of the design, in
 which ``|w|^2`` is a weighted sum of squares and the fit is an orthonormal map.
@@ -23,10 +23,11 @@ phase, there for another loss); Ho and Lin, "Large-scale linear support vector r
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,16 +66,16 @@ _LARGE = 2**20
 _ROWS_AT_START = 3
 _ENOUGH_ROWS = 2.0
 _TIGHTEN = 2.0
-#: Newton steps in a row that each sufficed for an update of the multipliers, after which sigma
-#: is too timid; and steps in a row that did not, after which it is too bold.
+#: After this many Newton steps in a row that each sufficed for an update of the multipliers, sigma
+#: is too small; after this many that did not, it is too large.
 _MANY_SOLVED = 3
 _MANY_UNSOLVED = 8
 #: The narrowest the smoothed kink becomes at the start, and ever, in units of its first width:
 #: tied residuals would ask for less than rounding allows.
 _NARROWEST_START = 1e-3
 _NARROWEST = 1e-6
-#: Newton has done its work on the augmented Lagrangian when what it can still gain is this share
-#: of the duality gap.
+#: A subproblem is solved when the predicted decrease of the augmented Lagrangian is this share of
+#: the duality gap.
 _SHARE_OF_GAP = 0.1
 #: A step is taken if it leaves this share of the slope at most; else its length is searched.
 _SLOPE_LEFT = 0.5
@@ -310,26 +311,34 @@ class Certificate:
         return np.asarray(~np.isfinite(gap) | (gap > tol * self.primal[rows]))
 
 
-class RegressionLoss(Protocol):
-    """A loss, as the descent uses it."""
+@dataclass(frozen=True)
+class RegressionLoss(ABC):
+    """A loss of residuals, of which those up to `epsilon` cost nothing."""
 
-    @property
-    def epsilon(self) -> float:
-        """Residuals up to here cost nothing."""
+    epsilon: float
 
+    @abstractmethod
     def initialise(
         self, basis: Basis, state: TargetState, C: Array, certificate: Certificate, tol: float
     ) -> None:
-        """Move to the next C, and near the solutions by steps that all targets share."""
+        """Change to the next C, and approach the solutions by steps that all targets share."""
 
+    @abstractmethod
     def value(self, state: TargetState) -> Array:
         """The loss at the residuals, times C."""
 
     def dual(self, state: TargetState, alpha: Array) -> Array:
-        """The dual value at the multipliers `alpha`, but for the part of the coefficients."""
+        """The dual value at the multipliers `alpha`, without the term of the coefficients."""
+        products = np.einsum("ij,ij->i", state.targets, alpha)
+        return np.asarray(products - self.epsilon * np.abs(alpha).sum(axis=1))
 
-    def update(self, state: TargetState, solved: npt.NDArray[np.bool_], n_inside: Array) -> None:
-        """Move the multipliers of targets on which Newton has done its work (`solved`)."""
+    def update(  # noqa: B027 - a loss without multipliers has nothing to update
+        self, state: TargetState, solved: npt.NDArray[np.bool_], n_inside: Array
+    ) -> None:
+        """Update the multipliers of targets whose subproblem is `solved`.
+
+        `n_inside` is the number of rows in each target's Newton system.
+        """
 
 
 def smoothed_slope(values: Array, epsilon: float, width: Array) -> Array:
@@ -350,11 +359,6 @@ def beyond_epsilon(residual: Array, epsilon: float) -> Array:
     return np.maximum(beyond, 0.0, out=beyond)
 
 
-def _inner_products(state: TargetState, alpha: Array) -> Array:
-    """Products of the targets and the multipliers `alpha`, summed."""
-    return np.asarray(np.einsum("ij,ij->i", state.targets, alpha))
-
-
 def primal_and_dual(
     basis: Basis, loss: RegressionLoss, state: TargetState, slope: Array, along: Array
 ) -> tuple[Array, Array]:
@@ -367,11 +371,8 @@ def primal_and_dual(
     return primal, share * linear - 0.5 * np.square(share) * curve
 
 
-@dataclass(frozen=True)
-class AbsoluteLoss:
+class AbsoluteLoss(RegressionLoss):
     """``C max(0, |r| - epsilon)``, through the augmented Lagrangian with multipliers in [-C, C]."""
-
-    epsilon: float
 
     def initialise(
         self, basis: Basis, state: TargetState, C: Array, certificate: Certificate, tol: float
@@ -400,7 +401,11 @@ class AbsoluteLoss:
             active, part, split = active[unfinished], part.take(unfinished), split[unfinished]
             if len(active) == 0:
                 break
-        self._set_penalty(state, rank)
+        # A sigma with which few rows of each target are near the kink.
+        place = min(n_rows - 1, _ROWS_AT_START * rank)
+        distance = np.abs(np.abs(state.residual) - self.epsilon)
+        width = np.partition(distance, place, axis=1)[:, place]
+        self._scale_penalty(state, 1.0 / np.clip(width / state.width, _NARROWEST_START, 1.0))
 
     def _shared_round(self, basis: Basis, state: TargetState, split: Array) -> Array:
         """Steps of ADMM, every one the same linear map for all targets but for a scale.
@@ -431,12 +436,6 @@ class AbsoluteLoss:
         state.residual = state.targets - state.coordinates @ basis.left.T
         return split.astype(np.float64)
 
-    def _set_penalty(self, state: TargetState, rank: int) -> None:
-        place = min(state.targets.shape[1] - 1, _ROWS_AT_START * rank)
-        distance = np.abs(np.abs(state.residual) - self.epsilon)
-        width = np.partition(distance, place, axis=1)[:, place]
-        self._scale_penalty(state, 1.0 / np.clip(width / state.width, _NARROWEST_START, 1.0))
-
     @staticmethod
     def _scale_penalty(state: TargetState, factor: Array) -> None:
         """Multiply sigma; the multipliers sigma * shift stay."""
@@ -447,10 +446,6 @@ class AbsoluteLoss:
     def value(self, state: TargetState) -> Array:
         """See `RegressionLoss`."""
         return state.C * beyond_epsilon(state.residual, self.epsilon).sum(axis=1)
-
-    def dual(self, state: TargetState, alpha: Array) -> Array:
-        """See `RegressionLoss`."""
-        return _inner_products(state, alpha) - self.epsilon * np.abs(alpha).sum(axis=1)
 
     def update(self, state: TargetState, solved: npt.NDArray[np.bool_], n_inside: Array) -> None:
         """Update multipliers of solved targets; raise sigma if cheap, lower it on short steps."""
@@ -469,11 +464,8 @@ class AbsoluteLoss:
         self._scale_penalty(state, factor)
 
 
-@dataclass(frozen=True)
-class SquaredLoss:
+class SquaredLoss(RegressionLoss):
     """``C max(0, |r| - epsilon)^2``: smooth, so Newton works on the problem itself."""
-
-    epsilon: float
 
     def initialise(
         self,
@@ -497,11 +489,7 @@ class SquaredLoss:
 
     def dual(self, state: TargetState, alpha: Array) -> Array:
         """See `RegressionLoss`."""
-        squares = np.square(alpha).sum(axis=1) / (4.0 * state.C)
-        return _inner_products(state, alpha) - self.epsilon * np.abs(alpha).sum(axis=1) - squares
-
-    def update(self, state: TargetState, solved: npt.NDArray[np.bool_], n_inside: Array) -> None:
-        """Nothing to update: there are no multipliers."""
+        return super().dual(state, alpha) - np.square(alpha).sum(axis=1) / (4.0 * state.C)
 
 
 def solve_to_gap(
@@ -598,8 +586,8 @@ def _lengths(
 def _bracket(slope: Any, low_slope: Array, high_slope: Array, enough: Array) -> Array:
     """Where a rising function is near zero, between 0 (where it is negative) and 1 (positive).
 
-    If no such place is found, the last one at which the function was negative: a step to it
-    lowers the objective.
+    If no such place is reached, returns the last place at which the function was negative; a step
+    to it lowers the objective.
     """
     low, high = np.zeros_like(low_slope), np.ones_like(low_slope)
     near = np.zeros(len(low), dtype=bool)
@@ -619,7 +607,7 @@ def _bracket(slope: Any, low_slope: Array, high_slope: Array, enough: Array) -> 
     return low
 
 
-LOSSES: dict[str, type[AbsoluteLoss] | type[SquaredLoss]] = {
+LOSSES: dict[str, type[RegressionLoss]] = {
     "epsilon_insensitive": AbsoluteLoss,
     "squared_epsilon_insensitive": SquaredLoss,
 }
@@ -643,7 +631,7 @@ class _Task:
         targets = np.asarray(check_matrix(Y, "Y"), dtype=np.float64)
         check_same_length(design.shape[0], "X", targets.shape[0], "Y")
         check_choice(loss, "loss", tuple(LOSSES))
-        self.loss: RegressionLoss = LOSSES[loss](_not_negative(epsilon, "epsilon"))
+        self.loss = LOSSES[loss](_not_negative(epsilon, "epsilon"))
         self.tol = _not_negative(tol, "tol")
         self.max_iter = check_int(max_iter, "max_iter", minimum=0)
         self.n_ones = int(fit_intercept)
