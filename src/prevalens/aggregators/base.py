@@ -1,4 +1,4 @@
-"""The second contract: from the scores of items to the prevalences of samples."""
+"""The contract of an aggregator: from the scores of items to the prevalences of samples."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     """Estimate the label prevalences of samples from the scores of their items.
 
     A subclass declares `code`, `consumes` and `joint` (as class attributes, or as properties where
-    they follow from a part) and writes `_fit` and `_aggregate`, which may trust their input.
-    Everything else has a default:
+    they follow from a part) and writes `_aggregate` and, if it learns anything, `_fit`; both may
+    trust their input. Everything else has a default:
 
     ======================= ===================================================================
     `needs_labelled_scores` False if `fit` reads nothing but the number of labels and `Y`
-    `has_intervals`         True if `estimate` returns intervals of the aggregator's own making
+    `has_intervals`         True if `estimate` computes intervals itself
     `estimate`              estimates and intervals from one pass; default: no intervals
     `fit_settings`          fits with several settings; override it to share work between them
     `_fit_grouped`          `_fit` for items in groups; override it if `_fit` divides the items
@@ -69,8 +69,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         Y = check_binary_matrix(Y)
         check_same_length(scores.n_items, "scores", Y.shape[0], "Y")
-        self._check_kind(scores)
-        self._check_columns(scores, Y.shape[1])
+        self._check_scores(scores, Y.shape[1])
         self.n_labels_ = Y.shape[1]
         self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
         self._fit_grouped(scores, Y, None if groups is None else np.asarray(groups))
@@ -100,20 +99,20 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         samples: Samples,
         level: float | None = None,  # noqa: ARG002 - for aggregators that have intervals
     ) -> tuple[Floats, Intervals | None]:
-        """Estimate prevalences and, if `has_intervals`, their intervals, from one computation.
+        """Estimate prevalences and, if `has_intervals`, their intervals, in one pass.
 
         Parameters
         ----------
         scores : Scores
         samples : Samples
         level : float, optional
-            Coverage of the intervals, such as 0.9; None asks for none.
+            Coverage of the intervals, such as 0.9; None for no intervals.
 
         Returns
         -------
         point : array of float64, shape (n_samples, n_labels)
         intervals : Intervals or None
-            None without a level, or if the aggregator makes no intervals of its own.
+            None without a level, or if the aggregator computes no intervals itself.
         """
         return self.aggregate(scores, samples), None
 
@@ -125,7 +124,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
             yield clone(self).set_params(**setting).fit(scores, Y)
 
     def with_classifier(self, classifier: Any) -> Aggregator:
-        """A copy that trains this single-label classifier; only some that read items have one."""
+        """Return a copy that trains this single-label classifier; most aggregators refuse it."""
         raise InputError(
             f"{type(self).__name__} reads the items themselves and needs no classifier, but "
             f"was given {type(classifier).__name__}. Use Quantifier(None, ...)."
@@ -140,9 +139,8 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         """Learn; the input has been checked."""
         self._fit(scores, Y)
 
-    @abstractmethod
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        """Learn; the input has been checked."""
+        """Learn; the input has been checked. Default: there is nothing to learn."""
 
     @abstractmethod
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
@@ -150,35 +148,29 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check_input(self, scores: Scores, samples: Samples) -> None:
         check_is_fitted(self, "n_labels_")
-        self._check_kind(scores)
-        self._check_columns(scores, self.n_labels_)
+        self._check_scores(scores, self.n_labels_)
         check_same_length(scores.n_items, "scores", samples.n_items, "the samples' pool")
 
-    def _check_kind(self, scores: Scores) -> None:
+    def _check_scores(self, scores: Scores, n_labels: int) -> None:
+        name = type(self).__name__
         if scores.kind != self.consumes:
-            raise InputError(
-                f"{type(self).__name__} needs {self.consumes}; it was given {scores.kind}."
-            )
-
-    def _check_columns(self, scores: Scores, n_labels: int) -> None:
+            raise InputError(f"{name} needs {self.consumes}; it was given {scores.kind}.")
         if scores.n_items == 0:
-            raise InputError(f"{type(self).__name__} was given scores of no items.")
-        if scores.kind == "features":
-            return
-        if scores.values.shape[1] != n_labels:
+            raise InputError(f"{name} was given scores of no items.")
+        if scores.kind != "features" and scores.values.shape[1] != n_labels:
+            n_columns = scores.values.shape[1]
             raise InputError(
-                f"{type(self).__name__} knows {n_labels} labels, but the scores have "
-                f"{scores.values.shape[1]} columns."
+                f"{name} knows {n_labels} labels, but the scores have {n_columns} columns."
             )
 
 
 _BYTES_PER_CHUNK = 32 * 2**20
-#: Ends of an interval that are closer than this count as one.
+#: An interval narrower than this counts as one of width zero.
 _SAME = 1e-9
 
 
 def per_label(value: Any, name: str, n_labels: int, *, open_ends: bool) -> Floats:
-    """Return shares, shape (n_labels,), from one number for all labels or one for each."""
+    """Return shares, shape (n_labels,), from a number for all labels or a number for each."""
     shares = np.asarray(value, dtype=np.float64)
     if shares.shape not in ((), (n_labels,)):
         raise InputError(
@@ -192,17 +184,17 @@ def per_label(value: Any, name: str, n_labels: int, *, open_ends: bool) -> Float
 
 
 def label_chunks(labels: Array, n_items: int) -> Iterator[Ints]:
-    """Cut label numbers into portions for which (items, labels) in float64 takes some megabytes."""
+    """Yield label numbers in chunks whose float64 scores of all items take at most 32 MB."""
     step = max(1, _BYTES_PER_CHUNK // (8 * n_items))
     for start in range(0, len(labels), step):
         yield labels[start : start + step]
 
 
 def never_certain(intervals: Intervals, point: Floats, samples: Samples) -> Intervals:
-    """Intervals of which none has width zero: each leaves room for one item more or less.
+    """Widen the intervals of width zero by one item of the sample on each side.
 
-    A label that never erred so far may err in the next batch; only the ends that coincide are
-    moved, by one item of the sample.
+    A label without errors in validation may have some in the next batch. Other intervals stay as
+    they are; bands are widened where they must hold the new intervals.
     """
     item = 1.0 / samples.sizes[:, np.newaxis]
     flat = intervals.upper - intervals.lower < _SAME

@@ -1,7 +1,7 @@
 """Counting: classify and count (CC), and its probabilistic version (PCC).
 
-Both are the mean of the scores over the sample and nothing else. They are right when the
-sample looks like the training data and drift towards the training prevalence when it does not.
+Both are the mean of the scores over the sample. They are right if the sample has the label
+distribution of the training data; under shift they are biased towards the training prevalence.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from prevalens.types import Floats, Ints, LabelMatrix
 from prevalens.validation import check_choice, check_rng
 from prevalens.validation_shifts import draw_shifts
 
-#: Items at most that the intervals of the training prevalence are calibrated on.
+#: Maximum number of items that the intervals of the training prevalence are calibrated on.
 _VALIDATED = 2000
-#: Samples per half of them, family of shift and size.
+#: Samples per half of these items, family of shift and size.
 _PER_FAMILY = 25
 
 
@@ -29,9 +29,6 @@ class _Counting(Aggregator):
 
     joint = False
     needs_labelled_scores = False
-
-    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        """Counting has nothing to learn."""
 
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         return samples.mean(scores.values)
@@ -68,8 +65,8 @@ class PCC(_Counting):
     Parameters
     ----------
     point : {"mean", "median"}
-        "median" answers the median count that the mean posterior leads one to expect in a sample
-        of that size, divided by the size: it has the lower absolute error for rare labels.
+        "median" estimates the median of a binomial count with the mean posterior as its
+        probability, divided by the sample size: it has the lower absolute error for rare labels.
 
     Notes
     -----
@@ -104,7 +101,7 @@ class PCC(_Counting):
 
 
 def binomial_median(mean: Floats, size: int) -> Floats:
-    """Median of a binomial count with these chances, divided by the size.
+    """Median of a binomial count with probabilities `mean`, divided by the size.
 
     Examples
     --------
@@ -115,7 +112,7 @@ def binomial_median(mean: Floats, size: int) -> Floats:
         # The median is within one item of the mean.
         return mean
     counts = np.arange(size)
-    # The chance at which one more positive becomes as likely as not.
+    # The probability at which the median rises by one positive.
     thresholds = betaincinv(counts + 1, size - counts, 0.5)
     return np.searchsorted(thresholds, mean) / size
 
@@ -130,9 +127,9 @@ def medians(means: Floats, sizes: Ints) -> Floats:
 
 
 class TrainingPrevalence(Aggregator):
-    """Answer the training prevalence for every sample (known as MLPE).
+    """Estimate the training prevalence for every sample (known as MLPE).
 
-    Its absolute error is the shift itself.
+    Its absolute error is the size of the shift.
 
     Attributes
     ----------
@@ -144,9 +141,9 @@ class TrainingPrevalence(Aggregator):
 
     Notes
     -----
-    Right only if nothing moved. For rare labels and small samples it is harder to beat than it
-    looks. Its intervals are as wide as the shifts that were drawn: they cover in each family of
-    shift, not only in the mix of all.
+    Right only without shift. For rare labels and small samples few methods have a lower error. The
+    intervals are as wide as the shifts that were drawn: they cover in each family of shift, not
+    only on average over the families.
 
     Examples
     --------
@@ -168,8 +165,8 @@ class TrainingPrevalence(Aggregator):
         rows = rng.permutation(len(Y))[:_VALIDATED]
         errors, families = [np.empty((0, Y.shape[1]))], [np.empty(0, dtype=np.int64)]
         if len(rows) >= 4:
-            halves = Y[rows[::2]], Y[rows[1::2]]
-            for pool, other in (halves, halves[::-1]):
+            first, second = Y[rows[::2]], Y[rows[1::2]]
+            for pool, other in ((first, second), (second, first)):
                 samples, family = draw_shifts(pool, _PER_FAMILY, rng)
                 errors.append(samples.mean(pool) - other.mean(axis=0))
                 families.append(family)
@@ -183,14 +180,14 @@ class TrainingPrevalence(Aggregator):
     def estimate(
         self, scores: Scores, samples: Samples, level: float | None = None
     ) -> tuple[Floats, Intervals | None]:
-        """The training prevalences, and intervals as wide as the labels moved in drawn shifts.
+        """Return the training prevalences, and intervals as wide as the shifts drawn in `fit`.
 
         Parameters
         ----------
         scores : Scores
         samples : Samples
         level : float, optional
-            Such as 0.9; None asks for no intervals.
+            Coverage, such as 0.9; None for no intervals.
         """
         point = self.aggregate(scores, samples)
         if level is None:
@@ -205,13 +202,13 @@ class TrainingPrevalence(Aggregator):
         return point, never_certain(Intervals(*ends), point, samples)
 
     def _ends(self, samples: Samples, tail: float) -> tuple[Floats, Floats]:
-        """Ends of intervals that miss with probability `tail` on each side, shift by shift."""
+        """Ends of intervals that miss with probability `tail` on each side, in each family."""
         moves = [
             np.quantile(self.errors_[self.families_ == family], [tail, 1 - tail], axis=0)
             for family in np.unique(self.families_)
         ]
         below, above = np.min(moves, axis=0)[0], np.max(moves, axis=0)[1]
-        # Few labelled items say little of rare labels, and small samples vary by chance alone.
+        # Few labelled items say little about rare labels, and small samples vary by chance alone.
         sizes, n_items = samples.sizes[:, np.newaxis], self.n_items_
         positives = self.prevalence_ * n_items
         low, high = (
@@ -224,7 +221,7 @@ class TrainingPrevalence(Aggregator):
         )
 
     def _simultaneous_reach(self, level: float) -> Floats:
-        """How far all labels of a sample stay at once, in each family of shift."""
+        """Half-widths that hold all labels of a sample together, in each family of shift."""
         deviation = np.maximum(self.errors_.std(axis=0), 1e-12)
         largest = np.max(np.abs(self.errors_) / deviation, axis=1)
         families = np.unique(self.families_)

@@ -106,11 +106,7 @@ class LPQ(Aggregator):
 
     def with_classifier(self, classifier: Any) -> LPQ:
         """A copy that uses this single-label classifier."""
-        copy: LPQ = clone(self).set_params(classifier=classifier)
-        return copy
-
-    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        self._fit_grouped(scores, Y, None)
+        return clone(self).set_params(classifier=classifier)
 
     def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: Array | None) -> None:
         check_int(self.n_folds, "n_folds", minimum=2)

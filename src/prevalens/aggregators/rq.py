@@ -1,4 +1,4 @@
-"""RQ: regression-based quantification, which corrects the estimates of all labels together."""
+"""RQ: regression-based quantification, which corrects the estimates of all labels jointly."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, LabelMatrix, Settings
 from prevalens.validation import InputError, check_rng
 
-#: The paper's size of samples.
+#: Items per training sample, as in the paper.
 SAMPLE_SIZE = 100
-#: Training samples of the regressor at most, over all parts.
+#: Maximum number of training samples of the regressor, over all parts.
 MAX_SAMPLES = 5_000
-#: Folds at most; fewer where a fold would hold less than twice the size of a sample.
+#: Maximum number of folds; fewer if a fold would hold less than twice the size of a sample.
 MAX_FOLDS = 5
 _REGRESSOR = "regressor__"
 
-#: Scores of items that the base has not learnt from, their labels, and what draws samples of them.
+#: Scores of items that the base was not fitted on, their labels, and the protocol of the samples.
 _Pool: TypeAlias = tuple[Scores, LabelMatrix, protocols.Protocol]
 
 
 class RQ(Aggregator):
-    """Regression-based quantification: a quantifier's estimates, corrected by what they miss.
+    """Regression-based quantification: a regressor corrects the estimates of a quantifier.
 
     Samples of known prevalence are drawn from labelled items that the base quantifier has not
     learnt from; a regressor learns to turn the base's estimates of all labels into the true
-    prevalences of all labels. An answer is the regressor's, clipped to [0, 1].
+    prevalences of all labels. The estimate is the regressor's prediction, clipped to [0, 1].
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class RQ(Aggregator):
     base_ : fitted Aggregator
     regressor_ : fitted regressor
     n_training_samples_ : int
-        Pairs of estimates and prevalences that the regressor has learnt from; 0 for ``"moments"``.
+        Number of samples that the regressor was fitted on; 0 for ``"moments"``.
 
     Notes
     -----
@@ -142,19 +142,19 @@ class RQ(Aggregator):
                 [settings[i] for i in members], [copies[i] for i in members], recorded
             )
             for i, regressor in zip(members, regressors, strict=True):
-                for name, value in (_fitted(leader) | {"regressor_": regressor}).items():
-                    setattr(copies[i], name, value)
+                fitted = {name: value for name, value in vars(leader).items() if name[-1] == "_"}
+                copies[i].__dict__.update(fitted | {"regressor_": regressor})
         yield from copies
 
     def _fit_regressors(
         self, settings: Sequence[Settings], copies: Sequence[RQ], pairs: _Recorder
     ) -> Iterator[Any]:
-        """The regressor of each copy; one that can fit many settings together does."""
+        """Yield the fitted regressor of each copy; settings share work where the regressor can."""
         alone = any("regressor" in setting for setting in settings)
         if isinstance(self.regressor, SharesSettings) and not alone:
             inner = [
-                {name.removeprefix(_REGRESSOR): value for name, value in setting.items()}
-                for setting in (_regressor_part(setting) for setting in settings)
+                {k.removeprefix(_REGRESSOR): v for k, v in setting.items() if _is_regressors(k)}
+                for setting in settings
             ]
             yield from self.regressor.fit_settings(inner, pairs.X_, pairs.y_)
             return
@@ -163,11 +163,8 @@ class RQ(Aggregator):
 
     @property
     def _is_exact(self) -> bool:
-        """Whether the regressor wants the items and the protocol in place of samples."""
+        """Whether the regressor learns from the items and the protocol, without samples."""
         return isinstance(check_regressor(self.regressor), LearnsFromProtocol)
-
-    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        self._fit_grouped(scores, Y, None)
 
     def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: Array | None) -> None:
         base = as_aggregator(self.base)
@@ -195,8 +192,12 @@ class RQ(Aggregator):
 
     def _fit_exactly(self, pools: Iterator[_Pool]) -> None:
         parts = [
-            # Every item is a sample of its own, and samples are means of these.
-            (self.base_._aggregate(pool, _singletons(pool.n_items)), labels, protocol)
+            # Each item is a sample by itself; the estimate of a sample is the mean of its items'.
+            (
+                self.base_._aggregate(pool, Samples.by_group(np.arange(pool.n_items))[0]),
+                labels,
+                protocol,
+            )
             for pool, labels, protocol in pools
         ]
         self.n_training_samples_ = 0
@@ -205,14 +206,14 @@ class RQ(Aggregator):
     def _pools(
         self, base: Aggregator, scores: Scores, Y: LabelMatrix, parts: Sequence[Any]
     ) -> Iterator[_Pool]:
-        """Items that `base_` has not learnt from, their labels and protocol, part by part."""
+        """Yield, for each part, items that `base_` was not fitted on, their labels and protocol."""
         for rest, held in parts:
             self.base_ = clone(base).fit(scores.take(rest), Y[rest])
             pool = scores.take(held)
             yield pool, Y[held], self._protocol(pool, len(parts))
 
     def _scheme(self, Y: LabelMatrix, groups: Array | None) -> Scheme:
-        """The scheme, or cross-fitting in as many folds as leave samples some choice."""
+        """Return the scheme; default: cross-fitting with folds of at least two samples' size."""
         if self.scheme is None:
             n_units = len(Y) if groups is None else len(np.unique(groups))
             if n_units < 2:
@@ -243,14 +244,14 @@ class RQ(Aggregator):
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         if len(samples) == 0:
             return np.empty((0, self.n_labels_))
-        # Exact moments are those of estimates that have not been clipped.
+        # Exact moments hold for estimates before clipping.
         estimate = self.base_._aggregate if self._is_exact else self.base_.aggregate
         estimated = estimate(scores, samples)
         return np.asarray(self.regressor_.predict(estimated)).reshape(estimated.shape)
 
 
 class _Recorder(BaseEstimator):  # type: ignore[misc]
-    """A regressor that only remembers what it was to learn from."""
+    """A regressor that only keeps its training data."""
 
     def fit(self, X: Any, y: Any) -> _Recorder:
         self.X_, self.y_ = X, y.reshape(len(y), -1)
@@ -258,10 +259,6 @@ class _Recorder(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         return X
-
-
-def _singletons(n_items: int) -> Samples:
-    return Samples(np.arange(n_items), np.arange(n_items + 1), n_items=n_items)
 
 
 def _check_linear(base: Aggregator) -> None:
@@ -289,27 +286,16 @@ def _fit_regressor(regressor: Any, estimated: Floats, true: Floats) -> Any:
         ) from error
 
 
-def _fitted(rq: RQ) -> dict[str, Any]:
-    return {name: value for name, value in vars(rq).items() if name.endswith("_")}
-
-
-def _regressor_part(setting: Settings) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in setting.items()
-        if name == "regressor" or name.startswith(_REGRESSOR)
-    }
+def _is_regressors(name: str) -> bool:
+    """Whether a parameter is the regressor or one of the regressor's own parameters."""
+    return name == "regressor" or name.startswith(_REGRESSOR)
 
 
 def _by_base(settings: Sequence[Settings]) -> list[list[int]]:
     """Positions of the settings that differ in the regressor alone, group by group."""
-    groups: list[tuple[dict[str, Any], list[int]]] = []
-    for i, setting in enumerate(settings):
-        rest = {k: v for k, v in setting.items() if k not in _regressor_part(setting)}
-        for known, members in groups:
-            if known == rest:
-                members.append(i)
-                break
-        else:
-            groups.append((rest, [i]))
-    return [members for _, members in groups]
+    rests = [
+        {name: value for name, value in setting.items() if not _is_regressors(name)}
+        for setting in settings
+    ]
+    firsts = [rest for i, rest in enumerate(rests) if rest not in rests[:i]]
+    return [[i for i, rest in enumerate(rests) if rest == first] for first in firsts]

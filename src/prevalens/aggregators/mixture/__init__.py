@@ -1,4 +1,4 @@
-"""Scenario mixture: ask which change of the labels explains a sample, and what follows.
+"""Scenario mixture: estimate prevalences under the changes of the labels that explain a sample.
 
 `aggregator` is the public class; `scenarios` weighs the kinds of change in `shifts` by the moments
 of the labelled scores; `calibration` sets the widths of intervals and bands.

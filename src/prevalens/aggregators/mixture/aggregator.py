@@ -1,8 +1,9 @@
-"""Scenario mixture: ask which change of the labels explains a sample, and what follows."""
+"""Scenario mixture: estimate prevalences under the changes of the labels that explain a sample."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 from sklearn.base import clone
@@ -24,36 +25,36 @@ from prevalens.validation_shifts import (
     total_loss,
 )
 
-#: Shrinkages that are tried, around a middling one first.
+#: Shrinkages that are tried, the default one first.
 _SHRINKAGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-#: Evidence weights that are weighed against each other for every sample.
+#: Default evidence weights; every sample weights them by its evidence.
 _EVIDENCE_WEIGHTS = (1.0, 0.5, 0.25, 0.1)
 #: Standard deviation of the drift of items, as a share of an item's own.
 _DRIFTS = (0.07,)
 #: Prior weights of no move, one label, many labels and drifting items. Most batches have moved
-#: little, and what their mean score moves by is then noise of the classifier.
+#: little, and the change of their mean score is then noise of the classifier.
 _PRIOR = (4.0, 1.0, 0.2, 1.0)
-#: With fewer items the validation is too small to choose by: the shrinkage is the middling one.
+#: With fewer items the validation is too small to choose by: the shrinkage is the default one.
 _FEW = 1000
-_MIDDLING = 0.1
-#: Intervals are calibrated apart for this many classes of samples, by how far they seem to have
-#: moved. Weights of the families there, 1 unless said: tilts are the rarest among samples that
-#: moved far, and the hardest.
+_DEFAULT_SHRINKAGE = 0.1
+#: Intervals are calibrated separately for this many classes of samples, by how far they seem to
+#: have moved. Weights of the families in the calibration, 1 unless listed: tilts are the rarest
+#: among samples that moved far, and have the largest errors.
 _CLASSES = 6
 _WEIGHTS = {"label-tilt": 3.0, "natural": 1.5}
-#: The same for bands, which miss if one label does.
+#: The same for bands, which miss the truth if a single label does.
 _BAND_CLASSES = 12
 _BAND_WEIGHTS = {"label-tilt": 5.0, "natural": 5.0}
 
 
 class ScenarioMixture(Aggregator):
-    """Weigh the ways in which the labels may have moved by how well they explain a sample.
+    """Average over scenarios of shift, each weighted by how well it explains a sample.
 
-    Four sorts of scenario are weighed: nothing moved; one label moved to a prevalence
-    between 0 and 1 (as ML-APP does it); many labels moved a little (an exponential tilt of the
-    labels); the items drifted, and the labels with them (covariate shift). Each says what mean
-    score and what prevalences to expect; a sample's own mean score says how likely each is. The
-    answer is the mean over the scenarios, or a median.
+    There are four kinds of scenario: no shift; one label moved to a prevalence between 0 and 1 (as
+    in ML-APP); many labels moved a little (an exponential tilt of the labels); the items drifted,
+    and the labels with them (covariate shift). Each predicts a mean score and prevalences; the
+    mean score of the sample gives the likelihood of each. The estimate is the mean over the
+    scenarios, or a median.
 
     Parameters
     ----------
@@ -61,13 +62,13 @@ class ScenarioMixture(Aggregator):
         Share of the mean variance that is added to the variance of every score direction. Default:
         chosen by validation; 0.1 with fewer than 1,000 items.
     evidence_weight : float, optional
-        Factor on the number of items that a sample counts for in the evidence, 1 for full trust in
-        the Gaussian model. Default: several are weighed, for each sample by how well it is
-        explained, so that a sample unlike the model is trusted less.
+        Factor on the number of items that a sample counts for in the evidence; 1 trusts the
+        Gaussian model fully. Default: several factors, each weighted by how well it explains
+        the sample, so that a sample unlike the model counts for less.
     point : {"median", "mean"}
-        "median" answers the median count that the expected prevalence leads one to expect in a
-        sample of that size, divided by the size: it has the lower absolute error, above all for
-        rare labels. "mean" answers the expected prevalence: estimates of several batches
+        "median" estimates the median of a binomial count with the expected prevalence as its
+        probability, divided by the sample size: it has the lower absolute error, above all for
+        rare labels. "mean" estimates the expected prevalence: estimates of several batches
         may be added up.
     scales : sequence of float
         Standard deviations of the labels' log-weights in the many-label scenarios.
@@ -90,13 +91,13 @@ class ScenarioMixture(Aggregator):
     -----
     Validation: the labelled items are cut into parts; samples are drawn from each part under
     four families of shift (ML-APP, none, exponential tilt, random weights on label sets) and
-    estimated with what was learnt from the other parts. The test data play no role.
+    estimated with what was learnt from the other parts. Test data are not used.
 
     Fitting costs O(n d (d + L) + d^3) for d scores and L labels, five to ten times with
     validation; aggregating O(d + L) products of (n_samples, L) matrices.
 
-    It fails where the items of a label look different in the batch than in training, and trusts
-    means: two batches with the same mean score get the same answer. The derivation is in
+    It fails where the items of a label look different in the batch than in training. It uses mean
+    scores only: two batches with the same mean score get the same estimate. The derivation is in
     ``docs/mixture.md``.
 
     Examples
@@ -132,28 +133,23 @@ class ScenarioMixture(Aggregator):
         self.prior = prior
         self.random_state = random_state
 
-    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        self._fit_grouped(scores, Y, None)
-
     def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: Array | None) -> None:
         values, state = scores.evidence, self.random_state
         self._choose(values, Y, groups)
         self.moments_ = Moments.of(values, Y)
         splits = shifted_splits(Y, random_state=state, stratified=False, groups=groups)
         posteriors = self._validated(values, Y, splits)
-        self.losses_ = losses(
-            splits, lambda split: self._at_size(posteriors[split].mean, split.size)
-        )
+        self.losses_ = losses(splits, lambda s: self._point(posteriors[s].mean, s.samples.sizes))
         self.loss_ = total_loss(self.losses_) if splits else float("nan")
-        halves = half_splits(Y, random_state=state, groups=groups)
-        self._calibrate(posteriors, self._validated(values, Y, halves))
+        for_bands = half_splits(Y, random_state=state, groups=groups)
+        self._calibrate(posteriors, self._validated(values, Y, for_bands))
 
     def validation_losses(
         self, scores: Scores, Y: LabelMatrix, *, groups: Array | None = None
     ) -> dict[str, float]:
-        """The `losses_` that `fit` would find, without its intervals; nothing is kept.
+        """Return the `losses_` that `fit` would compute; the aggregator stays as it is.
 
-        To choose by: a fit spends most of its time on intervals.
+        It skips the intervals, on which a fit spends most of its time: use it to compare methods.
         """
         twin, values, state = clone(self), scores.evidence, self.random_state
         twin._choose(values, Y, groups)
@@ -161,12 +157,12 @@ class ScenarioMixture(Aggregator):
         return twin._losses(SplitCache(values, Y, splits), twin.shrinkage_)
 
     def _choose(self, values: Array, Y: LabelMatrix, groups: Array | None) -> None:
-        """Evidence weights and shrinkage: those given, or those found best."""
+        """Set evidence weights and shrinkage: the given ones, or the best in validation."""
         self._check_parameters()
         self.evidence_weights_ = (
             _EVIDENCE_WEIGHTS if self.evidence_weight is None else (float(self.evidence_weight),)
         )
-        self.shrinkage_ = self.shrinkage or _MIDDLING
+        self.shrinkage_ = self.shrinkage or _DEFAULT_SHRINKAGE
         # A validation of few items is too small to choose by.
         if self.shrinkage is None and len(Y) >= _FEW:
             splits = shifted_splits(Y, random_state=self.random_state, groups=groups)
@@ -189,48 +185,43 @@ class ScenarioMixture(Aggregator):
 
     def _model(self, moments: Moments, shrinkage: float) -> ScenarioModel:
         scales = tuple(float(scale) for scale in self.scales)
-        none, one, many, drift = (float(weight) for weight in self.prior)
-        return ScenarioModel(
-            moments, shrinkage, self.evidence_weights_, scales, (none, one, many, drift), _DRIFTS
-        )
+        weights = self.evidence_weights_
+        return ScenarioModel(moments, shrinkage, weights, scales, tuple(self.prior), _DRIFTS)
 
-    def _shrunk(self, cache: SplitCache) -> float:
-        """Descend over the shrinkage."""
-        tried: dict[float, float] = {}
+    def _shrunk(self, splits: SplitCache) -> float:
+        """Search the grid of shrinkages by coordinate steps of two, then of one."""
 
+        @cache
         def loss(shrinkage: float) -> float:
-            if shrinkage not in tried:
-                tried[shrinkage] = total_loss(self._losses(cache, shrinkage))
-            return tried[shrinkage]
+            return total_loss(self._losses(splits, shrinkage))
 
-        best = _MIDDLING
+        best = _SHRINKAGES.index(_DEFAULT_SHRINKAGE)
         for step in (2, 1):
-            best = min(_neighbours(_SHRINKAGES, best, step), key=loss)
-        return best
+            tried = (i for i in (best - step, best, best + step) if 0 <= i < len(_SHRINKAGES))
+            best = min(tried, key=lambda i: loss(_SHRINKAGES[i]))
+        return _SHRINKAGES[best]
 
     def _losses(self, cache: SplitCache, shrinkage: float) -> dict[str, float]:
         def estimate(split: ShiftedSplit) -> Floats:
             model = cache.model(split, shrinkage, self._model)
-            return self._at_size(model.posterior(cache.means(split), split.size).mean, split.size)
+            posterior = model.posterior(cache.means[split], split.size)
+            return self._point(posterior.mean, split.samples.sizes)
 
         return losses(cache.splits, estimate)
-
-    def _at_size(self, mean: Floats, size: int) -> Floats:
-        return self._point(mean, np.full(len(mean), size))
 
     def _point(self, mean: Floats, sizes: Ints) -> Floats:
         return medians(mean, sizes) if self.point == "median" else mean
 
     def _calibrate(
-        self, validated: dict[ShiftedSplit, Posterior], halves: dict[ShiftedSplit, Posterior]
+        self, validated: dict[ShiftedSplit, Posterior], for_bands: dict[ShiftedSplit, Posterior]
     ) -> None:
-        """Remember how far the truth lay from the posterior mean, in posterior deviations."""
+        """Keep how far the truth lay from the posterior mean, in posterior deviations."""
         self.misfits_ = np.zeros(0)
         self.multiples_, self.bands_ = Multiples.gaussian(), Bands.gaussian(self.n_labels_)
         if validated:
             self.misfits_ = np.sort(np.concatenate([p.misfit for p in validated.values()]))
             self.multiples_ = Multiples.of(validated, _CLASSES, _WEIGHTS)
-            self.bands_ = Bands.of(halves, _BAND_CLASSES, _BAND_WEIGHTS)
+            self.bands_ = Bands.of(for_bands, _BAND_CLASSES, _BAND_WEIGHTS)
 
     def _validated(
         self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]
@@ -238,7 +229,7 @@ class ScenarioMixture(Aggregator):
         cache = SplitCache(values, Y, splits)
         return {
             split: cache.model(split, self.shrinkage_, self._model).posterior(
-                cache.means(split), split.size, variance=True
+                cache.means[split], split.size, variance=True
             )
             for split in splits
         }
@@ -269,14 +260,14 @@ class ScenarioMixture(Aggregator):
     def estimate(
         self, scores: Scores, samples: Samples, level: float | None = None
     ) -> tuple[Floats, Intervals | None]:
-        """Estimates, intervals per label, bands for all labels of a sample, a goodness of fit.
+        """Return estimates, and their intervals, bands and goodness of fit.
 
         Parameters
         ----------
         scores : Scores
         samples : Samples
         level : float, optional
-            Such as 0.9; None asks for no intervals.
+            Coverage, such as 0.9; None for no intervals.
 
         Notes
         -----
@@ -294,10 +285,8 @@ class ScenarioMixture(Aggregator):
         half = self.multiples_.half_widths(*known)
         band = np.maximum(self.bands_.half_widths(*known), half)
         point = np.clip(self._point(posterior.mean, sizes), 0.0, 1.0)
-        lower, upper = _around(posterior.mean, half, point)
-        band_lower, band_upper = _around(posterior.mean, band, point)
-        p_value = self._p_value(posterior.misfit)
-        intervals = Intervals(lower, upper, band_lower, band_upper, p_value)
+        inner, outer = (_around(posterior.mean, width, point) for width in (half, band))
+        intervals = Intervals(*inner, *outer, self._p_value(posterior.misfit))
         return point, never_certain(intervals, point, samples)
 
     def _p_value(self, misfit: Floats) -> Floats | None:
@@ -315,33 +304,21 @@ class SplitCache:
         self.splits = splits
         self._moments: dict[int, Moments] = {}
         self._model: tuple[tuple[int, float], ScenarioModel] | None = None
-        self._means = {split: split.samples.mean(values[split.held]) for split in splits}
+        self.means = {split: split.samples.mean(values[split.held]) for split in splits}
 
     def model(
         self, split: ShiftedSplit, shrinkage: float, make: Callable[[Moments, float], ScenarioModel]
     ) -> ScenarioModel:
-        """The model of a split's fold; consecutive splits of one fold share it."""
-        key = split.fold, shrinkage
-        if self._model is None or self._model[0] != key:
-            self._model = key, make(self._moments_of(split), shrinkage)
-        return self._model[1]
-
-    def _moments_of(self, split: ShiftedSplit) -> Moments:
+        """Return the model of the split's fold; consecutive splits of a fold share it."""
         if split.fold not in self._moments:
             self._moments[split.fold] = Moments.of(self._values[split.rest], self._Y[split.rest])
-        return self._moments[split.fold]
-
-    def means(self, split: ShiftedSplit) -> Floats:
-        """Mean scores of a split's samples."""
-        return self._means[split]
-
-
-def _neighbours(grid: Sequence[float], value: float, step: int) -> list[float]:
-    at = int(np.argmin(np.abs(np.log(np.array(grid) / value))))
-    return [grid[i] for i in (at - step, at, at + step) if 0 <= i < len(grid)]
+        key = split.fold, shrinkage
+        if self._model is None or self._model[0] != key:
+            self._model = key, make(self._moments[split.fold], shrinkage)
+        return self._model[1]
 
 
 def _around(mean: Floats, half: Floats, point: Floats) -> tuple[Floats, Floats]:
-    """An interval that holds the point; from 0 on where the likeliest count is 0."""
+    """Interval that holds the point; it starts at 0 where the likeliest count is 0."""
     lower = np.where(point == 0, 0.0, np.minimum(mean - half, point))
     return np.clip(lower, 0, 1), np.clip(np.maximum(mean + half, point), 0, 1)

@@ -1,7 +1,7 @@
-"""Half-widths that would have covered in validation, in units of the posterior's deviation.
+"""Half-widths that cover the truth in validation, in units of the posterior's deviation.
 
 Samples are classed by how far they seem to have moved, labels by how many positives are expected;
-a stratum that validation hardly saw has the multiples of Gaussian errors.
+a stratum with few validation samples has the multiples of Gaussian errors.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from prevalens.aggregators.mixture.scenarios import Posterior
 from prevalens.types import Floats, Ints
 from prevalens.validation_shifts import ShiftedSplit
 
-#: Expected numbers of positives between which labels are calibrated apart.
+#: Expected numbers of positives that separate the strata of labels.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
 #: Bands are multiples of intervals at this level, so that rare and frequent labels miss as often.
 _TAIL = 0.99
-#: Least multiple in that: a stratum without errors in validation may have some yet.
+#: Least such multiple: a stratum without errors in validation may have some later.
 _LEAST = 0.5
-#: Share of what may be missed that bands give up. Over random divisions of six
+#: Share of the permitted misses that bands do not use. Over random divisions of six
 #: datasets, bands cover 85 to 95 % of new samples in 14 of 18 cells with it or without; on the
 #: datasets' own test parts in 10 with it, in 8 without (docs/mixture.md).
 _BAND_SLACK = 0.15
 #: Pairs of sample and label from which a quantile is taken.
 _ENOUGH = 60
-#: Levels at which the calibration is remembered.
+#: Levels at which the calibration is kept.
 _LEVELS = np.concatenate([np.arange(0.0, 0.99, 0.01), np.arange(0.99, 1.0005, 0.001)])
 
 
@@ -124,7 +124,7 @@ class Bands:
         places = np.concatenate([single.places(p, split.naive) for split, p in validated.items()])
         largest = (_ratios(validated) / _tails(single, places, _strata(validated))).max(axis=1)
         each = _sample_weights(validated, weights)
-        # Where many samples moved equally far, classes may be empty: they have what all have.
+        # Where many samples moved equally far, classes may be empty: they get those of all samples.
         wider = _LEVELS + _BAND_SLACK * (1 - _LEVELS)
         by_class = np.tile(_quantiles(largest, each, wider), (n_classes, 1))
         for number in np.unique(places):
@@ -160,17 +160,17 @@ def _strata(validated: Mapping[ShiftedSplit, Posterior]) -> Ints:
 
 
 def _ratios(validated: Mapping[ShiftedSplit, Posterior]) -> Floats:
-    return np.concatenate([_ratio(split.true, p, split.size) for split, p in validated.items()])
-
-
-def _ratio(true: Floats, posterior: Posterior, size: int) -> Floats:
-    """Distance of the truth in posterior deviations; none for a rare label that is absent."""
-    ratio = np.abs(true - posterior.mean) / np.sqrt(posterior.variance)
-    return np.where((true == 0) & (binomial_median(posterior.mean, size) == 0), 0.0, ratio)
+    """Distances of the truth in posterior deviations; 0 for a rare label that is absent."""
+    parts = []
+    for split, p in validated.items():
+        ratio = np.abs(split.true - p.mean) / np.sqrt(p.variance)
+        absent = (split.true == 0) & (binomial_median(p.mean, split.size) == 0)
+        parts.append(np.where(absent, 0.0, ratio))
+    return np.concatenate(parts)
 
 
 def _sample_weights(splits: Mapping[ShiftedSplit, Any], by_family: Mapping[str, float]) -> Floats:
-    """One for each sample of the splits."""
+    """One weight for each sample of the splits."""
     return np.concatenate([np.full(len(a.true), by_family.get(a.family, 1.0)) for a in splits])
 
 
@@ -179,7 +179,7 @@ def _position(level: float) -> int:
 
 
 def _quantiles(values: Floats, weights: Floats, levels: Floats = _LEVELS) -> Floats:
-    """At each level: the least value with so much of the weight at or below it."""
+    """At each level: the least value with that share of the weight at or below it."""
     order = np.argsort(values)
     share = np.cumsum(weights[order]) / weights.sum()
     # Sums of weights may end a little below 1.
@@ -188,5 +188,5 @@ def _quantiles(values: Floats, weights: Floats, levels: Floats = _LEVELS) -> Flo
 
 
 def _gaussian(n_labels: int = 1) -> Floats:
-    """Multiples of the deviation for `_LEVELS`, were all errors Gaussian and independent."""
+    """Multiples of the deviation at `_LEVELS` if all errors are Gaussian and independent."""
     return norm.ppf((1 + np.clip(_LEVELS, 0, 0.9999) ** (1 / n_labels)) / 2)

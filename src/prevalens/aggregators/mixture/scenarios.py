@@ -1,8 +1,8 @@
-"""What each scenario of `ScenarioMixture` makes of a sample.
+"""Likelihood and expected prevalences of a sample under each scenario of `ScenarioMixture`.
 
-Everything is a Gaussian in coordinates in which the scores of an item have (nearly) unit
-covariance, so a sample enters through its mean score alone and all samples are a few
-matrix products.
+All distributions are Gaussian in coordinates in which the scores of an item have (nearly) unit
+covariance. A sample therefore enters through its mean score alone, and a few matrix products
+compute all samples.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BEYOND = 0.05
 _BEND = 0.25
 #: The mean score of a new pool drifts as if this many training sets had been averaged wrongly.
 _DRIFT = 5.0
-#: An evidence weight whose log-evidence is this far below the best is not looked at closely.
+#: An evidence weight whose log-evidence is this far below the best is left out for a sample.
 _NEGLIGIBLE = 12.0
 #: Entries of one work array; bounds the memory of large problems.
 _BLOCK = 2_000_000
@@ -63,12 +63,12 @@ class WeightedAnswer(NamedTuple):
 
 
 def blend(parts: Sequence[WeightedAnswer], n_samples: int) -> Posterior:
-    """Answers at several evidence weights, weighed by their evidence; the misfit is left open."""
+    """Average the answers at several evidence weights by their evidence; the misfit is NaN."""
     evidence = np.full((n_samples, len(parts)), -np.inf)
     for column, part in enumerate(parts):
         evidence[part.rows, column] = part.evidence
     shares = np.exp(evidence - log_sum(evidence)[:, np.newaxis])
-    mean, second, weights = (np.zeros((n_samples, one.shape[1])) for one in parts[0][2:])
+    mean, second, weights = (np.zeros((n_samples, field.shape[1])) for field in parts[0][2:])
     for column, part in enumerate(parts):
         share = shares[part.rows, column, np.newaxis]
         mean[part.rows] += share * part.mean
@@ -185,15 +185,6 @@ class _Seen(NamedTuple):
     turned: Floats
     regressed: Floats
 
-    def take(self, rows: npt.NDArray[np.intp]) -> _Seen:
-        return _Seen(
-            self.z[rows],
-            self.length[rows],
-            self.line.take(rows),
-            self.turned[rows],
-            self.regressed[rows],
-        )
-
 
 @dataclass(frozen=True)
 class ScenarioModel:
@@ -222,7 +213,7 @@ class ScenarioModel:
     shrinkage: float
     evidence_weights: tuple[float, ...]
     scales: tuple[float, ...]
-    prior: tuple[float, float, float, float]
+    prior: tuple[float, ...]
     drifts: tuple[float, ...] = ()
     size: int = 100
 
@@ -240,7 +231,7 @@ class ScenarioModel:
     def _mean_signal_share(self) -> float:
         """Mean share of the whitened variance that is the scores' own, not the shrinkage's.
 
-        What few items leave uncertain varies as the scores do; the shrinkage's part does not.
+        With few items only the scores' own part of a mean score is uncertain.
         """
         return float(np.mean(self._signal_share))
 
@@ -281,13 +272,13 @@ class ScenarioModel:
 
     @cached_property
     def _reachable(self) -> Floats:
-        """Up to which prevalence each label could be steered with the labelled items."""
+        """Largest prevalence that each label could be steered to with the labelled items."""
         return np.minimum(self.moments.positives / self.size, 1.0)
 
     @cached_property
     def _log_prior(self) -> Floats:
         """Log prior of each label being the one that moved: as often as ML-APP would steer it."""
-        # A label that is constant in the labelled items shows no step, so it cannot be told apart.
+        # A label that is constant in the labelled items has no step, so its moves are invisible.
         usable = (self.moments.positives > 0) & (self.moments.negatives > 0)
         share = np.where(usable, self._reachable, 0.0)
         with np.errstate(divide="ignore"):
@@ -310,7 +301,7 @@ class ScenarioModel:
         size : float
             Number of items in each sample.
         variance : bool
-            Whether the posterior variance and the misfit are wanted too.
+            Whether to compute the posterior variance and the misfit too.
 
         Notes
         -----
@@ -334,7 +325,8 @@ class ScenarioModel:
         parts = []
         for column, evidence_weight in enumerate(self.evidence_weights):
             rows = np.flatnonzero(kept[:, column])
-            parts.append(self._at(seen.take(rows), rows, size, evidence_weight, variance=variance))
+            chosen = _Seen._make(field[rows] for field in seen)
+            parts.append(self._at(chosen, rows, size, evidence_weight, variance=variance))
         whole = blend(parts, len(means))
         misfit = self._misfit(seen, size) if variance else np.full(len(means), np.nan)
         return whole._replace(misfit=misfit)
@@ -348,9 +340,9 @@ class ScenarioModel:
 
     def _rough(self, seen: _Seen, size: float, evidence_weight: float) -> Floats:
         """Log-evidence of an evidence weight to within a few units."""
-        one = seen.line.rough(self._precision(size, evidence_weight)) + self._log_prior
+        single = seen.line.rough(self._precision(size, evidence_weight)) + self._log_prior
         broad = self._broad(seen, self._count(size, evidence_weight))
-        return log_sum(np.column_stack([one, broad]))
+        return log_sum(np.column_stack([single, broad]))
 
     def _at(
         self,
@@ -362,17 +354,17 @@ class ScenarioModel:
         variance: bool,
     ) -> WeightedAnswer:
         """The answer at one evidence weight."""
-        one = seen.line.integrate(self._precision(size, evidence_weight), self._density)
+        steered = seen.line.integrate(self._precision(size, evidence_weight), self._density)
         count = self._count(size, evidence_weight)
-        logs = np.column_stack([one.evidence + self._log_prior, self._broad(seen, count)])
+        logs = np.column_stack([steered.evidence + self._log_prior, self._broad(seen, count)])
         evidence = log_sum(logs)
         weights = np.exp(logs - evidence[:, np.newaxis])
         n_labels = len(self.moments.prevalence)
         single, broad = weights[:, :n_labels], weights[:, n_labels:]
-        mean = self._steered(seen, single, one) + self._followed(seen, broad, count)
+        mean = self._steered(seen, single, steered) + self._followed(seen, broad, count)
         spread = np.empty((len(rows), 0))
         if variance:
-            spread = self._variance(seen, (single, broad), one, mean, (size, count))
+            spread = self._variance(seen, (single, broad), steered, mean, (size, count))
         return WeightedAnswer(rows, evidence, mean, spread, weights)
 
     def _count(self, size: float, evidence_weight: float) -> float:
@@ -395,7 +387,7 @@ class ScenarioModel:
         return precision
 
     def _misfit(self, seen: _Seen, size: float) -> Floats:
-        """Distance to the best of "none", "one" and "many moved", where the scores really vary.
+        """Distance to the nearest of "none", "one" and "many moved", where the scores really vary.
 
         Directions with little variance are left out: in them a classifier trained on a few items
         more is as far away as a new kind of item.
@@ -430,10 +422,10 @@ class ScenarioModel:
         reachable = np.maximum(self._reachable, 1 / self.size)
         return _BEYOND + (1 - _BEYOND) * (g <= reachable) / reachable
 
-    def _steered(self, seen: _Seen, single: Floats, one: OneLabel) -> Floats:
+    def _steered(self, seen: _Seen, single: Floats, steered: OneLabel) -> Floats:
         """Expected prevalences under the one-label scenarios, times their weights."""
         low, step = self._others
-        moved = single * one.g
+        moved = single * steered.g
         regressed = seen.regressed
         mean = single @ low + moved @ step + single.sum(axis=1, keepdims=True) * regressed
         # The label that moved has the prevalence it moved to, whatever the regression says.
@@ -442,7 +434,7 @@ class ScenarioModel:
 
     @cached_property
     def _others(self) -> tuple[Floats, Floats]:
-        """Prevalences of all labels given one that moved, less what the regression adds back."""
+        """Prevalences of all labels if one label moved, minus what the regression adds back."""
         moments = self.moments
         low = moments.others_low - self._low @ self._cross
         step = moments.others_step - self._step @ self._cross
@@ -452,11 +444,11 @@ class ScenarioModel:
         self,
         seen: _Seen,
         weights: tuple[Floats, Floats],
-        one: OneLabel,
+        steered: OneLabel,
         mean: Floats,
         worth: tuple[float, float],
     ) -> Floats:
-        """Between scenarios, within them, and of a sample's own labels around their expectation.
+        """Variance between scenarios, within them, and of the sample's labels around their mean.
 
         `worth` is the size of the samples, and the number of items their mean scores count for.
         """
@@ -464,7 +456,7 @@ class ScenarioModel:
         size, count = worth
         low, step = self._others
         regressed = seen.regressed
-        moved, moved2 = single * one.g, single * one.g2
+        moved, moved2 = single * steered.g, single * steered.g2
         total = single.sum(axis=1, keepdims=True)
         second = single @ low**2 + 2 * moved @ (low * step) + moved2 @ step**2
         second += 2 * regressed * (single @ low + moved @ step) + total * regressed**2
@@ -475,7 +467,7 @@ class ScenarioModel:
         second += self._broad_second(seen, broad, count)
         inside = np.clip(mean, 1 / (2 * size), 1 - 1 / (2 * size))
         sampling = inside * (1 - inside) * self._unexplained / size
-        # The further a label has moved, the less the straight lines above can be trusted.
+        # The further a label has moved, the larger the error of the linear model above.
         bent = (_BEND * (mean - self.moments.prevalence)) ** 2
         return np.maximum(second - mean**2, 0) + sampling + bent
 
@@ -498,7 +490,7 @@ class ScenarioModel:
     def _uncertain(self) -> tuple[Floats, Floats]:
         """Variance of the labels' prevalences among the items with each label, and without it.
 
-        Few items of a rare label say little of what comes with it.
+        The few items of a rare label say little about the labels that occur with it.
         """
         moments = self.moments
         parts = []
@@ -506,7 +498,7 @@ class ScenarioModel:
             (moments.others_low + moments.others_step, moments.positives),
             (moments.others_low, moments.negatives),
         ):
-            # One item more on either side keeps "never seen together" from being certain.
+            # Half an item on either side: labels never seen together may still occur together.
             mild = (share * count[:, np.newaxis] + 0.5) / (count[:, np.newaxis] + 1)
             variance = mild * (1 - mild) / (count[:, np.newaxis] + 1)
             np.fill_diagonal(variance, 0)

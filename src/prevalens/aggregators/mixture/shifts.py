@@ -1,4 +1,4 @@
-"""The scenario in which one label moved: an integral along the line its mean score moves on."""
+"""The shifts of the mixture: one label moves (`ScoreLine`), many do (`Tilts`), items (`Drifts`)."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class ScoreLine:
         along = z @ step.T - np.einsum("ij,ij->i", low, step)
         return cls(offset, along, np.square(step).sum(axis=1), z.shape[1])
 
-    def take(self, rows: npt.NDArray[np.intp]) -> ScoreLine:
-        """Some of the samples."""
+    def __getitem__(self, rows: npt.NDArray[np.intp]) -> ScoreLine:
+        """The lines of some of the samples."""
         return ScoreLine(self.offset[rows], self.along[rows], self.squared, self.n_scores)
 
     @property
@@ -173,7 +173,7 @@ class Tilts:
         return total * self.prevalence + near @ vectors.T + far @ self._labels
 
     def variance(self, scale: float, count: float) -> Floats:
-        """What a sample's mean score leaves open of the prevalences, shape (n_labels,)."""
+        """Variance of the prevalences given a sample's mean score, shape (n_labels,)."""
         squares, vectors = self._directions
         onto = vectors.T + (scale**2 * count) * self._labels
         explained = (squares / (1 + scale**2 * count * squares)) @ np.square(onto) / count
@@ -187,7 +187,7 @@ class Tilts:
         return (turned * (strength / (1 + strength * squares))) @ (self.cross @ vectors).T
 
 
-#: A sample for which a drift is less likely than this is not followed along it.
+#: Drifts less probable than this are ignored for a sample.
 _NEGLIGIBLE = 1e-5
 
 
@@ -197,7 +197,7 @@ class Drifts:
 
     To first order the whitened mean score moves by F theta, where F is the share of each
     direction's variance that is the scores' own, and the labels follow by the regression on the
-    scores: nothing but the mix of items has changed.
+    scores: only the mix of items has changed.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class Drifts:
         return expected
 
     def variance(self, scale: float, count: float) -> Floats:
-        """What a sample's mean score leaves open of the prevalences, shape (n_labels,)."""
+        """Variance of the prevalences given a sample's mean score, shape (n_labels,)."""
         explained = self._follow(scale, count) ** 2 * self._seen(scale, count)
         left = (scale**2 - explained) @ np.square(self.cross) + self.variances / count
         return np.maximum(left, 0)
