@@ -14,11 +14,11 @@ from prevalens.validation import InputError, check_binary_matrix, check_int, che
 
 
 class Protocol(BaseEstimator, ABC):  # type: ignore[misc]
-    """A rule by which samples are drawn from a pool of labelled items.
+    """A rule for drawing samples from a pool of labelled items.
 
     A protocol is a value: its constructor remembers parameters, `get_params` and
     ``sklearn.base.clone`` work, and the same parameters, labels and seed give the same samples.
-    A subclass names itself in `name` and writes `_count` and `_draw`, which may trust `Y`.
+    A subclass sets `name` and writes `_count` and `_draw`, which may trust `Y`.
 
     Attributes
     ----------
@@ -35,21 +35,21 @@ class Protocol(BaseEstimator, ABC):  # type: ignore[misc]
         ----------
         Y : 0/1 array or sparse matrix, shape (n_items, n_labels)
         rng : int, numpy Generator or None
-            The seed; None draws anew each time.
+            Random state; None gives different samples each time.
 
         Returns
         -------
         Samples
-            Row numbers of `Y`; each sample carries the labels it was steered by.
+            Row numbers of `Y`; each sample carries the label or labels it was steered by.
         """
         return self._draw(check_binary_matrix(Y), check_rng(rng))
 
     def count(self, Y: Any) -> int:
-        """Number of samples that `draw` would give for these labels, without drawing them."""
+        """Return the number of samples that `draw` would give for these labels."""
         return self._count(check_binary_matrix(Y))
 
     def with_items(self, X: Any) -> Protocol:  # noqa: ARG002 - most protocols need no items
-        """A protocol that knows the items of the pool; only `CovariateTilt` uses them."""
+        """Return a protocol that has the items of the pool; only `CovariateTilt` uses them."""
         return self
 
     @abstractmethod
@@ -64,8 +64,9 @@ class Protocol(BaseEstimator, ABC):  # type: ignore[misc]
 class FixedNumber(Protocol):
     """A protocol that draws `n_samples` samples of `size` items, whatever the labels are."""
 
-    size: int
-    n_samples: int
+    def __init__(self, size: int = 100, n_samples: int = 1000) -> None:
+        self.size = size
+        self.n_samples = n_samples
 
     def _count(self, Y: LabelMatrix) -> int:
         check_size(self.size, len(Y))

@@ -19,12 +19,12 @@ _BLOCK = 2**18
 
 
 def block_rows(n_per_row: int) -> int:
-    """How many rows of `n_per_row` numbers make up one block."""
+    """Return the number of rows of `n_per_row` numbers in a block."""
     return max(1, _BLOCK // max(1, n_per_row))
 
 
 def empty_indices(n_samples: int, size: int, *, n_items: int) -> Array:
-    """Room for samples of equal size, in the type that `Samples` keeps as it is."""
+    """Return an empty array for samples of equal size, of the dtype that `Samples` uses."""
     return np.empty((n_samples, size), dtype=index_type(n_items))
 
 
@@ -47,7 +47,7 @@ def distinct(n: int, counts: Ints, rng: np.random.Generator) -> Ints:
     Returns
     -------
     array of int64, shape (counts.sum(),)
-        The subsets of all rows behind each other, ascending within a row.
+        The subsets of all rows, concatenated; ascending within a row.
 
     Notes
     -----
@@ -107,34 +107,26 @@ def draw_from_groups(
         How many items of each group; every row sums to `size`.
     rng : numpy Generator
     """
-    step = block_rows(drawn.shape[1])
+    size = drawn.shape[1]
+    step = block_rows(size)
     for start in range(0, len(drawn), step):
-        _fill(drawn[start : start + step], groups, counts[start : start + step], rng)
-
-
-def _fill(
-    block: Array,
-    groups: Sequence[Array],
-    counts: Ints,
-    rng: np.random.Generator,
-) -> None:
-    flat = block.reshape(-1)
-    row_starts = np.arange(len(block)) * block.shape[1]
-    group_starts = row_starts[:, np.newaxis] + np.cumsum(counts, axis=1) - counts
-    for group, members in enumerate(groups):
-        of_rows = counts[:, group]
-        numbers = distinct(len(members), of_rows, rng)
-        # Where the run of each row begins in `numbers`, against where it belongs in `flat`.
-        shift = np.repeat(group_starts[:, group] - (np.cumsum(of_rows) - of_rows), of_rows)
-        flat[np.arange(len(numbers)) + shift] = members[numbers]
+        flat = drawn[start : start + step].reshape(-1)
+        in_block = counts[start : start + step]
+        row_starts = np.arange(len(in_block)) * size
+        group_starts = row_starts[:, np.newaxis] + np.cumsum(in_block, axis=1) - in_block
+        for members, of_rows, starts in zip(groups, in_block.T, group_starts.T, strict=True):
+            numbers = distinct(len(members), of_rows, rng)
+            # From the start of each row's run in `numbers` to its place in `flat`.
+            shift = np.repeat(starts - (np.cumsum(of_rows) - of_rows), of_rows)
+            flat[np.arange(len(numbers)) + shift] = members[numbers]
 
 
 def draw_weighted(log_weights: Floats, size: int, rng: np.random.Generator) -> Ints:
     """Draw one sample per row of weights, without replacement.
 
-    Items are taken one after the other with probability proportional to their weight among
-    those left. This is done by exponential clocks: item i rings after E_i / w_i, and the
-    `size` first to ring are the sample. On the log scale no weight is too small to count.
+    Items are drawn one after the other with probability proportional to their weight among those
+    left. This equals drawing an exponential time E_i / w_i for each item and taking the `size`
+    items of least time. Times are compared as logarithms, so that small weights do not underflow.
 
     Parameters
     ----------
@@ -152,9 +144,9 @@ def draw_weighted(log_weights: Floats, size: int, rng: np.random.Generator) -> I
     Efraimidis and Spirakis, "Weighted random sampling with a reservoir", Information Processing
     Letters 97, 2006.
     """
-    clocks = rng.standard_exponential(log_weights.shape)
-    np.maximum(clocks, np.finfo(np.float64).tiny, out=clocks)
-    np.log(clocks, out=clocks)
-    clocks -= log_weights
-    first = np.argpartition(clocks, size - 1, axis=1)[:, :size]
+    log_times = rng.standard_exponential(log_weights.shape)
+    np.maximum(log_times, np.finfo(np.float64).tiny, out=log_times)
+    np.log(log_times, out=log_times)
+    log_times -= log_weights
+    first = np.argpartition(log_times, size - 1, axis=1)[:, :size]
     return np.sort(first, axis=1)

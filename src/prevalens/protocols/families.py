@@ -1,7 +1,7 @@
-"""The families of shifts: the one name of each, other names that are accepted, and its protocol.
+"""The families of shifts: the name of each, its accepted aliases, and its protocol.
 
-Validation samples, calibrated intervals, trials of a model and plans of experiments all name shifts
-as this list does.
+Validation samples, calibrated intervals, trials of a model and plans of experiments all use these
+names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FAMILIES: dict[str, type[Protocol]] = {
         Periods,
     )
 }
-#: Names that are accepted too, and what they stand for.
+#: Accepted aliases and the names they stand for.
 ALIASES = {
     "uniform": Natural.name,
     "tilt": LabelTilt.name,
@@ -44,7 +44,7 @@ ALIASES = {
 
 
 def family_name(name: str) -> str:
-    """The name of a family of shifts; another name for it is accepted with a note.
+    """Return the name of a family of shifts; an alias is accepted with a warning.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def family_name(name: str) -> str:
 
 
 def family_protocol(name: str, size: int, n_samples: int, **options: Any) -> Protocol:
-    """The protocol that draws about `n_samples` samples of `size` items of one family.
+    """Return the protocol that draws about `n_samples` samples of `size` items of a family.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def family_protocol(name: str, size: int, n_samples: int, **options: Any) -> Pro
 def draw_family(
     name: str, Y: LabelMatrix, size: int, n_samples: int, rng: np.random.Generator, **options: Any
 ) -> Samples | None:
-    """Samples of one family, as `family_protocol` draws them; None if `Y` cannot serve any.
+    """Draw samples of a family, as `family_protocol` does; None if `Y` cannot serve any.
 
     ML-APP needs a label with enough positives or negatives to steer.
     """

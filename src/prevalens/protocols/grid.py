@@ -1,4 +1,4 @@
-"""Grids of prevalences in exact arithmetic, and how samples are shared out over their cells."""
+"""Grids of prevalences in exact arithmetic, and the division of samples over their cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from prevalens.types import Ints
 from prevalens.validation import InputError, check_int
 
-#: A number of evenly spaced prevalences from 0 to 1, or the prevalences themselves.
+#: Number of evenly spaced prevalences from 0 to 1, or the prevalences themselves.
 Grid: TypeAlias = int | Sequence[float | Fraction]
 
 #: Prevalences given as floats stand for the nearest fraction with at most this denominator:
@@ -53,16 +53,16 @@ def _point(value: Any) -> Fraction:
 
 
 def positives_wanted(points: Sequence[Fraction], size: int) -> Ints:
-    """The number of positives, ceil(size * g), that a sample needs at each grid point g."""
+    """Return the number of positives, ceil(size * g), of a sample at each grid point g."""
     return np.array([-(-size * point.numerator // point.denominator) for point in points])
 
 
 def spread(n: int, n_chosen: int) -> Ints:
     """Choose `n_chosen` of `n` places as evenly as a fixed rule can, ascending.
 
-    The places are ranked by the fractional parts of multiples of the golden ratio. Unlike
-    every n-th place, this keeps no step with a grid that repeats for each label, and a smaller
-    choice is part of a larger one.
+    The places are ranked by the fractional parts of multiples of the golden ratio. Unlike every
+    n-th place, these are not in phase with a grid that repeats for each label, and a smaller choice
+    is part of a larger one.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def spread(n: int, n_chosen: int) -> Ints:
 
 
 def share_out(served: npt.NDArray[np.bool_], repeats: int, max_samples: int | None) -> Ints:
-    """Samples per cell: `repeats` where it is served, or evenly fewer up to `max_samples` in all.
+    """Samples per cell: `repeats` where it is served, or evenly fewer, `max_samples` in total.
 
     Examples
     --------

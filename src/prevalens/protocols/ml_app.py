@@ -13,7 +13,7 @@ from prevalens.protocols.base import Protocol, check_size
 from prevalens.protocols.drawing import draw_from_groups, empty_indices, runs
 from prevalens.protocols.grid import Grid, grid_points, positives_wanted, share_out
 from prevalens.samples import Samples
-from prevalens.types import Array, Ints, LabelMatrix
+from prevalens.types import Ints, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_int
 
 
@@ -120,42 +120,58 @@ class MLAPP(Protocol):
         self.max_samples = max_samples
 
     def repeats_for(self, Y: Any, more_than: int) -> int:
-        """The smallest number of repeats that gives more than `more_than` samples."""
+        """Return the smallest number of repeats that gives more than `more_than` samples."""
         return _repeats(self.reachable(Y), more_than)
 
     def reachable(self, Y: Any) -> npt.NDArray[np.bool_]:
-        """Which grid points the pool can serve for which label, shape (n_labels, n_points)."""
+        """Return which grid points the pool can serve, a mask of shape (n_labels, n_points)."""
         return self._served(check_binary_matrix(Y))
 
     def unreachable(self, Y: Any) -> list[Unreachable]:
-        """The labels and grid points for which no sample can be drawn, and why.
+        """List the labels and grid points for which no sample can be drawn, and why.
 
         A label that is left out by `min_positives` lacks positives at every grid point.
         """
-        return self._reach(check_binary_matrix(Y)).lacking()
+        Y = check_binary_matrix(Y)
+        points, needed, available = grid_points(self.grid), *self._supply(Y)
+        report = []
+        for label, point in np.argwhere((needed > available).any(axis=0)).tolist():
+            # Positives are reported first if both are missing.
+            kind = 0 if needed[0, label, point] > available[0, label, 0] else 1
+            report.append(
+                Unreachable(
+                    label,
+                    points[point],
+                    ("positives", "negatives")[kind],
+                    int(needed[kind, label, point]),
+                    int(available[kind, label, 0]),
+                )
+            )
+        return report
 
-    def _reach(self, Y: LabelMatrix) -> _Reach:
+    def _supply(self, Y: LabelMatrix) -> tuple[Ints, Ints]:
+        """Positives and negatives that samples need, and those that the pool has.
+
+        Of shapes (2, n_labels, n_points) and (2, n_labels, 1).
+        """
         size = check_size(self.size, len(Y))
         minimum = check_int(self.min_positives, "min_positives", minimum=0)
-        points = grid_points(self.grid)
-        return _Reach(
-            points=points,
-            wanted=positives_wanted(points, size),
-            size=size,
-            minimum=minimum,
-            positives=Y.sum(axis=0, dtype=np.int64),
-            n_items=len(Y),
-        )
+        wanted = positives_wanted(grid_points(self.grid), size)
+        positives = Y.sum(axis=0, dtype=np.int64)[:, np.newaxis]
+        needed = np.where(positives < minimum, np.maximum(wanted, minimum), wanted)
+        negatives = np.broadcast_to(size - wanted, needed.shape)
+        return np.stack([needed, negatives]), np.stack([positives, len(Y) - positives])
 
     def _served(self, Y: LabelMatrix) -> npt.NDArray[np.bool_]:
-        reach = self._reach(Y)
-        if not reach.served.any():
+        needed, available = self._supply(Y)
+        served = np.asarray((needed <= available).all(axis=0))
+        if not served.any():
             raise InputError(
-                f"No label of the pool can be steered to any of the {len(reach.points)} grid "
-                f"points with samples of {self.size} items (pool: {reach.n_items}, "
+                f"No label of the pool can be steered to any of the {served.shape[1]} grid "
+                f"points with samples of {self.size} items (pool: {len(Y)}, "
                 f"min_positives={self.min_positives}); choose a finer grid or a smaller size."
             )
-        return reach.served
+        return served
 
     def _shares(self, Y: LabelMatrix) -> Ints:
         """Number of samples for each label and grid point, shape (n_labels, n_points)."""
@@ -176,7 +192,9 @@ class MLAPP(Protocol):
         # One label after the other, so that only the positives of one are listed at a time.
         for label, rows in enumerate(runs(shares.sum(axis=1))):
             positives = np.repeat(wanted, shares[label])
-            _draw_label(drawn[rows], Y[:, label], positives, rng)
+            groups = np.flatnonzero(Y[:, label] == 1), np.flatnonzero(Y[:, label] == 0)
+            counts = np.column_stack([positives, self.size - positives])
+            draw_from_groups(drawn[rows], groups, counts, rng)
         labels, places = np.nonzero(shares)
         times = shares[labels, places]
         return Samples.from_indices(
@@ -189,59 +207,3 @@ class MLAPP(Protocol):
 
 def _repeats(served: npt.NDArray[np.bool_], more_than: int) -> int:
     return check_int(more_than, "more_than", minimum=0) // int(served.sum()) + 1
-
-
-def _draw_label(
-    drawn: Array,
-    y: LabelMatrix,
-    positives: Ints,
-    rng: np.random.Generator,
-) -> None:
-    """Fill rows with samples that hold the given numbers of positives of one label."""
-    groups = (np.flatnonzero(y == 1), np.flatnonzero(y == 0))
-    counts = np.column_stack([positives, drawn.shape[1] - positives])
-    draw_from_groups(drawn, groups, counts, rng)
-
-
-@dataclass(frozen=True)
-class _Reach:
-    """What the pool has against what the grid wants."""
-
-    points: tuple[Fraction, ...]
-    wanted: npt.NDArray[np.int64]
-    size: int
-    minimum: int
-    positives: npt.NDArray[np.int64]
-    n_items: int
-
-    @property
-    def served(self) -> npt.NDArray[np.bool_]:
-        """Enough positives and negatives, shape (n_labels, n_points)."""
-        return self._enough_positives & self._enough_negatives
-
-    @property
-    def _needed(self) -> npt.NDArray[np.int64]:
-        excluded = self.positives < self.minimum
-        return np.where(excluded[:, np.newaxis], np.maximum(self.wanted, self.minimum), self.wanted)
-
-    @property
-    def _enough_positives(self) -> npt.NDArray[np.bool_]:
-        return self._needed <= self.positives[:, np.newaxis]
-
-    @property
-    def _enough_negatives(self) -> npt.NDArray[np.bool_]:
-        negatives = self.n_items - self.positives
-        return self.size - self.wanted <= negatives[:, np.newaxis]
-
-    def lacking(self) -> list[Unreachable]:
-        enough, needed = self._enough_positives, self._needed
-        report = []
-        for label, point in np.argwhere(~self.served).tolist():
-            if enough[label, point]:
-                lacks, need = "negatives", self.size - int(self.wanted[point])
-                available = self.n_items - int(self.positives[label])
-            else:
-                lacks, need = "positives", int(needed[label, point])
-                available = int(self.positives[label])
-            report.append(Unreachable(label, self.points[point], lacks, need, available))
-        return report

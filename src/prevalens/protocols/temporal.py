@@ -1,4 +1,4 @@
-"""Samples by time: the shift that the data themselves went through."""
+"""Protocols that divide the items by time: samples have the shift that occurred in the data."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class ChronologicalWindows(Protocol):
     Parameters
     ----------
     times : array-like of numbers, strings or dates, shape (n_items,), optional
-        When each item came; anything that sorts. Without it the rows of `Y` are in order.
+        Time of each item; any values that can be sorted. Default: the order of the rows of `Y`.
         Items of the same time keep the order of their rows.
     size : int
         Items per window.
     step : int, optional
-        Items from the start of one window to the start of the next; `size` without it, so that
+        Items from the start of a window to the start of the next. Default: `size`, so that
         windows do not overlap.
 
     Notes
     -----
-    O(n_items log n_items + n_samples x size) time. Nothing is random: the seed is not used.
+    O(n_items log n_items + n_samples x size) time. Nothing is random: `rng` is not used.
     Items after the last full window are left out. Overlapping windows are not independent.
 
     Examples
@@ -69,9 +69,9 @@ class Periods(Protocol):
     Parameters
     ----------
     times : array-like of numbers, strings or dates, shape (n_items,)
-        When each item came.
+        Time of each item.
     unit : str, optional
-        A numpy date unit that dates are cut to: ``"D"``, ``"W"``, ``"M"``, ``"Y"``. Without it each
+        A numpy date unit that dates are cut to: ``"D"``, ``"W"``, ``"M"``, ``"Y"``. Default: each
         distinct value of `times` is a period.
     min_size : int
         Periods with fewer items are left out.
@@ -79,7 +79,7 @@ class Periods(Protocol):
     Notes
     -----
     O(n_items log n_items) time. Samples come in order of time and differ in size; measures that
-    smooth by the size of a sample need each one's own. The seed is not used.
+    smooth by the size of a sample need each one's own. `rng` is not used.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def _check_times(times: Any, n_items: int) -> Array:
 
 
 def _ranks(times: Array) -> Ints:
-    """Number the distinct times from the earliest on."""
+    """Return the rank of each time among the distinct times, from 0 for the earliest."""
     try:
         return np.unique(times, return_inverse=True)[1].reshape(-1)
     except TypeError as error:

@@ -1,9 +1,9 @@
-"""Samples without shift, and tilts, in which many labels move at once by weights on the items.
+"""Samples without shift, and tilts, which move many labels at once by weights on the items.
 
-`Natural` draws uniformly. With a tilt, each sample gets its own random weights and is drawn by them
-without replacement, so no item stands twice and no label is steered to a promised prevalence. With
-every tilt the labels of a sample can shift while the items of one label set (of one place in
-feature space, for `CovariateTilt`) stay what they are.
+`Natural` draws uniformly. With a tilt, each sample has random weights and is drawn by them without
+replacement, so no item occurs twice and no label has a fixed prevalence. A tilt moves the labels of
+a sample but not the distribution of items given their label set (given their features, for
+`CovariateTilt`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Weigh: TypeAlias = Callable[[int, np.random.Generator], Floats]
 
 
 class Natural(FixedNumber):
-    """Draw every sample uniformly and without replacement: no shift but that of chance.
+    """Draw every sample uniformly and without replacement: no shift except by chance.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class Natural(FixedNumber):
 
     Notes
     -----
-    O(n_samples x size) time and memory. Says nothing about shift: a quantifier that always
-    answers the training prevalence looks good here.
+    O(n_samples x size) time and memory. Does not test shift: a quantifier that always
+    estimates the training prevalence has small errors here.
 
     References
     ----------
@@ -54,10 +54,6 @@ class Natural(FixedNumber):
 
     name: ClassVar[str] = "natural"
 
-    def __init__(self, size: int = 100, n_samples: int = 1000) -> None:
-        self.size = size
-        self.n_samples = n_samples
-
     def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
         counts = np.full((self._count(Y), 1), self.size)
         drawn = empty_indices(len(counts), self.size, n_items=len(Y))
@@ -70,7 +66,7 @@ class _Tilt(FixedNumber):
 
     @abstractmethod
     def _weigher(self, Y: LabelMatrix) -> _Weigh:
-        """Check the parameters and return what draws the log-weights."""
+        """Check the parameters and return the function that draws log-weights."""
 
     def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
         n_samples, weigh = self._count(Y), self._weigher(Y)
@@ -96,8 +92,8 @@ class LabelsetWeights(_Tilt):
     n_samples : int
         Number of samples.
     concentration : float
-        Shape of the gamma distribution. Small values let few label sets rule a sample, large
-        ones come close to `Natural`.
+        Shape of the gamma distribution. With small values few label sets dominate a sample;
+        large values are close to `Natural`.
 
     Notes
     -----
@@ -116,8 +112,7 @@ class LabelsetWeights(_Tilt):
     def __init__(
         self, size: int = 100, n_samples: int = 1000, *, concentration: float = 0.5
     ) -> None:
-        self.size = size
-        self.n_samples = n_samples
+        super().__init__(size, n_samples)
         self.concentration = concentration
 
     def _weigher(self, Y: LabelMatrix) -> _Weigh:
@@ -166,8 +161,7 @@ class LabelTilt(_Tilt):
     name: ClassVar[str] = "label-tilt"
 
     def __init__(self, size: int = 100, n_samples: int = 1000, *, scale: float = 1.0) -> None:
-        self.size = size
-        self.n_samples = n_samples
+        super().__init__(size, n_samples)
         self.scale = scale
 
     def _weigher(self, Y: LabelMatrix) -> _Weigh:
@@ -187,13 +181,13 @@ class CovariateTilt(_Tilt):
 
     For each sample a direction is drawn over the features, each divided by its standard
     deviation; z is the position of an item along it, in standard deviations of the pool. This is
-    covariate shift: what an item looks like still says the same about its labels.
+    covariate shift: the distribution of the labels given the features stays the same.
 
     Parameters
     ----------
     X : array or sparse matrix, shape (n_items, n_features), optional
-        Features of the pool's items, or any other covariates of them. `with_items` fills
-        it in, so that a protocol can be planned before the data are there.
+        Features of the pool's items, or any other covariates of them. `with_items` sets
+        them later, so that a protocol can be planned before the data are loaded.
     size : int
         Items per sample.
     n_samples : int
@@ -218,13 +212,12 @@ class CovariateTilt(_Tilt):
     def __init__(
         self, X: Any = None, size: int = 100, *, n_samples: int = 1000, scale: float = 1.0
     ) -> None:
+        super().__init__(size, n_samples)
         self.X = X
-        self.size = size
-        self.n_samples = n_samples
         self.scale = scale
 
     def with_items(self, X: Any) -> Protocol:
-        """A copy over the features `X`, unless covariates were given before."""
+        """Return a copy with the features `X`, unless covariates were given before."""
         if self.X is not None:
             return self
         return type(self)(X, self.size, n_samples=self.n_samples, scale=self.scale)
@@ -255,10 +248,8 @@ def _check_positive(value: float, name: str) -> float:
     return float(value)
 
 
-def _labelsets(
-    Y: LabelMatrix,
-) -> tuple[LabelMatrix, Ints]:
-    """The distinct rows of `Y`, and for each item which of them it has."""
+def _labelsets(Y: LabelMatrix) -> tuple[LabelMatrix, Ints]:
+    """The distinct rows of `Y`, and the position of each item's row among them."""
     labelsets, code = np.unique(Y, axis=0, return_inverse=True)
     return labelsets, code.reshape(-1)
 
@@ -273,5 +264,5 @@ def _column_deviations(X: Any) -> Floats:
 
 
 def _inverse(deviations: Floats) -> Floats:
-    """1 / deviation, and 0 where there is none: what does not vary cannot tilt anything."""
+    """1 / deviation, and 0 where the deviation is 0: constant features have no effect."""
     return np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)

@@ -1,4 +1,4 @@
-"""Two labels steered at once."""
+"""Protocol that steers two labels at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prevalens.protocols.base import Protocol, check_size
 from prevalens.protocols.drawing import block_rows, draw_from_groups, empty_indices, runs
 from prevalens.protocols.grid import Grid, grid_points, positives_wanted, share_out, spread
 from prevalens.samples import Samples
-from prevalens.types import Array, Floats, Ints, LabelMatrix
+from prevalens.types import Array, Ints, LabelMatrix
 from prevalens.validation import InputError, check_int
 
 #: Numbers of items. For a pair of labels there are four kinds of items, everywhere in the
@@ -26,7 +26,7 @@ class TwoLabels(Protocol):
 
     For labels a and b and grid points g and h, samples of `size` items hold exactly
     ceil(size * g) positives of a and ceil(size * h) of b. Among all sets of items that do, each is
-    equally likely; nothing stands twice. Points that the pool cannot serve are left out.
+    equally likely; no item occurs twice. Points that the pool cannot serve are left out.
 
     Parameters
     ----------
@@ -153,12 +153,7 @@ def _bounds(have: _Counts, wanted: _Counts, size: int) -> tuple[_Counts, _Counts
     return low, np.minimum(np.minimum(high, first), second)
 
 
-def _draw_pair(
-    drawn: Array,
-    Y: LabelMatrix,
-    wanted: _Counts,
-    rng: np.random.Generator,
-) -> None:
+def _draw_pair(drawn: Array, Y: LabelMatrix, wanted: _Counts, rng: np.random.Generator) -> None:
     """Fill rows with samples that hold the given numbers of positives of two labels."""
     first, second = Y[:, 0] == 1, Y[:, 1] == 1
     kinds = (first & second, first & ~second, ~first & second, ~(first | second))
@@ -172,16 +167,19 @@ def _draw_pair(
 
 
 def _draw_counts(have: _Counts, wanted: _Counts, size: int, rng: np.random.Generator) -> _Counts:
-    """How many items of each kind, shape (n_samples, 4), as a uniform draw would have it.
+    """Draw how many items of each kind the samples have, shape (n_samples, 4).
 
-    The number of sets with c items of both labels is a product of four binomial
-    coefficients; c is drawn in proportion to it, by the Gumbel trick on the log scale.
+    Among all sets of items each is equally likely. The number of sets with c items of both labels
+    is a product of four binomial coefficients; c is drawn in proportion to it, by the Gumbel
+    trick on the log scale.
     """
     low, high = _bounds(have, wanted, size)
     both = np.arange(size + 1)[np.newaxis, :]
     counts = _complete(both, wanted[:, np.newaxis, :], size)
     possible = (both >= low[:, np.newaxis]) & (both <= high[:, np.newaxis])
-    log_sets = _log_binomial(have, np.where(possible[..., np.newaxis], counts, 0)).sum(axis=-1)
+    counts = np.where(possible[..., np.newaxis], counts, 0)
+    log_binomials = gammaln(have + 1.0) - gammaln(counts + 1.0) - gammaln(have - counts + 1.0)
+    log_sets = log_binomials.sum(axis=-1)
     noisy = np.where(possible, log_sets + rng.gumbel(size=log_sets.shape), -np.inf)
     return _complete(noisy.argmax(axis=1), wanted, size)
 
@@ -191,7 +189,3 @@ def _complete(both: Array, wanted: _Counts, size: int) -> _Counts:
     first, second = wanted[..., 0] - both, wanted[..., 1] - both
     neither = size - both - first - second
     return np.stack(np.broadcast_arrays(both, first, second, neither), axis=-1)
-
-
-def _log_binomial(n: _Counts, k: _Counts) -> Floats:
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
