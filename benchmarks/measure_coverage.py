@@ -29,7 +29,7 @@ from prevalens.classifiers import CrossFit
 from prevalens.protocols import MLAPP, LabelTilt, Natural
 from prevalens.response import response
 from prevalens.selection.automatic import choose
-from prevalens.uncertainty import Bootstrap, plain_intervals
+from prevalens.uncertainty import Bootstrap, plain_estimate
 
 LEVEL = 0.9
 N_SAMPLES = 1000
@@ -111,7 +111,7 @@ def own_test_part(data: Any, choice: Any) -> list[str]:
     counting = PCC().fit(scores, data.test.Y)
     cells = []
     for found in measured(made, scores, data.test.Y):
-        plain = plain_intervals(counting, scores, found.samples, LEVEL, resamples=40)
+        _, plain = plain_estimate(counting, scores, found.samples, LEVEL, resamples=40)
         point = counting.aggregate(scores, found.samples)
         width = stretched_width(plain, point, found.truth, found.each)
         own = (found.intervals.upper - found.intervals.lower).mean()

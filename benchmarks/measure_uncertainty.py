@@ -21,7 +21,7 @@ from prevalens.estimate import PrevalenceEstimate
 from prevalens.protocols import MLAPP, LabelTilt, Natural
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.uncertainty import Bootstrap, plain_intervals, with_labels
+from prevalens.uncertainty import Bootstrap, plain_estimate, with_labels
 
 DATASETS = ("emotions", "scene", "yeast", "enron")
 METHODS = ("lr+pcc", "lr+pacc", "lr+sld", "stack+rq")
@@ -50,13 +50,13 @@ def coverage(quantifier: Any, pool: Any, scores: Scores) -> list[str]:
         samples = protocol.draw(pool.Y, 5)
         truth = samples.mean(pool.Y)
         fitted = quantifier.aggregator_
-        found = quantifier.uncertainty_.intervals(fitted, scores, samples, LEVEL)
-        plain = plain_intervals(fitted, scores, samples, LEVEL, resamples=50)
-        each = covered(found.lower, found.upper, truth).mean()
-        together = covered(found.band_lower, found.band_upper, truth).all(axis=1).mean()
-        width = (found.upper - found.lower).mean()
+        _, intervals = quantifier.uncertainty_.estimate(fitted, scores, samples, LEVEL)
+        _, plain = plain_estimate(fitted, scores, samples, LEVEL, resamples=50)
+        each = covered(intervals.lower, intervals.upper, truth).mean()
+        together = covered(intervals.band_lower, intervals.band_upper, truth).all(axis=1).mean()
+        width = (intervals.upper - intervals.lower).mean()
         bare = covered(plain.lower, plain.upper, truth).mean()
-        alarms = np.mean(found.p_value < 0.01)
+        alarms = np.mean(intervals.p_value < 0.01)
         cells.append(f"{each:.2f} / {together:.2f} / {width:.3f} / {bare:.2f} / {alarms:.3f}")
     return cells
 

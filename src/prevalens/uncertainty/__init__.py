@@ -1,4 +1,4 @@
-"""How sure an estimate is: intervals for every quantifier, and labels from the target."""
+"""Intervals for every quantifier, goodness of fit, and labels from the target."""
 
 from prevalens.uncertainty.bootstrap import Bootstrap, plain_estimate
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit

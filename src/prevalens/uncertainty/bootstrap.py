@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,20 +24,20 @@ from prevalens.validation_shifts import draw_shifts
 _CALIBRATION_SAMPLES = 400
 #: Parts that labelled items are cut into for the goodness of fit, unless they come in folds.
 _FOLDS = 5
-#: Items that a fold must have for it.
+#: Least number of items in a fold for the goodness of fit.
 _LEAST_FOLD = 10
-#: Different items, or groups of items, that a replica must have to keep copies together.
+#: Least number of different items, or groups, with which a replica keeps copies together.
 _LEAST_GROUPS = 10
 
 
 class Bootstrap(BaseEstimator):  # type: ignore[misc]
-    """Intervals of a quantifier's estimates, from drawing again what they rest on.
+    """Intervals of a quantifier's estimates, from resampled items and labelled scores.
 
-    At fit time the aggregator is fitted again on resampled labelled scores. Each replica
-    estimates samples of the items it has not seen, drawn under a mix of shifts (none, one label
-    steered, all labels tilted, label sets weighted); from their errors it is learnt how far the
-    truth lies from an estimate. For a batch, its items are resampled and all replicas are
-    asked; the two variances and the size of the move set the width of the interval.
+    `fit` fits the aggregator again on resampled labelled scores. Each such replica estimates
+    samples of the items it was not fitted on, drawn under several shifts (none, one label steered,
+    all labels tilted, label sets weighted); an error model learns how far the truth lies from an
+    estimate. For a batch, the variance of its estimate over resampled items, the variance over
+    the replicas and the size of the move set the width of the interval.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         Fits of the aggregator on resampled labelled scores. One that learns nothing from scores
         (CC, PCC, uncalibrated SLD) is not refitted.
     resamples : int
-        Times that the items of each sample are drawn again.
+        Number of times that the items of each sample are resampled.
     random_state : int
 
     Attributes
@@ -53,7 +53,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
     replicas_ : list of fitted Aggregator
     errors_ : ErrorModel
     n_labelled_ : int
-        Items it was fitted on.
+        Number of items it was fitted on.
     misfit_ : Misfit or None
         Goodness of fit, for aggregators that read posteriors.
 
@@ -64,8 +64,8 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
     the out-of-fold errors. Replicas are kept, and saved with a model.
 
     The truth that intervals cover is the prevalence of the batch itself, not of a population
-    it came from. Fails where a batch has moved further, or otherwise, than the
-    shifts it was calibrated on.
+    it came from. Fails where a batch has moved further than in the shifts of the calibration, or
+    in another way.
 
     References
     ----------
@@ -110,7 +110,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
             Labelled scores that the classifier did not train on.
         Y : 0/1 array, shape (n_items, n_labels)
         folds : array of int, shape (n_items,), optional
-            Which items have their scores from the same classifier. Default: all of them.
+            Items with the same value have their scores from the same classifier. Default: all.
         groups : array, shape (n_items,), optional
             Items with the same value are drawn together.
         """
@@ -119,9 +119,8 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         rng = check_rng(self.random_state)
         groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
         fitted = list(_replicas(aggregator, scores, Y, groups, n_replicas, rng))
-        self.replicas_ = (
-            [replica for replica, _ in fitted] if aggregator.needs_labelled_scores else []
-        )
+        refitted = fitted if aggregator.needs_labelled_scores else []
+        self.replicas_ = [replica for replica, _ in refitted]
         per_part = -(-_CALIBRATION_SAMPLES // (2 * len(fitted)))
         noises, samples, families = [], [], []
         for replica, unseen in fitted:
@@ -132,10 +131,9 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
             )
             samples.append(part)
             families.append(family)
-        together = Samples.concat(samples)
-        self.errors_: ErrorModel = fit_error_model(
-            _joined(noises), together.mean(Y), Y.mean(axis=0), np.concatenate(families)
-        )
+        noise = Noise._make(map(np.concatenate, zip(*noises, strict=True)))
+        truth = Samples.concat(samples).mean(Y)
+        self.errors_ = fit_error_model(noise, truth, Y.mean(axis=0), np.concatenate(families))
         self.misfit_ = _misfit(scores, Y, folds, rng)
         self.n_labelled_ = len(Y)
         return self
@@ -143,7 +141,7 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
     def estimate(
         self, aggregator: Aggregator, scores: Scores, samples: Samples, level: float
     ) -> tuple[Floats, Intervals]:
-        """Estimates of many samples, with intervals, bands and goodness of fit.
+        """Return the estimates of samples, and their intervals, bands and goodness of fit.
 
         Parameters
         ----------
@@ -156,28 +154,24 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         noise = measure_noise(
             aggregator, self.replicas_, scores, samples, times=self.resamples, rng=rng
         )
-        intervals = self.errors_.intervals(noise, level)
-        # A label without an error so far may meet its first odd item: bands leave room for one in
-        # the batch, and for one in as many as were labelled.
-        least = np.maximum(1.0 / samples.sizes, 1.0 / self.n_labelled_)[:, np.newaxis]
+        point, intervals = noise.point, self.errors_.intervals(noise, level)
         misfit = self.misfit_
-        intervals = Intervals(
-            intervals.lower,
-            intervals.upper,
-            np.minimum(intervals.band_lower, np.maximum(noise.point - least, 0.0)),
-            np.maximum(intervals.band_upper, np.minimum(noise.point + least, 1.0)),
-            None if misfit is None else misfit.p_value(scores.values, samples),
+        # A label without errors in calibration may have some now: bands leave room for one item of
+        # the batch, and for one in as many items as were labelled.
+        least = np.maximum(1.0 / samples.sizes, 1.0 / self.n_labelled_)[:, np.newaxis]
+        intervals = replace(
+            intervals,
+            band_lower=np.minimum(intervals.band_lower, np.maximum(point - least, 0.0)),
+            band_upper=np.maximum(intervals.band_upper, np.minimum(point + least, 1.0)),
+            p_value=None if misfit is None else misfit.p_value(scores.values, samples),
         )
-        return noise.point, never_certain(intervals, noise.point, samples)
+        return point, never_certain(intervals, point, samples)
 
 
 def _misfit(
-    scores: Scores,
-    Y: LabelMatrix,
-    folds: Ints | None,
-    rng: np.random.Generator,
+    scores: Scores, Y: LabelMatrix, folds: Ints | None, rng: np.random.Generator
 ) -> Misfit | None:
-    """Goodness of fit; None for scores that are no posteriors, or too few."""
+    """Goodness of fit; None for scores that are no posteriors, or for too few items."""
     if scores.kind != "posteriors":
         return None
     if folds is None:
@@ -206,13 +200,10 @@ def _replicas(
         # Copies of an item stay together, or an aggregator that divides the items would learn from
         # some copies and validate on others. Very few items cannot be divided so.
         together = rows if groups is None else groups[rows]
-        divisible = len(np.unique(together)) >= _LEAST_GROUPS
-        kept = together if divisible else None
-        yield (
-            clone(aggregator).fit(scores.take(rows), Y[rows], groups=kept),
-            # Of very few items all may have been drawn; then there is nothing better than all.
-            (unseen if len(unseen) > 1 else everything),
-        )
+        kept = together if len(np.unique(together)) >= _LEAST_GROUPS else None
+        replica = clone(aggregator).fit(scores.take(rows), Y[rows], groups=kept)
+        # Of very few items all may have been drawn; then the replica estimates all of them.
+        yield replica, unseen if len(unseen) > 1 else everything
 
 
 def _drawn_again(everything: Ints, groups: Ints | None, rng: np.random.Generator) -> Ints:
@@ -221,14 +212,6 @@ def _drawn_again(everything: Ints, groups: Ints | None, rng: np.random.Generator
         return rng.integers(0, len(everything), len(everything))
     members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
     return np.concatenate([members[g] for g in rng.integers(0, len(members), len(members))])
-
-
-def _joined(noises: list[Noise]) -> Noise:
-    return Noise(
-        np.concatenate([noise.point for noise in noises]),
-        np.concatenate([noise.items for noise in noises]),
-        np.concatenate([noise.training for noise in noises]),
-    )
 
 
 def plain_estimate(
@@ -240,13 +223,14 @@ def plain_estimate(
     resamples: int = 200,
     random_state: int = 0,
 ) -> tuple[Floats, Intervals]:
-    """Estimates, with percentiles of those of resampled items, without any calibration.
+    """Return estimates, and percentiles of the estimates of resampled items as intervals.
 
-    All that is there for a quantifier that was fitted without `Bootstrap`: the noise of the items,
-    and nothing of bias, training data or shift.
+    For a quantifier that was fitted without `Bootstrap`. The intervals are not calibrated: they
+    reflect the noise of the items, but neither bias nor training data nor shift.
     """
     point = aggregator.aggregate(scores, samples)
-    intervals = Intervals(*(np.empty_like(point) for _ in range(4)))
+    # Lower and upper ends of intervals, then of bands.
+    ends = np.empty((4, *point.shape))
     tail = (1.0 - level) / 2.0
     rng = check_rng(random_state)
     for rows, drawn in redrawn(aggregator, scores, samples, times=resamples, rng=rng):
@@ -255,25 +239,17 @@ def plain_estimate(
         deviation = np.maximum(drawn.std(axis=1), 1e-12)
         largest = (np.abs(drawn - here[:, np.newaxis]) / deviation[:, np.newaxis]).max(axis=2)
         reach = np.quantile(largest, level, axis=1)[:, np.newaxis] * deviation
-        intervals.lower[rows], intervals.upper[rows] = (
-            np.minimum(lower, here),
-            np.maximum(upper, here),
-        )
-        intervals.band_lower[rows] = np.clip(
-            np.minimum(here - reach, intervals.lower[rows]), 0.0, 1.0
-        )
-        intervals.band_upper[rows] = np.clip(
-            np.maximum(here + reach, intervals.upper[rows]), 0.0, 1.0
-        )
-    return point, never_certain(intervals, point, samples)
+        lower, upper = np.minimum(lower, here), np.maximum(upper, here)
+        bands = np.minimum(here - reach, lower), np.maximum(here + reach, upper)
+        ends[:, rows] = lower, upper, *np.clip(bands, 0.0, 1.0)
+    return point, never_certain(Intervals(*ends), point, samples)
 
 
 #: Indices of resampled items at a time, for few labels; fewer where there are many.
 _INDICES = 2**22
 
 
-@dataclass(frozen=True)
-class Noise:
+class Noise(NamedTuple):
     """Estimates of samples and two variances of each.
 
     Attributes
@@ -323,7 +299,7 @@ def redrawn(
     """
     per_index = times * max(1, aggregator.n_labels_ // 16)
     for rows, block in samples.blocks(max(1, _INDICES // per_index)):
-        # A sample of millions of items stands alone in its block; it is drawn a few times at once.
+        # A sample of millions of items is a block by itself; it is resampled a few times at once.
         at_once = int(np.clip(_INDICES // len(block.flat), 1, times))
         counts = [min(at_once, times - start) for start in range(0, times, at_once)]
         parts = [
@@ -353,7 +329,7 @@ def measure_noise(
     scores : Scores
     samples : Samples
     times : int
-        How often the items are drawn again.
+        Number of times that the items are resampled.
     rng : numpy Generator
     """
     point = aggregator.aggregate(scores, samples)
@@ -364,16 +340,13 @@ def measure_noise(
 
 
 def _training_variance(
-    replicas: Sequence[Aggregator],
-    scores: Scores,
-    samples: Samples,
-    point: Floats,
+    replicas: Sequence[Aggregator], scores: Scores, samples: Samples, point: Floats
 ) -> Floats:
     if len(replicas) < 2:
         return np.zeros_like(point)
     total, squares = np.zeros_like(point), np.zeros_like(point)
     for replica in replicas:
-        # Around the point itself, so that nothing cancels.
+        # Differences from the point avoid cancellation.
         difference = replica.aggregate(scores, samples) - point
         total += difference
         squares += difference**2
@@ -383,7 +356,7 @@ def _training_variance(
 
 #: By how much the coverage of one kind of shift may stay below that of the mix of all.
 _SLACK = 0.03
-#: Samples' worth of trust that a label puts into what all labels say about variances.
+#: Weight of the solution of all labels in that of a single label, as a number of samples.
 _SHARED = 50.0
 #: Least variance of a label's error, as a share of its mean square.
 _LEAST = 0.02
@@ -429,27 +402,20 @@ class ErrorModel:
 
     def deviation(self, noise: Noise) -> Floats:
         """Standard deviation of the truth around its centre."""
-        sums = sum(w * part for w, part in zip(self.weights.T, self._parts(noise), strict=True))
-        return np.sqrt(np.maximum(sums, self.floor))
-
-    def _parts(self, noise: Noise) -> list[Floats]:
-        return _parts(noise, self.training)
+        return _deviation(self.weights, _parts(noise, self.training), self.floor)
 
     def intervals(self, noise: Noise, level: float) -> Intervals:
         """Intervals and bands; they hold the point, whatever the centre is."""
         centre, deviation = self.centre(noise.point), self.deviation(noise)
         below, above = self._reach(level)
-        lower, upper = centre + below * deviation, centre + above * deviation
         band = self._band_reach(level) * deviation
-        return Intervals(
-            np.clip(np.minimum(lower, noise.point), 0.0, 1.0),
-            np.clip(np.maximum(upper, noise.point), 0.0, 1.0),
-            np.clip(np.minimum(np.minimum(centre - band, lower), noise.point), 0.0, 1.0),
-            np.clip(np.maximum(np.maximum(centre + band, upper), noise.point), 0.0, 1.0),
-        )
+        lower = np.minimum(centre + below * deviation, noise.point)
+        upper = np.maximum(centre + above * deviation, noise.point)
+        ends = lower, upper, np.minimum(centre - band, lower), np.maximum(centre + band, upper)
+        return Intervals(*np.clip(ends, 0.0, 1.0))
 
     def _reach(self, level: float) -> tuple[Floats, Floats]:
-        """Quantiles per label, widened until no kind of shift is left far behind."""
+        """Quantiles per label, widened until they nearly cover in every kind of shift."""
         tail = (1.0 - level) / 2.0
         below, above = np.quantile(self.residuals, [tail, 1.0 - tail], axis=0)
         below, above = np.minimum(below, -_TINY), np.maximum(above, _TINY)
@@ -485,18 +451,22 @@ def fit_error_model(noise: Noise, truth: Floats, training: Floats, family: Ints)
     offset, slope = _line(noise.point - training, error)
     error = error - offset - slope * (noise.point - training)
     floor = _LEAST * ((error**2).mean(axis=0) + _TINY)
-    parts = np.stack(_parts(noise, training))
+    parts = _parts(noise, training)
     weights = _fit_weights(parts, error**2, floor)
-    model = ErrorModel(training, offset, slope, weights, floor, np.empty((0, 0), "f4"), family)
-    residuals = (error / model.deviation(noise)).astype(np.float32)
+    residuals = (error / _deviation(weights, parts, floor)).astype(np.float32)
     return ErrorModel(training, offset, slope, weights, floor, residuals, family)
 
 
-def _parts(noise: Noise, training: Floats) -> list[Floats]:
-    """The terms whose weighted sum is the variance of an error."""
+def _parts(noise: Noise, training: Floats) -> Floats:
+    """The terms whose weighted sum is the variance of an error, (5, n_samples, n_labels)."""
     moved = (noise.point - training) ** 2
     everywhere = np.broadcast_to(moved.mean(axis=1, keepdims=True), moved.shape)
-    return [np.ones_like(moved), noise.items, noise.training, moved, everywhere]
+    return np.stack([np.ones_like(moved), noise.items, noise.training, moved, everywhere])
+
+
+def _deviation(weights: Floats, parts: Floats, floor: Floats) -> Floats:
+    sums = sum(weight * part for weight, part in zip(weights.T, parts, strict=True))
+    return np.sqrt(np.maximum(sums, floor))
 
 
 def _line(x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -520,15 +490,14 @@ def _fit_weights(parts: Floats, squared: Floats, floor: Floats) -> Floats:
 
 
 def _shared_solution(gram: Floats, target: Floats, n_rows: int) -> Floats:
-    """One solution per label, drawn towards the solution of all labels together."""
+    """One solution per label, shrunk towards the solution of all labels together."""
     together = _nonnegative(gram.sum(axis=0), target.sum(axis=0))
     trust = _SHARED / n_rows * np.einsum("lii->li", gram)
-    return np.stack(
-        [
-            _nonnegative(one + np.diag(own), wanted + own * together)
-            for one, own, wanted in zip(gram, trust, target, strict=True)
-        ]
-    )
+    solutions = [
+        _nonnegative(matrix + np.diag(own), wanted + own * together)
+        for matrix, own, wanted in zip(gram, trust, target, strict=True)
+    ]
+    return np.stack(solutions)
 
 
 def _nonnegative(gram: Floats, target: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Does a sample look like any mix of training items? A goodness of fit for posteriors."""
+"""Goodness of fit: whether a mix of training items explains the posteriors of a sample."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from prevalens.samples import Samples
 from prevalens.types import Array, Floats, Ints, LabelMatrix
@@ -24,7 +25,7 @@ _SAMPLES = 40
 
 @dataclass(frozen=True)
 class _Frame:
-    """Coordinates in which the part of an item's scores that labels leave open is white noise.
+    """Coordinates in which the part of the scores that labels do not explain is white noise.
 
     Attributes
     ----------
@@ -33,7 +34,7 @@ class _Frame:
     explained : array of float, shape (n_directions,)
         Variance that a shift of the labels may give each coordinate.
     n_items : int
-        That it was learnt from.
+        Number of items it was fitted on.
     """
 
     centre: Floats
@@ -50,7 +51,7 @@ class _Frame:
         return np.asarray((place**2 / (variance[:, np.newaxis] + self.explained)).mean(axis=1))
 
     def excess(self, place: Floats, variance: Floats) -> float:
-        """Variance beyond the expected one where labels explain little."""
+        """Variance beyond the expected variance, in directions that labels hardly explain."""
         open_ = self.explained < np.median(variance)
         if not open_.any():
             return 0.0
@@ -61,15 +62,15 @@ class _Frame:
 class Misfit:
     """How far the mean scores of a sample lie from what the labels' mix can explain.
 
-    Scores are the posteriors p and their p (1 - p), which tells of confidence. Their part that is
-    not linear in the labels has mean 0 under any change of the label mix (as far as
-    the line holds). Distances count less in directions along which labels move the scores.
+    Scores are the posteriors p and p (1 - p), which measures confidence. Their part that is not
+    linear in the labels has mean 0 under any change of the label mix, if the linear model holds.
+    Distances count less in directions along which labels move the scores.
 
     Attributes
     ----------
     frame : _Frame
     slack : float
-        Variance that is left under label shift and between classifiers, however large the sample.
+        Variance under label shift and between classifiers that no sample size removes.
     known : array of float, shape (n_known,)
         Ascending distances of samples that are explained.
     """
@@ -79,19 +80,14 @@ class Misfit:
     known: Floats
 
     def p_value(self, posteriors: Array, samples: Samples) -> Floats:
-        """Share of explained samples that look as far off, shape (n_samples,)."""
+        """Share of explained samples that lie at least as far off, shape (n_samples,)."""
         place = self.frame.place(posteriors, samples)
         variance = 1.0 / samples.sizes + 1.0 / self.frame.n_items + self.slack
         beyond = len(self.known) - np.searchsorted(self.known, self.frame.distance(place, variance))
         return np.asarray((1.0 + beyond) / (1.0 + len(self.known)))
 
 
-def fit_misfit(
-    posteriors: Array,
-    Y: LabelMatrix,
-    folds: Ints,
-    rng: np.random.Generator,
-) -> Misfit:
+def fit_misfit(posteriors: Array, Y: LabelMatrix, folds: Ints, rng: np.random.Generator) -> Misfit:
     """Learn from labelled posteriors.
 
     Parameters
@@ -100,19 +96,16 @@ def fit_misfit(
     Y : 0/1 array, shape (n_items, n_labels)
     folds : array of int, shape (n_items,)
         Items of one fold have their scores from one classifier. Samples of each fold are
-        measured in the frame of the others, so that what one classifier does differently from
-        another counts as explained.
+        measured in the frame of the others, so that differences between classifiers count as
+        explained.
     rng : numpy Generator
 
     Notes
     -----
-    O(n_folds x n_items x n_labels^2). For many labels the directions of largest variance stand
-    for all.
+    O(n_folds x n_items x n_labels^2). For many labels only the directions of largest variance
+    are used.
     """
-    measured = [
-        _measured(posteriors, Y, np.flatnonzero(folds != fold), np.flatnonzero(folds == fold), rng)
-        for fold in np.unique(folds)
-    ]
+    measured = [_measured(posteriors, Y, folds == fold, rng) for fold in np.unique(folds)]
     excess = float(np.mean([frame.excess(place, variance) for frame, place, variance in measured]))
     slack = max(excess, 0.0)
     distances = [frame.distance(place, variance + slack) for frame, place, variance in measured]
@@ -120,16 +113,13 @@ def fit_misfit(
 
 
 def _measured(
-    posteriors: Array,
-    Y: LabelMatrix,
-    rest: Ints,
-    held: Ints,
-    rng: np.random.Generator,
+    posteriors: Array, Y: LabelMatrix, in_fold: npt.NDArray[np.bool_], rng: np.random.Generator
 ) -> tuple[_Frame, Floats, Floats]:
-    """The frame of the rest, places of samples of the held items in it, and their variance."""
+    """The frame of the other folds, the places of samples of this one in it, their variance."""
+    rest, held = np.flatnonzero(~in_fold), np.flatnonzero(in_fold)
     frame = _fit_frame(posteriors[rest], Y[rest])
     samples, _ = draw_shifts(Y[held], _SAMPLES, rng)
-    # Drawn without replacement from few items: what a sample lacks in variance, their mean has.
+    # Drawing without replacement from few items lowers a sample's variance; their mean has its own.
     variance = (1.0 - samples.sizes / len(held)) / samples.sizes + 1.0 / len(held) + 1.0 / len(rest)
     return frame, frame.place(posteriors[held], samples), variance
 
@@ -138,22 +128,20 @@ def _fit_frame(posteriors: Array, Y: LabelMatrix) -> _Frame:
     prevalence = Y.mean(axis=0)
     features, labels = _features(posteriors), Y - prevalence
     centre = features.mean(axis=0)
-    effect = _ridge(labels, features - centre)
+    gram = labels.T @ labels
+    gram[np.diag_indices_from(gram)] += 1.0
+    effect = np.linalg.solve(gram, labels.T @ (features - centre))
     directions = _whitening(features - centre - labels @ effect)
     spread = np.sqrt(prevalence * (1.0 - prevalence))
-    along, explained = _shift_axes(spread[:, np.newaxis] * effect @ directions)
-    return _Frame(centre, directions @ along, explained, len(Y))
+    # Axes along which a shift of the labels moves the scores, and by how much.
+    moves = spread[:, np.newaxis] * effect @ directions
+    explained, along = np.linalg.eigh(moves.T @ moves)
+    return _Frame(centre, directions @ along, np.maximum(explained, 0.0), len(Y))
 
 
 def _features(posteriors: Array) -> Floats:
     values = np.asarray(posteriors, dtype=np.float64)
     return np.hstack([values, values * (1.0 - values)])
-
-
-def _ridge(labels: Floats, features: Floats) -> Floats:
-    gram = labels.T @ labels
-    gram[np.diag_indices_from(gram)] += 1.0
-    return np.asarray(np.linalg.solve(gram, labels.T @ features))
 
 
 def _whitening(residuals: Floats) -> Floats:
@@ -166,20 +154,14 @@ def _whitening(residuals: Floats) -> Floats:
     return per_deviation[:, np.newaxis] * vectors[:, kept] / np.sqrt(values[kept])
 
 
-def _shift_axes(effect: Floats) -> tuple[Floats, Floats]:
-    """Axes along which a shift of the labels moves the scores, and how much."""
-    explained, along = np.linalg.eigh(effect.T @ effect)
-    return along, np.maximum(explained, 0.0)
-
-
-#: A sample whose goodness of fit has a smaller p-value than this is warned of.
+#: p-value of the goodness of fit below which a warning names the sample.
 MISFIT = 0.01
-#: Samples that a warning names at most.
+#: Maximum number of samples that a warning names.
 _NAMED = 5
 
 
 def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
-    """Warn once, naming the samples that no mix of training items explains.
+    """Issue one warning that names the samples that no mix of training items explains.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""A few labels from the target: some items of the batch itself, labelled by hand.
+"""Estimates that use the labels of some items of the batch, labelled by hand.
 
-The labelled items must be a uniform random subset of the batch: drawn by chance, not chosen
-because they looked interesting.
+The labelled items must be a uniform random subset of the batch; a subset chosen by hand biases the
+estimates.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from prevalens.estimate import PrevalenceEstimate
 from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
-#: Labelled items' worth of trust in the scores as they are, and in the variance they leave open.
+#: Weight of calibrated scores in power and variance, as a number of labelled items.
 _PRIOR_ITEMS = 5.0
-#: How many times wider than claimed a quantifier's errors may turn out.
+#: Largest factor on the variance that the intervals of a quantifier claim.
 _MOST = 1e4
 
 
@@ -53,7 +53,7 @@ class LabelledPart:
 
 
 def check_labelled(labelled: Any, n_items: int, n_labels: int) -> LabelledPart:
-    """Return ``(rows, Y_rows)`` as a `LabelledPart`, or say what is wrong with it."""
+    """Return ``(rows, Y_rows)`` as a `LabelledPart`; raise `InputError` if it is invalid."""
     if not isinstance(labelled, tuple) or len(labelled) != 2:
         raise InputError("labelled must be a pair: row numbers of the batch, and their labels.")
     rows, Y = np.asarray(labelled[0]), check_binary_matrix(labelled[1], "The labels of the rows")
@@ -101,16 +101,16 @@ def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floa
     ----------
     part : LabelledPart
     scores : array of float, shape (n_items, n_labels)
-        Scores of all items; zeros if there are none, so that labels count alone.
+        Scores of all items; zeros if there are none, so that only the labels count.
     point : array of float, shape (n_labels,)
-        A first guess of the prevalences, for the variances of labels that few items show.
+        First estimate of the prevalences, for the variances of labels with few positives.
 
     Notes
     -----
-    The mean score of the batch, times a power, plus the mean of what the labelled items leave open.
-    As the batch is finite, the variance is that of the labelled items' rest, times the share of
-    items that are not labelled. A handful of labels tells little about power and variance: both
-    start at what calibrated scores would give.
+    The estimate is the mean score of the batch, times a power, plus the mean residual of the
+    labelled items. As the batch is finite, the variance is that of the mean residual, times the
+    share of items that are not labelled. A handful of labels says little about power and variance:
+    both are shrunk towards the values of calibrated scores.
     """
     values = np.asarray(scores, dtype=np.float64)
     y, predicted = part.Y.astype(np.float64), values[part.rows]
@@ -125,16 +125,11 @@ def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floa
     left = y - power * predicted
     mean = power * values.mean(axis=0) + left.mean(axis=0)
     n = len(y)
-    share = _careful_share(y, point)
+    # No positive among few items does not mean that there are none.
+    share = (y.sum(axis=0) + _PRIOR_ITEMS * point + 0.5) / (n + _PRIOR_ITEMS + 1.0)
     least = np.maximum(share * (1.0 - share) - power**2 * spread, 0.25 * share * (1.0 - share))
     open_ = np.maximum(_covariance(left, left) / max(n - 1, 1), least)
     return np.clip(mean, part.least, part.most), open_ / n * (1.0 - n / part.n_items)
-
-
-def _careful_share(y: Floats, guess: Floats) -> Floats:
-    """Share of positives for variances: no positive among few items does not mean none."""
-    counted = y.sum(axis=0) + _PRIOR_ITEMS * guess + 0.5
-    return np.asarray(counted / (len(y) + _PRIOR_ITEMS + 1.0))
 
 
 def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> PrevalenceEstimate:
@@ -174,23 +169,24 @@ def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> P
     mean, variance = ppi_of_batch(part, scores, estimate.point)
     claimed = _variance(estimate, part.n_items)
     claimed *= _inflation((mean - estimate.point) ** 2, variance, claimed)
-    point, combined = _weighted(estimate.point, claimed, mean, variance)
-    return _answer(estimate, part, point, np.sqrt(combined))
+    share = claimed / (claimed + variance)
+    point = estimate.point + share * (mean - estimate.point)
+    return _answer(estimate, part, point, np.sqrt(share * variance))
 
 
 def _variance(estimate: PrevalenceEstimate, n_items: int) -> Floats:
-    """The variance that the intervals claim; not less than a hundredth of an item's worth."""
+    """Variance that the intervals claim; at least that of a tenth of an item."""
     half = (np.asarray(estimate.upper) - np.asarray(estimate.lower)) / 2.0
     deviation = half / norm.ppf(0.5 + np.asarray(estimate.level, dtype=np.float64) / 2.0)
     return np.asarray(np.maximum(deviation, 0.1 / n_items) ** 2)
 
 
 def _inflation(squared: Floats, variance: Floats, claimed: Floats) -> float:
-    """The factor on claimed variances at which differences are as large as they should be.
+    """Factor on the claimed variances at which the differences are as large as expected.
 
-    The estimator of Paule and Mandel, over labels instead of laboratories. It stays at 1 unless the
-    differences are larger than chance would have them once in twenty times, with half
-    as many labels as there are, since labels do not err independently.
+    The estimator of Paule and Mandel, over labels instead of laboratories. It is 1 unless the
+    differences exceed the 95 % quantile of chance. The degrees of freedom are half the number of
+    labels, since the errors of labels are not independent.
     """
     known = variance > 0
     if not known.any():
@@ -208,19 +204,12 @@ def _inflation(squared: Floats, variance: Floats, claimed: Floats) -> float:
     return float(np.exp(brentq(excess, 0.0, most))) if excess(most) < 0 else _MOST
 
 
-def _weighted(
-    point: Floats, claimed: Floats, mean: Floats, variance: Floats
-) -> tuple[Floats, Floats]:
-    share = claimed / (claimed + variance)
-    return point + share * (mean - point), share * variance
-
-
 def _answer(
     estimate: PrevalenceEstimate, part: LabelledPart, point: Floats, deviation: Floats
 ) -> PrevalenceEstimate:
     level = np.asarray(estimate.level, dtype=np.float64)
     each = norm.ppf(0.5 + level / 2.0) * deviation
-    # Labels taken as independent, which makes the band too wide rather than too narrow.
+    # Labels count as independent, which makes the band too wide rather than too narrow.
     all_ = norm.ppf(0.5 + level ** (1.0 / len(point)) / 2.0) * deviation
     point = np.clip(point, part.least, part.most)
     ends = [np.clip(point + move, part.least, part.most) for move in (-each, each, -all_, all_)]
