@@ -75,10 +75,10 @@ def batches(
 ) -> Iterator[tuple[PrevalenceEstimate, npt.NDArray[Any]]]:
     for protocol in families(size, 40).values():
         samples: Samples = protocol.draw(pool.Y, 5)
-        points = quantifier.aggregator_.aggregate(scores, samples)
-        found = quantifier.uncertainty_.intervals(quantifier.aggregator_, scores, samples, LEVEL)
+        fitted = quantifier.aggregator_
+        points, intervals = quantifier.uncertainty_.estimate(fitted, scores, samples, LEVEL)
         for i in range(len(samples)):
-            ends = {name: getattr(found, name)[i] for name in ("lower", "upper")}
+            ends = {name: getattr(intervals, name)[i] for name in ("lower", "upper")}
             yield PrevalenceEstimate(points[i], pool.labels, level=LEVEL, **ends), samples[i]
 
 

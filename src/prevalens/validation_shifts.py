@@ -1,7 +1,7 @@
-"""Validation under shift: samples of labelled items that were held out from what is fitted.
+"""Validation under shift: samples of labelled items that a method was not fitted on.
 
-Hyperparameters are chosen, and intervals calibrated, by how well they do here. One family of shifts
-alone would favour the method that assumes it, so samples of several are drawn.
+Hyperparameters are chosen and intervals are calibrated on these samples. A single family of shifts
+would favour the method that assumes it, so samples of several families are drawn.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from prevalens.metrics import shift_bins
 from prevalens.protocols.families import draw_family
 from prevalens.samples import Samples
 from prevalens.splits import stratified_folds
-from prevalens.types import Floats, Ints, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import check_rng
 
 __all__ = [
@@ -31,16 +31,17 @@ __all__ = [
 
 #: Items per sample; a third of the held-out items if that is less.
 SIZE = 100
-#: Below this many items, more folds and a second division: a third of them teaches too little.
+#: Below this many items there are more folds and a second division.
 FEW = 1500
 #: Fewer labelled items than this cannot be divided and drawn from.
 FEWEST = 45
-#: The families of shifts and what share of the loss each has.
+#: The families of shifts, and the share of each in the loss.
 FAMILY_WEIGHTS = {"ml-app": 0.4, "natural": 0.2, "label-tilt": 0.2, "labelset-weights": 0.2}
 #: Options of the families while settings are compared.
 _OPTIONS: dict[str, dict[str, Any]] = {"label-tilt": {"scale": 2.5}}
-#: The families that intervals are calibrated on, and the largest sizes of samples: the smaller
-#: ones tell noise from what does not fade with size. Shares of the pool that they may take.
+#: The families that intervals are calibrated on, the two largest sizes of samples (two sizes
+#: separate noise from errors that do not shrink with size), and the parts of the pool (a half and a
+#: fifth) that a sample may take.
 _CALIBRATION = ("natural", "ml-app", "label-tilt", "labelset-weights")
 _LARGE, _SMALL = 100, 30
 _LARGE_SHARE, _SMALL_SHARE = 2, 5
@@ -48,7 +49,7 @@ _LARGE_SHARE, _SMALL_SHARE = 2, 5
 
 @dataclass(frozen=True, eq=False)
 class ShiftedSplit:
-    """Samples drawn from one part of the labelled items, for what was fitted on the rest.
+    """Samples drawn from one part of the labelled items, for a method fitted on the rest.
 
     Attributes
     ----------
@@ -94,8 +95,8 @@ def shifted_splits(
     random_state : int
     n_samples : int
     stratified : bool
-        Stratified folds make settings comparable. Folds by chance differ from the rest as a new
-        pool of items does, above all in their rare labels: errors are as large as they will be.
+        Stratified folds make settings comparable. Random folds differ from the rest as a new pool
+        of items does, above all in their rare labels: errors are as large as on new items.
     groups : array, shape (n_items,), optional
         Items with the same value share a fold.
     """
@@ -104,11 +105,11 @@ def shifted_splits(
 
 
 def half_splits(Y: LabelMatrix, *, random_state: int = 0, groups: Any = None) -> list[ShiftedSplit]:
-    """Draw from one half of the items, for what was fitted on the other.
+    """Draw samples from each half of the items, for a method fitted on the other half.
 
-    Two halves by chance are two pools of items of one size, as training and new items often are,
-    and hold the rare labels that a fifth of the items lacks. What is fitted on a half is worse than
-    what all items will teach.
+    Two random halves are two pools of the same size, as training and new items often are, and hold
+    rare labels that a fifth of the items may lack. A method fitted on a half is worse than one
+    fitted on all items.
     """
     divisions, n_samples = ((2, 4), 300) if len(Y) < 2 * FEW else ((2, 1), 150)
     return _divided(Y, divisions, n_samples, random_state, groups, stratified=False)
@@ -123,7 +124,7 @@ def _divided(
     *,
     stratified: bool,
 ) -> list[ShiftedSplit]:
-    """The splits of `divisions`: so many folds, so many times."""
+    """Draw the splits of `divisions`, a number of folds and a number of divisions."""
     n_folds, n_divisions = divisions
     names, group_of = (None, None) if groups is None else np.unique(groups, return_inverse=True)
     if len(Y) < FEWEST or (names is not None and len(names) < n_folds):
@@ -139,24 +140,19 @@ def _divided(
             fold_of = rng.permutation(np.arange(n_units) % n_folds)
             fold_of = fold_of if group_of is None else fold_of[group_of]
         for fold in range(n_folds):
-            held, rest = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
-            splits.extend(_of_fold(Y, division * n_folds + fold, rest, held, rng, each))
+            splits.extend(_of_fold(Y, division * n_folds + fold, fold_of == fold, each, rng))
     return splits
 
 
 def _of_fold(
-    Y: LabelMatrix,
-    fold: int,
-    rest: Ints,
-    held: Ints,
-    rng: np.random.Generator,
-    n_samples: int,
+    Y: LabelMatrix, fold: int, in_fold: Array, n_samples: int, rng: np.random.Generator
 ) -> Iterator[ShiftedSplit]:
+    held, rest = np.flatnonzero(in_fold), np.flatnonzero(~in_fold)
     # Groups of many items may leave a fold with too few.
     size = max(1, min(SIZE, len(held) // 3))
     naive = Y[rest].mean(axis=0, dtype=np.float64)
     for family in FAMILY_WEIGHTS:
-        # As many again for ML-APP, whose samples differ most from each other.
+        # Twice as many for ML-APP, whose samples differ most from each other.
         n_drawn = 2 * n_samples if family == "ml-app" else n_samples
         samples = draw_family(family, Y[held], size, n_drawn, rng, **_OPTIONS.get(family, {}))
         if samples is not None and len(samples):
@@ -170,7 +166,7 @@ def losses(
     """Mean absolute error by family, as a ratio to that of the training prevalence.
 
     The ratio is taken in three regimes of shift, as the paper reports them, and averaged:
-    otherwise the many samples that moved little would decide alone.
+    otherwise the many samples that moved little would dominate.
     """
     by_family: dict[str, list[Floats]] = {}
     for split in splits:
@@ -184,23 +180,24 @@ def _ratio(pairs: Floats) -> float:
     """Mean over regimes of (mean error / mean error of the training prevalence)."""
     error, constant = pairs
     regime = shift_bins(constant)
+    members = [regime == number for number in np.unique(regime)]
     ratios = [
-        error[regime == number].sum() / constant[regime == number].sum()
-        for number in np.unique(regime)
-        # A handful of samples says little of a regime.
-        if (regime == number).sum() >= 10 and constant[regime == number].sum() > 0
+        error[inside].sum() / constant[inside].sum()
+        for inside in members
+        # A handful of samples says little about a regime.
+        if inside.sum() >= 10 and constant[inside].sum() > 0
     ]
     return float(np.mean(ratios)) if ratios else 1.0
 
 
 def total_loss(by_family: dict[str, float]) -> float:
-    """The families' losses in one number, weighted by `FAMILY_WEIGHTS`."""
+    """Mean loss of the families, weighted by `FAMILY_WEIGHTS`."""
     weights = np.array([FAMILY_WEIGHTS[family] for family in by_family])
     return float(np.average(list(by_family.values()), weights=weights))
 
 
 def draw_shifts(Y: LabelMatrix, n_each: int, rng: np.random.Generator) -> tuple[Samples, Ints]:
-    """Samples under no shift, one label steered, labels tilted, label sets weighted.
+    """Draw samples without shift, with a label steered, labels tilted, label sets weighted.
 
     Parameters
     ----------
@@ -213,7 +210,7 @@ def draw_shifts(Y: LabelMatrix, n_each: int, rng: np.random.Generator) -> tuple[
     -------
     samples : Samples
     family : array of int, shape (n_samples,)
-        Which family each sample is of, in the order above.
+        Family of each sample, in the order above.
     """
     parts, families = [], []
     for largest, share in ((_LARGE, _LARGE_SHARE), (_SMALL, _SMALL_SHARE)):

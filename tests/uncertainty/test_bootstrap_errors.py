@@ -27,7 +27,7 @@ def model() -> ErrorModel:
     return fit_error_model(noise, truth, TRAINING, family)
 
 
-def test_line_and_variances_are_found(model: ErrorModel) -> None:
+def test_line_and_variances_are_recovered(model: ErrorModel) -> None:
     np.testing.assert_allclose(model.slope, 0.5, atol=0.1)
     np.testing.assert_allclose(model.offset, 0.02, atol=0.005)
     noise, _, _ = drawn(500, 1)
@@ -38,25 +38,25 @@ def test_line_and_variances_are_found(model: ErrorModel) -> None:
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
 def test_new_samples_are_covered_as_promised(model: ErrorModel, level: float) -> None:
     noise, truth, _ = drawn(4000, 2)
-    found = model.intervals(noise, level)
-    inside = (found.lower <= truth) & (truth <= found.upper)
+    intervals = model.intervals(noise, level)
+    inside = (intervals.lower <= truth) & (truth <= intervals.upper)
     # An interval also holds the point itself, which adds a little where the line moves it out.
     assert np.all(np.abs(inside.mean(axis=0) - level) < (0.06 if level < 0.9 else 0.03))
-    bands = (found.band_lower <= truth) & (truth <= found.band_upper)
+    bands = (intervals.band_lower <= truth) & (truth <= intervals.band_upper)
     assert level - 0.03 < bands.all(axis=1).mean() < level + 0.06
-    assert np.all((found.band_lower <= found.lower) & (found.upper <= found.band_upper))
-    assert np.all((found.lower <= noise.point) & (noise.point <= found.upper))
+    assert np.all(
+        (intervals.band_lower <= intervals.lower) & (intervals.upper <= intervals.band_upper)
+    )
+    assert np.all((intervals.lower <= noise.point) & (noise.point <= intervals.upper))
 
 
 def test_no_kind_of_shift_is_left_far_behind() -> None:
     easy, hard = drawn(900, 3), drawn(100, 4, scale=3.0)
-    noise = Noise(*(np.concatenate(pair) for pair in zip(
-        vars(easy[0]).values(), vars(hard[0]).values(), strict=True)))  # fmt: skip
+    noise = Noise._make(map(np.concatenate, zip(easy[0], hard[0], strict=True)))
     truth = np.concatenate([easy[1], hard[1]])
-    found = fit_error_model(noise, truth, TRAINING, np.repeat([0, 1], [900, 100])).intervals(
-        noise, 0.9
-    )
-    inside = (found.lower <= truth) & (truth <= found.upper)
+    model = fit_error_model(noise, truth, TRAINING, np.repeat([0, 1], [900, 100]))
+    intervals = model.intervals(noise, 0.9)
+    inside = (intervals.lower <= truth) & (truth <= intervals.upper)
     assert inside[900:].mean() >= 0.86
 
 
@@ -65,6 +65,6 @@ def test_labels_that_never_err_get_narrow_intervals() -> None:
     point, truth = noise.point.copy(), truth.copy()
     point[:, 2] = truth[:, 2] = 0.0
     noise = Noise(point, np.where(np.arange(3) == 2, 0.0, noise.items), noise.training)
-    found = fit_error_model(noise, truth, TRAINING, family).intervals(noise, 0.9)
-    assert np.all(found.upper[:, 2] < 1e-3)
-    assert np.all(np.isfinite(found.upper))
+    intervals = fit_error_model(noise, truth, TRAINING, family).intervals(noise, 0.9)
+    assert np.all(intervals.upper[:, 2] < 1e-3)
+    assert np.all(np.isfinite(intervals.upper))

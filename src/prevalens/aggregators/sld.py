@@ -17,7 +17,7 @@ from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, PrevalensWarning, check_choice, check_int
 
 METHODS = ("exact", "em")
-#: Largest move that counts as none, unless `tol` says otherwise. EM: as in QuaPy.
+#: Default tolerance of each method. EM: as in QuaPy.
 _TOL = {"exact": 1e-9, "em": 1e-4}
 
 
@@ -30,20 +30,20 @@ class SLD(Aggregator):
         Whether to calibrate the posteriors of each label on the labelled scores first, by a line
         through their log-odds. For a single label that is the bias-corrected temperature
         scaling (BCTS) of Alexandari et al. A label whose line does not rise by 4 standard
-        errors gets its prior for an estimate.
+        errors is estimated by its prior.
     prior : float, array of float of shape (n_labels,), or None
         The prevalence the posteriors belong to. None: the prevalence of the labelled scores,
         or the mean of the calibrated ones. Posteriors of a classifier that was trained with
         balanced class weights belong to 0.5.
     method : {"exact", "em"}
-        "exact" goes to the maximum of the likelihood in a handful of passes; "em" takes the
-        steps of the EM algorithm, which head for the same point, and stops when they become
-        small, often well before it.
+        "exact" finds the maximum of the likelihood in a handful of passes; "em" takes the steps
+        of the EM algorithm, which converge to the same point, and stops when they are small,
+        often well before it.
     tol : float or None
         Stop at a move below this. None: 1e-9 for "exact", 1e-4 for "em", which also
         takes at least 12 steps (QuaPy's rule).
     max_iter : int
-        Passes at most.
+        Maximum number of passes.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class SLD(Aggregator):
 
     Notes
     -----
-    The exact method looks for the zero of the likelihood's slope. That is the sum of what the
-    items say for the label and of what they say against it; each of the two is replaced by the
-    hyperbola that has its value and derivative, and the crossing of the hyperbolas is the
-    next estimate, guarded by a bracket. The likelihood is concave, so there is one maximum,
-    possibly at 0 or 1, and EM tends to it from everywhere; if no item says anything, the
-    estimate stays at the prior. Each estimate stops on its own.
+    The exact method finds the zero of the derivative of the log-likelihood. The derivative is the
+    sum of the evidence for the label and of the evidence against it; each of the two is replaced
+    by the hyperbola with the same value and derivative, and the crossing of the hyperbolas is the
+    next estimate, kept within a bracket. The likelihood is concave, so there is one maximum,
+    possibly at 0 or 1, and EM converges to it from every start. If no item holds evidence, the
+    estimate stays at the prior. Each estimate stops separately.
 
     O(passes x n_indices x n_labels); usually 4 passes for "exact", 12 to 200 for "em".
     Compiled and in ``NUMBA_NUM_THREADS`` threads with the extra ``fast``
@@ -122,7 +122,7 @@ class SLD(Aggregator):
             self.prior_ = per_label(self.prior, "prior", self.n_labels_, open_ends=True)
 
     def _fit_calibration(self, scores: Scores, Y: LabelMatrix) -> None:
-        """Fit the lines, and make the prior the mean of what they give."""
+        """Fit the lines; the prior becomes the mean of the calibrated posteriors."""
         self.slope_, self.intercept_ = np.ones(self.n_labels_), np.zeros(self.n_labels_)
         varies = (self.prevalence_ > 0) & (self.prevalence_ < 1)
         for labels in label_chunks(np.flatnonzero(varies), scores.n_items):
@@ -146,29 +146,23 @@ class SLD(Aggregator):
         for labels in label_chunks(np.flatnonzero(odds), scores.n_items):
             prior = self.prior_[labels]
             table = poles(self._posteriors(scores, labels), prior)
-            solved = np.empty((len(samples), len(labels)))
-            unfinished += engine.maximise(
-                table, prior, samples.flat, samples.offsets, self._rule, solved
-            )
-            estimates[:, labels] = solved
+            estimates[:, labels], left = engine.maximise(table, prior, samples, self._rule)
+            unfinished += left
         if unfinished:
-            self._warn(unfinished, estimates.size)
+            warnings.warn(
+                f"SLD had not settled after max_iter={self.max_iter} rounds in {unfinished} of "
+                f'{estimates.size} estimates; raise max_iter, or use method="exact".',
+                PrevalensWarning,
+                stacklevel=3,
+            )
         return estimates
 
     def _posteriors(self, scores: Scores, labels: Array) -> Floats:
-        """The posteriors of some labels, calibrated if asked for, shape (n_labels, n_items)."""
+        """The posteriors of some labels, calibrated if requested, shape (n_labels, n_items)."""
         posteriors = np.ascontiguousarray(scores.values[:, labels].T, dtype=np.float64)
         if self.calibrate is None:
             return posteriors
         return apply_platt(posteriors, self.slope_[labels], self.intercept_[labels])
-
-    def _warn(self, unfinished: int, n_estimates: int) -> None:
-        warnings.warn(
-            f"SLD had not settled after max_iter={self.max_iter} rounds in {unfinished} of "
-            f'{n_estimates} estimates; raise max_iter, or use method="exact".',
-            PrevalensWarning,
-            stacklevel=4,
-        )
 
 
 #: Posteriors of exactly 0 and 1 have no log-odds; they are moved inside by this much.
@@ -204,23 +198,19 @@ def fit_platt(posteriors: Array, Y: LabelMatrix) -> tuple[Floats, Floats]:
     -------
     slope, intercept : arrays of float64, shape (n_labels,)
         A label whose slope is not significantly positive gets slope 0 and the intercept of its
-        prevalence: its posteriors cannot be told from noise.
+        prevalence: its posteriors cannot be distinguished from noise.
     """
-    x, targets = _log_odds(posteriors), _platt_targets(Y)
+    x = _log_odds(posteriors)
+    # Platt's targets: 0 and 1 moved inside by as much as the number of items justifies.
+    positives = Y.sum(axis=0, dtype=np.float64)
+    high, low = (positives + 1.0) / (positives + 2.0), 1.0 / (len(Y) - positives + 2.0)
+    targets = np.where(Y == 1, high, low)
     slope, intercept = _platt_newton(x, targets)
     h11, h10, h00 = _curvature(x, expit(slope * x + intercept))
     useless = slope <= _PLATT_GUARD * np.sqrt(h00 / (h11 * h00 - h10 * h10))
     slope[useless] = 0.0
     intercept[useless] = logit(targets.mean(axis=0))[useless]
     return slope, intercept
-
-
-def _platt_targets(Y: LabelMatrix) -> Floats:
-    """Platt's targets: 0 and 1 moved inside by as much as the number of items justifies."""
-    positives = Y.sum(axis=0, dtype=np.float64)
-    high = (positives + 1.0) / (positives + 2.0)
-    low = 1.0 / (len(Y) - positives + 2.0)
-    return np.where(Y == 1, high, low)
 
 
 def _platt_loss(x: Floats, targets: Floats, slope: Floats, intercept: Floats) -> Floats:
@@ -230,7 +220,7 @@ def _platt_loss(x: Floats, targets: Floats, slope: Floats, intercept: Floats) ->
 
 
 def _platt_newton(x: Floats, targets: Floats) -> tuple[Floats, Floats]:
-    """Newton's method with step halving, all labels in step."""
+    """Newton's method with step halving, for all labels at once."""
     slope, intercept = np.ones(x.shape[1]), np.zeros(x.shape[1])
     loss = _platt_loss(x, targets, slope, intercept)
     for _ in range(_PLATT_ROUNDS):

@@ -1,4 +1,4 @@
-"""What both SLD engines share: the form of the problem, the bounds, and when to stop.
+"""SLD in blocks of numpy, and what both engines share: poles, bounds and stopping rule.
 
 With ``r`` an item's likelihood ratio, positive against negative, the log-likelihood of a
 sample's prevalence q is ``sum log(1 + q (r - 1))``. It is concave, and its slope is
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.samples import Samples
 from prevalens.types import Array, Floats, Ints
 
 #: Prevalences are kept inside these while they move, away from poles at exactly 0 and 1.
@@ -22,8 +23,8 @@ LOWEST = 1e-100
 HIGHEST = float(np.nextafter(1.0, 0.0))
 #: EM never stops before this many rounds, as in QuaPy.
 EM_ROUNDS = 12
-#: Likelihoods that agree to this relative difference say nothing: it is rounding, and many
-#: equal items would add it up to an answer.
+#: A relative difference of likelihoods below this is rounding and counts as none; otherwise the
+#: rounding of many equal items would add up to evidence.
 _ROUNDING = 1e-12
 
 
@@ -63,7 +64,7 @@ _POLES_PER_BLOCK = 2**16
 
 
 class _Moving:
-    """The cells of a block that still move: their poles in a row, and where they stand."""
+    """The cells of a block that have not converged: their poles, estimates and brackets."""
 
     def __init__(self, poles: Floats, sizes: Ints, start: Floats) -> None:
         self.poles, self.sizes, self.start = poles, sizes, start
@@ -71,22 +72,22 @@ class _Moving:
         self.below, self.above = np.zeros_like(start), np.ones_like(start)
 
     def spread(self, values: Array) -> Array:
-        """One value per cell becomes one per pole."""
+        """Repeat the value of each cell for each of its poles."""
         return np.repeat(values, self.sizes)
 
     def total(self, values: Floats) -> Floats:
-        """One value per pole becomes one per cell."""
+        """Sum the values of the poles of each cell."""
         return np.add.reduceat(values, np.concatenate([[0], np.cumsum(self.sizes)[:-1]]))
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
-        """Let go of the cells that have settled."""
+        """Drop the cells outside `mask`, which have converged."""
         self.poles = self.poles[self.spread(mask)]
         for name in ("sizes", "start", "q", "below", "above"):
             setattr(self, name, getattr(self, name)[mask])
 
 
 def _em_round(cells: _Moving, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """One EM step; returns where the cells stand and which have settled."""
+    """Do one EM step; return the estimates of the cells and which have converged."""
     slope = cells.total(1.0 / (cells.poles + cells.spread(cells.q)))
     step = cells.q * (1.0 - cells.q) * slope / cells.sizes
     cells.q = np.clip(cells.q + step, LOWEST, HIGHEST)
@@ -94,12 +95,14 @@ def _em_round(cells: _Moving, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]
 
 
 def _exact_round(cells: _Moving, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """One step of the exact solver; returns where the cells stand and which have settled."""
+    """Do one step of the exact solver; return estimates and which have converged."""
     x = 1.0 / (cells.poles + cells.spread(cells.q))
     high, low = np.maximum(x, 0.0), np.minimum(x, 0.0)
     up, up2 = cells.total(high), cells.total(high * high)
     down, down2 = cells.total(low), cells.total(low * low)
-    one_sided, answer = _one_sided(up, down, cells.start)
+    # If all evidence points one way, the estimate is that end; without any evidence, the start.
+    one_sided = (up == 0.0) | (down == 0.0)
+    answer = np.where(up > 0.0, 1.0, np.where(down < 0.0, 0.0, cells.start))
     rising = up + down > 0.0
     at_end = np.where(rising, cells.q >= HIGHEST, cells.q <= LOWEST) & ~one_sided
     answer = np.where(at_end, rising, answer)
@@ -117,14 +120,8 @@ def _exact_round(cells: _Moving, tol: float) -> tuple[Floats, npt.NDArray[np.boo
     return np.where(settled, answer, cells.q), settled
 
 
-def _one_sided(up: Floats, down: Floats, start: Floats) -> tuple[npt.NDArray[np.bool_], Array]:
-    """Cells whose evidence all points one way, and the end it points to; `start` without any."""
-    one_sided = (up == 0.0) | (down == 0.0)
-    return one_sided, np.where(up > 0.0, 1.0, np.where(down < 0.0, 0.0, start))
-
-
 def _solve(cells: _Moving, rule: Rule) -> tuple[Floats, int]:
-    """Move all cells until they settle; returns where, and how many did not."""
+    """Iterate until all cells converge; return the estimates and how many did not."""
     advance = _exact_round if rule.exact else _em_round
     settled_at = cells.start.copy()
     active = np.arange(len(settled_at))
@@ -150,23 +147,16 @@ def _blocks(n_labels: int, offsets: Ints) -> Iterator[tuple[slice, slice]]:
             yield slice(label, min(label + step, n_labels)), slice(start, stop)
 
 
-def maximise(
-    poles: Floats,
-    start: Floats,
-    flat: Array,
-    offsets: Ints,
-    rule: Rule,
-    estimates: Floats,
-) -> int:
-    """Fill `estimates`; arguments and result are those of the compiled `maximise`."""
-    unfinished = 0
-    for labels, samples in _blocks(len(poles), offsets):
-        first, last = offsets[samples.start], offsets[samples.stop]
-        sizes = np.diff(offsets[samples.start : samples.stop + 1])
-        n_labels = labels.stop - labels.start
-        gathered = poles[labels][:, flat[first:last]].ravel()
+def maximise(poles: Floats, start: Floats, samples: Samples, rule: Rule) -> tuple[Floats, int]:
+    """Find the prevalences of greatest likelihood, as `sld_compiled.maximise` does."""
+    offsets, unfinished = samples.offsets, 0
+    estimates = np.empty((len(samples), len(poles)))
+    for labels, bags in _blocks(len(poles), offsets):
+        items = samples.flat[offsets[bags.start] : offsets[bags.stop]]
+        sizes, n_labels = samples.sizes[bags], labels.stop - labels.start
+        gathered = poles[labels][:, items].ravel()
         cells = _Moving(gathered, np.tile(sizes, n_labels), np.repeat(start[labels], len(sizes)))
         solved, left = _solve(cells, rule)
-        estimates[samples, labels] = solved.reshape(n_labels, -1).T
+        estimates[bags, labels] = solved.reshape(n_labels, -1).T
         unfinished += left
-    return unfinished
+    return estimates, unfinished

@@ -1,4 +1,4 @@
-"""SLD's inner loops, compiled: one cell (label, sample) after the other, in several threads.
+"""Compiled engine of SLD: solves one (label, sample) cell after the other, in several threads.
 
 The poles of one label are one contiguous row, so that all samples gather from the
 same few kilobytes, and the gathered poles of a cell stay in the fastest cache for all passes.
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from prevalens.aggregators.sld_blocked import EM_ROUNDS, HIGHEST, LOWEST, Rule
+from prevalens.samples import Samples
 from prevalens.solvers.compiled import just_in_time
-from prevalens.types import Array, Floats, Ints
+from prevalens.types import Floats
 
 try:
     import numba
@@ -24,12 +25,12 @@ except ImportError:
 
 #: Poles per pass below which threads cost more than they save.
 _WORTH_THREADS = 2**17
-#: Pieces per thread, so that slow samples do not leave a thread alone at the end.
+#: Pieces per thread, so that a slow piece does not leave the other threads idle at the end.
 _PIECES = 4
 
 
 def available() -> bool:
-    """Tell whether numba is installed (the extra ``fast``)."""
+    """Return whether numba is installed (the extra ``fast``)."""
     return numba is not None
 
 
@@ -103,7 +104,7 @@ def _em_cell(cell: Any, size: int, start: float, tol: float, max_iter: int) -> t
 def _cells(
     poles: Any, start: Any, flat: Any, offsets: Any, box: Any, rule: Any, estimates: Any
 ) -> int:
-    """Fill the box (labels from, to, samples from, to) of `estimates`; count what never stopped."""
+    """Fill a box (labels from, to, samples from, to) of `estimates`; count unfinished cells."""
     exact, tol, max_iter = rule
     cell = np.empty(np.max(offsets[box[2] + 1 : box[3] + 1] - offsets[box[2] : box[3]]))
     unfinished = 0
@@ -126,39 +127,33 @@ def _cells(
 
 def _boxes(n_labels: int, n_samples: int, pieces: int) -> list[tuple[int, int, int, int]]:
     """Cut the longer side of the table of estimates into pieces."""
+    longer = max(n_labels, n_samples)
+    cuts = np.linspace(0, longer, min(pieces, longer) + 1).astype(int).tolist()
     if n_labels >= n_samples:
-        cuts = np.linspace(0, n_labels, min(pieces, n_labels) + 1).astype(int)
-        return [(int(a), int(b), 0, n_samples) for a, b in pairwise(cuts)]
-    cuts = np.linspace(0, n_samples, min(pieces, n_samples) + 1).astype(int)
-    return [(0, n_labels, int(a), int(b)) for a, b in pairwise(cuts)]
+        return [(start, stop, 0, n_samples) for start, stop in pairwise(cuts)]
+    return [(0, n_labels, start, stop) for start, stop in pairwise(cuts)]
 
 
-def maximise(
-    poles: Floats,
-    start: Floats,
-    flat: Array,
-    offsets: Ints,
-    rule: Rule,
-    estimates: Floats,
-) -> int:
-    """Fill `estimates` with the prevalences of greatest likelihood.
+def maximise(poles: Floats, start: Floats, samples: Samples, rule: Rule) -> tuple[Floats, int]:
+    """Find the prevalences of greatest likelihood.
 
     Parameters
     ----------
     poles : array of float64, shape (n_labels, n_items)
     start : array of float64, shape (n_labels,)
-    flat, offsets : the samples' indices
+    samples : Samples
     rule : Rule
-    estimates : array of float64, shape (n_samples, n_labels)
-        Is filled.
 
     Returns
     -------
-    int
-        How many estimates had not settled after `max_iter` rounds.
+    estimates : array of float64, shape (n_samples, n_labels)
+    unfinished : int
+        Number of estimates that had not converged after `max_iter` rounds.
     """
+    flat, offsets = samples.flat, samples.offsets
+    estimates = np.empty((len(samples), len(poles)))
     if len(flat) == 0:
-        return 0
+        return estimates, 0
     threads = numba.config.NUMBA_NUM_THREADS if len(flat) * len(poles) > _WORTH_THREADS else 1
     boxes = _boxes(len(poles), len(offsets) - 1, _PIECES * threads if threads > 1 else 1)
 
@@ -166,6 +161,6 @@ def maximise(
         return int(_cells(poles, start, flat, offsets, box, tuple(rule), estimates))
 
     if threads == 1:
-        return sum(map(fill, boxes))
+        return estimates, sum(map(fill, boxes))
     with ThreadPoolExecutor(threads) as pool:
-        return sum(pool.map(fill, boxes))
+        return estimates, sum(pool.map(fill, boxes))
