@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -63,3 +65,11 @@ def test_the_code_runs() -> None:
     finally:
         for code in ("stretched", "boosting"):
             catalogue.unregister(code)
+
+
+def test_the_map_of_the_package_is_that_of_the_import_graph() -> None:
+    script = Path(__file__).parents[1] / "docs" / "draw_rooms.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
