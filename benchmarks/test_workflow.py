@@ -49,7 +49,7 @@ print(json.dumps({{"cpu": used.ru_utime + used.ru_stime, "peak": peak / 2**20,
 """
 
 OURS = """
-from prevalens.workflow import quantify_files
+from prevalens.model import quantify_files
 result = quantify_files({model!r}, {batch!r}, by_time="date", freq="M", interval={interval})
 found = {{"groups": len(result.batches), "rows": int(result.sizes.sum())}}
 """
