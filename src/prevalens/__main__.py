@@ -90,17 +90,17 @@ def _refuse(sentence: str) -> NoReturn:
 
 
 def _discard_output() -> None:
-    """Drop what is still to be printed: at exit Python would try once more, and fail aloud."""
+    """Discard buffered output, which Python would otherwise fail to print at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main() -> None:
     """Run the command line; a refusal is one sentence on standard error and exit code 2."""
-    # Asked to stop, it cleans up as it does after Ctrl-C.
+    # SIGTERM cleans up as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = cli(prog_name="prevalens", standalone_mode=False)
-        # What is still in the buffer may fail to be written, too.
+        # Writing the rest of the buffer may fail, too.
         sys.stdout.flush()
     except PrevalensError as error:
         _refuse(str(error))

@@ -20,7 +20,7 @@ EVERYTHING = {"ä": 1}
 def command(results: Results) -> None:
     results.check()
     click.echo("working")
-    results.hand_over(lambda: "<p>", lambda: [{"label": "a", "error": 0.5}], EVERYTHING)
+    results.write(lambda: "<p>", lambda: [{"label": "a", "error": 0.5}], EVERYTHING)
 
 
 def test_only_what_is_asked_for_is_made(tmp_path: Path) -> None:

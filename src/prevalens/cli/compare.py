@@ -49,7 +49,7 @@ def command(train: tuple[str, ...], methods: str, results: Results, **settings: 
     results.check(*train)
     with printed_warnings(), progress_bar() as progress:
         board = compare_files(train, methods, progress=progress, **settings)
-    results.hand_over(lambda: leaderboard_page(board), board.to_rows, board.to_dict())
+    results.write(lambda: leaderboard_page(board), board.to_rows, board.to_dict())
     if not results.as_json:
         _print(board, results.html)
 

@@ -53,7 +53,7 @@ def command(model: Path, labelled: tuple[str, ...], results: Results, **settings
         report = evaluate_files(model, labelled, progress=progress, **settings)
     answer = verdict(report)
     everything = {**_answer(answer), **report.to_dict()}
-    results.hand_over(lambda: trust_page(report), lambda: _rows(report), everything)
+    results.write(lambda: trust_page(report), lambda: _rows(report), everything)
     if not results.as_json:
         _print(report, answer, results.html)
 

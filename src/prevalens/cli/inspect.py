@@ -72,6 +72,6 @@ def _labels(model: Description, most: int) -> Table:
     order = sorted(range(len(model.labels)), key=lambda j: -model.summary.positives[j])
     table = plain_table(["label"], ["positive items", "prevalence"])
     for j in order[:most]:
-        share = f"{100 * model.prevalence[j]:.2f} %"
+        share = f"{100 * model.summary.prevalence[j]:.2f} %"
         table.add_row(Text(model.labels[j]), f"{model.summary.positives[j]:,}", share)
     return table

@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they read the same everywhere."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ class Results:
         """Refuse places that must not be written to, before the work is done."""
         check_outputs([(PAGE, self.html), (TABLE, self.output)], inputs, force=self.force)
 
-    def hand_over(
+    def write(
         self,
         page: Callable[[], str],
         rows: Callable[[], Sequence[Mapping[str, Any]]],
         everything: Mapping[str, Any],
     ) -> None:
-        """Write the files and print the JSON that were asked for."""
+        """Write the requested files, and print JSON if requested."""
         if self.html is not None:
             write_page(self.html, page())
         if self.output is not None:

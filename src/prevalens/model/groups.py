@@ -24,7 +24,7 @@ class Grouping(ABC):
 
     #: Columns that name the batch.
     columns: tuple[str, ...] = ()
-    #: Whether the order of the names is that of time.
+    #: Whether the batches are in the order of time.
     ordered = False
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Grouping(ABC):
         self._positions: dict[str, int] = {}
 
     def add(self, table: Table, chunk: Chunk) -> np.ndarray[Any, Any]:
-        """Note the batches of a chunk's rows; their numbers, in the order of first sight."""
+        """Note the batches of a chunk's rows; returns their numbers, by first occurrence."""
         names = self._names(table, chunk)
         positions = self._positions
         codes = np.array(
@@ -46,7 +46,7 @@ class Grouping(ABC):
         """The batch of each row."""
 
     def code(self, name: str) -> int:
-        """The number of a batch, in the order of first sight."""
+        """The number of a batch, by first occurrence."""
         return self._positions[name]
 
     def order(self) -> list[str]:

@@ -105,16 +105,11 @@ class Description:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
 
-    @property
-    def prevalence(self) -> Floats:
-        """Share of training items that have each label."""
-        return self.summary.prevalence
-
     def to_dict(self) -> dict[str, Any]:
         """The description for JSON; it includes the training prevalence of each label."""
         return {
             "labels": list(self.labels),
-            "prevalence": dict(zip(self.labels, self.prevalence.tolist(), strict=True)),
+            "prevalence": dict(zip(self.labels, self.summary.prevalence.tolist(), strict=True)),
             "columns": None if self.columns is None else list(self.columns),
             "summary": self.summary.to_dict(),
             "provenance": dict(self.provenance),

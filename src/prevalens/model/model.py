@@ -401,11 +401,11 @@ class _Rows:
 
     def _resize(self, rows: int) -> None:
         assert self._values is not None
-        # Nobody else has seen the array, so it may move.
+        # There is no other reference to the array, so it may be moved.
         self._values.resize((rows, self._values.shape[1]), refcheck=False)
 
 
-#: Items of a batch that intervals are computed from; of larger batches a part stands for all.
+#: Items of a batch that intervals are computed from; of larger batches a random part is used.
 _LARGEST = 10_000
 #: Items whose intervals are computed at a time.
 _AT_A_TIME = 100_000
@@ -424,7 +424,7 @@ def _estimate_fields(
 ) -> _Fields:
     """Estimates and, with a level, intervals, bands and goodness of fit, by their names.
 
-    Of a batch larger than 10,000 items as many are drawn at random, and stand for it. The ends of
+    Of a batch larger than 10,000 items, as many are drawn at random and represent it. The ends of
     a plain bootstrap's intervals are then moved towards the estimate by the square root of how many
     times larger the batch is (m out of n). Other intervals keep their width: in batches of that
     size it is that of the training more than that of the batch.

@@ -16,12 +16,12 @@ class CancelledError(PrevalensError):
 
 @dataclass(frozen=True)
 class Step:
-    """How far the work is.
+    """Progress of the work.
 
     Attributes
     ----------
     stage : str
-        What is being done: "reading", "fitting", "scoring", "estimating".
+        Current stage: "reading", "fitting", "scoring", "estimating".
     done : int
     total : int or None
         In the same unit as `done`, where it is known.

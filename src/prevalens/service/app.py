@@ -47,7 +47,7 @@ _ROUTERS = (quantify_router, model_router, upload_router, job_router, _operation
 
 @_operations.get("/healthz", response_model=HealthAnswer)
 async def health() -> dict[str, str]:
-    """Tell that the server is there; needs no token."""
+    """Report that the server runs; needs no token."""
     return {"status": "ok", "version": __version__}
 
 

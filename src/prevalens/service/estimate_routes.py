@@ -193,7 +193,7 @@ async def jobs(request: Request) -> dict[str, Any]:
 
 @job_router.get("/{key}", response_model=JobAnswer)
 async def job(key: str, request: Request) -> dict[str, Any]:
-    """Tell how far a job is."""
+    """Show the progress of a job."""
     return state_of(request).jobs.get(key).shown()
 
 
@@ -211,13 +211,13 @@ async def cancel(key: str, request: Request) -> dict[str, Any]:
 
 @job_router.get("/{key}/answer", response_model=QuantifyAnswer)
 async def answer(key: str, request: Request) -> Response:
-    """Hand out a finished estimate in the form in which a waiting request gets it."""
+    """Download a finished estimate in the form that a waiting request gets."""
     return FileResponse(_finished(request, key).folder / "answer.json", media_type=_MEDIA["json"])
 
 
 @job_router.get("/{key}/result.{ending}", response_class=FileResponse, responses={200: _FILES})
 async def result(key: str, ending: Literal["csv", "json", "html"], request: Request) -> Response:
-    """Hand out a finished estimate as the file that the command line writes."""
+    """Download a finished estimate as the file that the command line writes."""
     path = _finished(request, key).folder / f"result.{ending}"
     return FileResponse(path, media_type=_MEDIA[ending], headers=_attached(ending))
 

@@ -1,4 +1,4 @@
-"""Checks before any route: which requests are let in, how large they may be, security headers.
+"""Checks before any route: the origin of requests, their size, and security headers.
 
 A server on loopback is reachable by every web page the user has open. Three checks keep them out:
 the Host header (a foreign name that was rebound to 127.0.0.1), the Origin and Sec-Fetch-Site
@@ -46,7 +46,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
 
 
 class RequestGuard:
-    """Lets in only requests that were meant for this server.
+    """Refuses requests that were not meant for this server.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from prevalens.service.metrics import Metrics
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
-from prevalens.service.storage import Storage, new_id
+from prevalens.service.storage import Registry, Storage, new_id
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -81,7 +81,7 @@ class Job:
 Work = Callable[[Job], Coroutine[Any, Any, dict[str, Any]]]
 
 
-class Jobs:
+class Jobs(Registry[Job]):
     """All jobs; finished ones are kept for a while.
 
     Parameters
@@ -91,30 +91,19 @@ class Jobs:
     metrics : Metrics
     """
 
+    missing = "There is no such job; finished jobs are kept for a while."
+
     def __init__(self, storage: Storage, limits: Limits, metrics: Metrics) -> None:
+        super().__init__()
         self._storage = storage
         self._limits = limits
         self._metrics = metrics
-        self._jobs: dict[str, Job] = {}
         self._closed = False
-
-    def __len__(self) -> int:
-        return len(self._jobs)
 
     @property
     def unfinished(self) -> list[Job]:
         """Jobs that wait or run."""
-        return [job for job in self._jobs.values() if not job.over]
-
-    def all(self) -> list[Job]:
-        """Every job, oldest first."""
-        return list(self._jobs.values())
-
-    def get(self, key: str) -> Job:
-        """The job of an identifier, or a refusal."""
-        if key not in self._jobs:
-            raise Problem("not_found", "There is no such job; finished jobs are kept for a while.")
-        return self._jobs[key]
+        return [job for job in self.all() if not job.over]
 
     def start(self, kind: str, work: Work, *, folder: Path) -> Job:
         """Start a job; `work` is called with the job and returns its result."""
@@ -122,7 +111,7 @@ class Jobs:
             raise Problem("busy", "The server is stopping.", {"retry-after": "30"})
         self._make_room()
         job = Job(kind, folder)
-        self._jobs[job.id] = job
+        self._entries[job.id] = job
         job.task = asyncio.create_task(self._run(job, work))
         return job
 
@@ -157,7 +146,7 @@ class Jobs:
 
     def forget(self, job: Job) -> None:
         """Drop a job and its files."""
-        self._jobs.pop(job.id, None)
+        self._entries.pop(job.id, None)
         self._storage.remove(job.folder)
 
     def expire(self) -> None:

@@ -1,4 +1,4 @@
-"""Models: list them, hand out their files, and train new ones from labelled files."""
+"""Models: list them, download their files, and train new models from labelled files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def models(request: Request) -> dict[str, Any]:
 
 @router.get("/models/{name}", response_model=ModelAnswer)
 async def model(name: str, request: Request) -> dict[str, Any]:
-    """Tell what a model knows and what it needs."""
+    """Describe a model: its labels, its columns and its training."""
     return state_of(request).models.get(name).shown()
 
 
@@ -39,7 +39,7 @@ async def model(name: str, request: Request) -> dict[str, Any]:
     responses={200: {"content": {"application/octet-stream": {}}}},
 )
 async def model_file(name: str, request: Request) -> Response:
-    """Hand out a model's file, for the command line or another server."""
+    """Download a model's file, for the command line or another server."""
     entry = state_of(request).models.get(name)
     return FileResponse(
         entry.path, media_type="application/octet-stream", filename=f"{entry.name}{ENDING}"
@@ -89,7 +89,7 @@ async def train(request: Request) -> dict[str, Any]:
     openapi_extra=body_of(("application/json", NoBody.model_json_schema())),
 )
 async def demo(request: Request) -> dict[str, Any]:
-    """Train a model on built-in support tickets, and bring tickets to ask it about."""
+    """Train a model on built-in support tickets, and upload unlabelled tickets to try it on."""
     state = state_of(request)
     await read_json(request, NoBody)
     _check_room(state)

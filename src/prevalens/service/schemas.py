@@ -1,4 +1,4 @@
-"""Types of what clients send and receive, for checks and for the OpenAPI document."""
+"""Types of requests and answers, for checks and for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-Identifier = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", description="As an upload gave it.")]
+Identifier = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", description="Key of an upload.")]
 ColumnName = Annotated[str, Field(min_length=1, max_length=1000)]
 Cell = str | float | int | bool | None
 Frequency = Literal["D", "W", "M", "Q", "Y"]
@@ -18,11 +18,11 @@ class _Strict(BaseModel):
 
 
 class NoBody(_Strict):
-    """Nothing to say: an empty object."""
+    """An empty object."""
 
 
 class QuantifyBody(_Strict):
-    """Items whose label mix is asked for: texts, rows or uploads."""
+    """Items to estimate the label frequencies of: texts, rows or uploads."""
 
     texts: Annotated[list[str], Field(min_length=1)] | None = Field(
         None, description="The items of a model for texts."
@@ -38,7 +38,7 @@ class QuantifyBody(_Strict):
     )
     columns: dict[ColumnName, ColumnName] = Field(
         default_factory=dict,
-        description="For columns the model asks for: what they are called in these items.",
+        description="Names of the model's columns in these items, where they differ.",
     )
     by: ColumnName | None = Field(None, description="Column that names each item's batch.")
     by_time: ColumnName | None = Field(None, description="Column with each item's date or time.")
@@ -59,13 +59,10 @@ class QuantifyBody(_Strict):
 
 
 class QuantifyForm(_Strict):
-    """Files whose label mix is asked for; the part `file` may come several times."""
+    """Files to estimate the label frequencies of; the part `file` may be repeated."""
 
     file: Annotated[str, Field(json_schema_extra={"format": "binary"})]
-    columns: str = Field(
-        "",
-        description="As in JSON, written as text: a JSON object.",
-    )
+    columns: str = Field("", description="A JSON object, as in a JSON request.")
     by: str = Field("", description="Column that names each item's batch.")
     by_time: str = Field("", description="Column with each item's date or time.")
     freq: Frequency = "M"
@@ -75,7 +72,7 @@ class QuantifyForm(_Strict):
 
 
 class TrainBody(_Strict):
-    """A labelled file and what its columns mean."""
+    """A labelled file and the roles of its columns."""
 
     upload: Identifier
     name: str = Field(
@@ -91,9 +88,9 @@ class TrainBody(_Strict):
     labels: list[ColumnName] | None = Field(None, description="Columns with 0 and 1.")
     tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
     sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
-        ",", description="What stands between tags."
+        ",", description="Separator of the tags."
     )
-    id: ColumnName | None = Field(None, description="Column that names items; not learned from.")
+    id: ColumnName | None = Field(None, description="Identifier column; not used.")
     method: str = Field(
         "auto", max_length=200, description="`auto`, or an expression such as lr+pacc."
     )
@@ -103,7 +100,7 @@ class TrainBody(_Strict):
 
 
 class ErrorContent(BaseModel):
-    """What is wrong."""
+    """Code and message of an error."""
 
     code: str
     message: str
@@ -116,14 +113,14 @@ class ErrorAnswer(BaseModel):
 
 
 class HealthAnswer(BaseModel):
-    """The server is there."""
+    """Status and version of the server."""
 
     status: Literal["ok"]
     version: str
 
 
 class ModelAnswer(BaseModel):
-    """A model and what it needs."""
+    """A model: its labels, its columns and its training."""
 
     name: str
     origin: Literal["given", "trained"]
@@ -143,7 +140,7 @@ class ModelsAnswer(BaseModel):
 
 
 class Column(BaseModel):
-    """A column of a file and what it seems to hold."""
+    """A column of a file and its detected kind."""
 
     name: str
     kind: Literal["text", "binary", "number", "time", "tags", "category", "empty"]
@@ -168,7 +165,7 @@ class UploadsAnswer(BaseModel):
 
 
 class JobAnswer(BaseModel):
-    """A job and how far it is."""
+    """A job and its progress."""
 
     id: str
     kind: Literal["train", "quantify", "demo"]
@@ -206,7 +203,7 @@ class Row(BaseModel):
 
 
 class Warned(BaseModel):
-    """What to know before trusting a number."""
+    """A warning or note on the estimates."""
 
     text: str
     level: str

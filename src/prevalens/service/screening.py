@@ -20,9 +20,10 @@ from prevalens.tables.opening import open_table
 from prevalens.tables.table import Chunk, Table
 
 _PIECE = 2**20
-#: A workbook has a handful of members; an archive of thousands is something else.
+#: Maximum members of a workbook; real workbooks have a handful.
 _MEMBERS = 2000
-#: Tables shrink to a tenth when packed; what grows this much, beyond some size, is a bomb.
+#: Tables shrink to a tenth when packed; a file that unpacks to this many times its size, and to
+#: more than `_HARMLESS` bytes, is taken for an attack.
 _GROWTH = 300
 _HARMLESS = 50 * 10**6
 #: Longest first line, which names the columns.
@@ -41,7 +42,7 @@ def opened(path: Path, name: str, limits: Limits) -> ClientTable:
     path : Path
         Where the file is.
     name : str
-        What the client calls it, for sentences.
+        The client's name for it, for messages.
     limits : Limits
     """
     plain = unpacked(path, name, limits)
@@ -139,14 +140,14 @@ def too_many(name: str, count: int, what: str, allowed: int) -> Problem:
 
 
 class ClientTable(Table):
-    """A table of a client: not wider or longer than allowed, columns called as the model does.
+    """A table of a client, within the limits, with columns renamed to those of the model.
 
     Parameters
     ----------
     table : Table
     limits : Limits
     names : mapping, optional
-        For columns the model asks for: what this table calls them.
+        Names in this table, by the names that the model uses.
     """
 
     def __init__(

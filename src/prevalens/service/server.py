@@ -1,4 +1,4 @@
-"""Run the server: listen, announce the address, stop gently."""
+"""Run the server: listen, announce the address, shut down gracefully."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _FULL = (
 ).encode()
 
 
-class _ImpatientProtocol(H11Protocol):
+class _HeadTimeoutProtocol(H11Protocol):
     """An HTTP protocol that also closes connections on which no complete request head arrives.
 
     Without it, a client that sends one letter per minute would hold its connection for ever.
     """
 
     most_connections = 10**6
-    _patience: asyncio.TimerHandle | None = None
+    _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -51,7 +51,7 @@ class _ImpatientProtocol(H11Protocol):
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._stop_waiting()
-        elif self._patience is None:
+        elif self._head_timer is None:
             self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -64,14 +64,14 @@ class _ImpatientProtocol(H11Protocol):
         self._stop_waiting()
 
     def _wait_for_head(self) -> None:
-        self._patience = self.loop.call_later(_HEAD_SECONDS, self._give_up)
+        self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._close_connection)
 
     def _stop_waiting(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
-    def _give_up(self) -> None:
+    def _close_connection(self) -> None:
         if not self.transport.is_closing():
             self.transport.close()
 
@@ -79,7 +79,7 @@ class _ImpatientProtocol(H11Protocol):
 def server_for(state: ServerState) -> uvicorn.Server:
     """Make a uvicorn server for a state."""
     limits = state.limits
-    protocol = type("Protocol", (_ImpatientProtocol,), {"most_connections": limits.connections})
+    protocol = type("Protocol", (_HeadTimeoutProtocol,), {"most_connections": limits.connections})
     config = uvicorn.Config(
         create_app(state=state),
         http=protocol,

@@ -1,4 +1,4 @@
-"""What one server keeps: its private folder, the uploads in it, and the models by name."""
+"""Data of a server: its private folder, the uploads in it, and the models by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from prevalens.errors import InputError
 from prevalens.service.problems import Problem
@@ -23,6 +23,34 @@ _PREFIX = "prevalens-serve-"
 _NAME = re.compile(rf"{_PREFIX}(\d+)-\w+")
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 60
+
+
+Entry = TypeVar("Entry")
+
+
+class Registry(Generic[Entry]):
+    """Entries by key, oldest first; an unknown key is refused with the sentence `missing`."""
+
+    missing = "There is nothing under {!r}."
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def all(self) -> list[Entry]:
+        """Every entry, oldest first."""
+        return list(self._entries.values())
+
+    def get(self, key: str) -> Entry:
+        """The entry of a key, or a refusal."""
+        if key not in self._entries:
+            raise Problem("not_found", self.missing.format(key))
+        return self._entries[key]
 
 
 class Storage:
@@ -115,7 +143,7 @@ class Upload:
         return {"id": self.id, "name": self.name, "bytes": self.size, **self.preview}
 
 
-class Uploads:
+class Uploads(Registry[Upload]):
     """All uploads; unused ones are removed after a while.
 
     Parameters
@@ -124,18 +152,17 @@ class Uploads:
     limits : Limits
     """
 
+    missing = "There is no such upload; unused ones are removed in time."
+
     def __init__(self, storage: Storage, limits: Limits) -> None:
+        super().__init__()
         self._storage = storage
         self._limits = limits
-        self._uploads: dict[str, Upload] = {}
-
-    def __len__(self) -> int:
-        return len(self._uploads)
 
     @property
     def size(self) -> int:
         """Bytes of all uploads."""
-        return sum(upload.size for upload in self._uploads.values())
+        return sum(upload.size for upload in self.all())
 
     def check_room(self, size: int) -> None:
         """Refuse `size` more bytes if they would be too many."""
@@ -150,30 +177,24 @@ class Uploads:
         folder = self._storage.folder()
         path = file.rename(folder / f"0{''.join(file.suffixes)}")
         upload = Upload(name, path, folder, path.stat().st_size, preview)
-        self._uploads[upload.id] = upload
+        self._entries[upload.id] = upload
         return upload
 
     def get(self, key: str) -> Upload:
-        """The upload of an identifier, or a refusal."""
-        if key not in self._uploads:
-            raise Problem("not_found", "There is no such upload; unused ones are removed in time.")
+        """The upload of an identifier, which counts as used now, or a refusal."""
         self.touch([key])
-        return self._uploads[key]
-
-    def all(self) -> list[Upload]:
-        """Every upload, oldest first."""
-        return list(self._uploads.values())
+        return super().get(key)
 
     def touch(self, keys: Iterable[str]) -> None:
         """Note that uploads were used, as far as they are still there."""
         for key in keys:
-            if key in self._uploads:
-                self._uploads[key].used = time.time()
+            if key in self:
+                self._entries[key].used = time.time()
 
     def remove(self, key: str) -> None:
         """Drop an upload and its file."""
         self._storage.remove(self.get(key).folder)
-        del self._uploads[key]
+        del self._entries[key]
 
     def expire(self) -> None:
         """Drop uploads that nobody has used for long."""
@@ -209,34 +230,17 @@ class ModelEntry:
         return {"name": self.name, "origin": self.origin, **self.about}
 
 
-class Models:
+class Models(Registry[ModelEntry]):
     """The models given at the start and those trained here, by name.
 
     Names from clients are only looked up here; they never become paths.
     """
 
-    def __init__(self) -> None:
-        self._entries: dict[str, ModelEntry] = {}
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._entries
-
-    def all(self) -> list[ModelEntry]:
-        """Every model, oldest first."""
-        return list(self._entries.values())
+    missing = "There is no model {!r}; GET /v1/models lists them."
 
     def trained(self) -> list[ModelEntry]:
         """Models trained here."""
         return [entry for entry in self.all() if entry.origin == "trained"]
-
-    def get(self, name: str) -> ModelEntry:
-        """The model of a name, or a refusal."""
-        if name not in self._entries:
-            raise Problem("not_found", f"There is no model {name!r}; GET /v1/models lists them.")
-        return self._entries[name]
 
     def free_name(self, wanted: str) -> str:
         """A name that no model has yet, as close as possible to the one wanted."""

@@ -1,4 +1,4 @@
-"""What workers do: describe models, preview files, train, and estimate prevalences."""
+"""Tasks of the workers: describe models, preview files, train, and estimate prevalences."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ TASKS.update(demo=_demo, describe=_describe, preview=_preview, quantify=_quantif
 
 
 def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
-    """Estimate what a client asked for, and write the answers to the task's folder.
+    """Estimate prevalences as a client requested, and write the answers to the task's folder.
 
     Parameters
     ----------

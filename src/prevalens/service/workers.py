@@ -39,14 +39,14 @@ Message = tuple[str, dict[str, Any]]
 
 
 class Report(Protocol):
-    """Called in a worker to say how far the task is."""
+    """Called in a worker to report the progress of its task."""
 
     def __call__(self, stage: str, share: float | None = None) -> None:
         """Take a stage, and the share of the work that is done, if known."""
 
 
-#: What workers can do, by name. `prevalens.service.tasks` adds its functions when it is loaded,
-#: which happens in the fork server only.
+#: The functions that workers run, by the name of the task. `prevalens.service.tasks` adds them when
+#: it is loaded, which happens in the fork server only.
 TASKS: dict[str, Callable[[dict[str, Any], Report], dict[str, Any]]] = {}
 
 # With click, because multiprocessing runs the imports of the main script in every worker, and the
@@ -260,7 +260,7 @@ class Pool:
                 await asyncio.shield(worker.stop())
 
     async def _new(self) -> Worker:
-        """A new worker; if nobody waits for it any more, the next task gets it."""
+        """A new worker; if its task is cancelled meanwhile, the next task gets it."""
         starting = asyncio.ensure_future(self._start())
         try:
             return await asyncio.shield(starting)
@@ -293,7 +293,7 @@ def _work(line: Connection, folder: Path, memory: int | None) -> None:
     # The server passes on the warnings that matter; standard error is for failures.
     warnings.simplefilter("ignore")
     if memory is not None and resource is not None:
-        # Let an allocation fail before the machine suffers.
+        # An allocation fails before the machine runs out of memory.
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     threading.Thread(target=_end_with_server, daemon=True).start()
     with contextlib.suppress(EOFError):
