@@ -13,7 +13,7 @@ from prevalens.datasets import load
 from prevalens.evaluation import evaluate
 from prevalens.experiments import Cell, CellResult, Failure, MethodSpec, ProtocolSpec, run_cell
 from prevalens.experiments.cache import ScoreCache
-from prevalens.experiments.run import _plain, run_cells
+from prevalens.experiments.run import run_cells, to_plain_values
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.protocols import MLAPP
 from prevalens.validation import InputError
@@ -112,7 +112,7 @@ def test_searches_inside_others_tell_what_they_chose(make_cell: Callable[..., Ce
 
 
 def test_chosen_parts_are_written_as_text() -> None:
-    found = _plain({"scheme": CrossFit(3), "values": (np.float64(10), None, "balanced")})
+    found = to_plain_values({"scheme": CrossFit(3), "values": (np.float64(10), None, "balanced")})
     assert found == {"scheme": "crossfit(n_folds=3)", "values": [10, None, "balanced"]}
 
 

@@ -1,4 +1,4 @@
-"""`prevalens bench`: run a plan, cell by cell, and go on where it was left."""
+"""`prevalens bench`: run a plan cell by cell; finished cells are not computed again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from rich.text import Text
 
 from prevalens.cli.outputs import DOCUMENT, TABLE
 from prevalens.cli.plans import (
+    FAILED,
     FILE,
     Pages,
     cell_fields,
     chosen_cells,
-    only_option,
     page_options,
+    run_options,
     run_with_messages,
     write_text,
 )
@@ -36,27 +37,12 @@ from prevalens.reports.leaderboard import leaderboard, write_records
 from prevalens.reports.sections import protocol_sections
 from prevalens.studies.moreo2023.printed import printed
 
-#: Exit code if some cells failed.
-FAILED = 1
 _REGIMES = (*SHIFT_NAMES, "all")
 
 
 @click.command()
 @click.argument("plan", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--store",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the results. Default: NAME-results, with the plan's name.",
-)
-@click.option(
-    "--jobs",
-    default=1,
-    show_default=True,
-    help="Number of processes; -1 is one per core. The results do not depend on it.",
-)
-@only_option
-@click.option("--list", "listing", is_flag=True, help="List the cells and their states, and exit.")
+@run_options("NAME-results, with the plan's name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @page_options
 @click.option(
@@ -70,7 +56,6 @@ _REGIMES = (*SHIFT_NAMES, "all")
     type=FILE,
     help="Write a page (Markdown) that compares the methods under each protocol.",
 )
-@click.option("--no-run", is_flag=True, help="Compute nothing; report the finished cells.")
 @click.option("--no-cache", is_flag=True, help="Do not cache the scores of classifiers.")
 def command(
     plan: Path,
@@ -100,27 +85,26 @@ def command(
     if no_run:
         cells = finished_cells(cells, store)
     summary = run_with_messages(read, store, cells=cells, n_jobs=jobs, remember=not no_cache)
-    found = plan_records(cells, store)
+    finished = plan_records(cells, store)
     if as_json:
-        _print_json(_report(summary, found))
+        _print_json(_report(summary, finished))
     else:
-        _print(summary, found, read.metrics[0], store)
-    _write(found, records, board, plan)
+        _print(summary, finished, read.metrics[0], store)
+    _write(finished, records, board, plan)
     if pages:
         _write_pages(pages, read, cells, store)
     if summary.failed:
         sys.exit(FAILED)
 
 
-def _write(found: list[Record], records: Path | None, board: Path | None, plan: Path) -> None:
+def _write(finished: list[Record], records: Path | None, board: Path | None, plan: Path) -> None:
     """Write the CSV file and the Markdown page that were asked for."""
     if records is not None:
-        write_records(found, records)
+        write_records(finished, records)
     if board is not None:
         source = plan.name if records is None else f"{records.parent.name}/{records.name}"
-        reference = printed("pcc_general")
-        text = leaderboard(found, reference, command=f"prevalens bench {plan.name}", source=source)
-        write_text(board, text)
+        reference, run = printed("pcc_general"), f"prevalens bench {plan.name}"
+        write_text(board, leaderboard(finished, reference, command=run, source=source))
 
 
 def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> None:
@@ -200,7 +184,7 @@ def _table(records: list[Record], metric: str) -> Table:
     for regime in _REGIMES:
         table.add_column(regime, justify="right")
     for head, block in _grouped(records, "dataset", "protocol").items():
-        rows = {method[0]: _means(found) for method, found in _grouped(block, "method").items()}
+        rows = {method: _means(own) for (method,), own in _grouped(block, "method").items()}
         values = np.array(list(rows.values()))
         # A regime without samples has no best.
         best = [best_of(column) if np.isfinite(column).any() else np.nan for column in values.T]
@@ -224,9 +208,9 @@ def _means(records: list[Record]) -> list[float]:
     """The mean over all samples of all seeds, for each regime."""
     means = []
     for regime in _REGIMES:
-        found = [record for record in records if record.shift == regime and record.n_samples]
-        count = sum(record.n_samples for record in found)
-        total = sum(record.value * record.n_samples for record in found)
+        own = [record for record in records if record.shift == regime and record.n_samples]
+        count = sum(record.n_samples for record in own)
+        total = sum(record.value * record.n_samples for record in own)
         means.append(total / count if count else float("nan"))
     return means
 

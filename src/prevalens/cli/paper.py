@@ -1,4 +1,4 @@
-"""`prevalens paper`: run the paper's experiments and put our figures beside the printed ones."""
+"""`prevalens paper`: run the paper's experiments and compare our figures with the printed ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import click
 
 from prevalens.cli.outputs import DOCUMENT
 from prevalens.cli.plans import (
+    FAILED,
     FILE,
     Pages,
     chosen_cells,
-    only_option,
     page_options,
+    run_options,
     run_with_messages,
     write_text,
 )
@@ -39,9 +40,6 @@ from prevalens.studies.moreo2023.table_summary import (
     summarise_table,
 )
 
-#: Exit code if some cells failed.
-FAILED = 1
-
 
 @click.command()
 @click.option(
@@ -52,18 +50,7 @@ FAILED = 1
     "--fast", is_flag=True, help="Small grids and about 1,000 samples, to try the command out."
 )
 @click.option("--seeds", default="0", show_default=True, help="Seeds, separated by commas.")
-@click.option(
-    "--store",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the results. Default: paper-results, or paper-fast-results with --fast.",
-)
-@click.option(
-    "--jobs", default=1, show_default=True, help="Number of processes; -1 is one per core."
-)
-@only_option
-@click.option("--list", "listing", is_flag=True, help="List the cells and their states, and exit.")
-@click.option("--no-run", is_flag=True, help="Compute nothing; report the finished cells.")
+@run_options("paper-results, or paper-fast-results with --fast")
 @page_options
 @click.option(
     "--save-records",
@@ -121,7 +108,7 @@ def command(
         _list(cells, store)
         return
     if records is not None and any(records.glob("*.json")):
-        # Records that cannot be joined are better known before hours of work.
+        # Records that cannot be merged are reported before hours of work.
         read_summaries(records)
     failed = False
     if not no_run:
@@ -131,10 +118,10 @@ def command(
         failed = bool(summary.failed)
     results = plan_results(cells, store)
     by_table = {table: table_results(results, table) for table in names}
-    for table, found in by_table.items():
-        _print_agreement(table, found)
+    for table, own in by_table.items():
+        _print_agreement(table, own)
     if pages:
-        sections = [part for table, found in by_table.items() for part in _sections(table, found)]
+        sections = [part for table, own in by_table.items() for part in _sections(table, own)]
         pages.write("Multi-label quantification: the paper's tables, run again", sections)
     _write_summaries(by_table, records, reproduction)
     if failed:
@@ -147,7 +134,7 @@ def _write_summaries(
     """Write the records and the page on the reproduction that were asked for."""
     if records is None and reproduction is None:
         return
-    summaries = {table: summarise_table(table, found) for table, found in by_table.items() if found}
+    summaries = {table: summarise_table(table, own) for table, own in by_table.items() if own}
     if records is not None:
         for table, summary in summaries.items():
             summaries[table] = save_summary(summary, records)
@@ -157,7 +144,7 @@ def _write_summaries(
 
 
 def _split(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _seeds(text: str) -> list[int]:

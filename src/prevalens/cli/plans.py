@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from prevalens.cli.console import printed_warnings
-from prevalens.cli.options import together
+from prevalens.cli.options import Decorator, together
 from prevalens.cli.outputs import DOCUMENT, PAGE, OutputKind, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
@@ -20,8 +20,7 @@ from prevalens.experiments.plan import Plan
 from prevalens.experiments.runner import Summary, run_plan
 from prevalens.experiments.specs import suggestion
 from prevalens.experiments.store import Store
-from prevalens.files import writing
-from prevalens.reports.page import Section, grids_of, markdown_page, page
+from prevalens.reports.page import Section, grids_of, markdown_page, page, write_page
 from prevalens.reports.render import latex_document
 
 
@@ -40,12 +39,41 @@ def run_with_messages(plan: Plan, store: Store, **options: Any) -> Summary:
 
 _FIELDS = ("dataset", "method", "variant", "protocol", "seed")
 
-only_option = click.option(
-    "--only",
-    multiple=True,
-    metavar="FIELD=VALUE,...",
-    help=f"Select cells by field: {', '.join(_FIELDS)}. May be given several times.",
-)
+#: Exit code if some cells failed.
+FAILED = 1
+#: The type of options that name a file to write.
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def run_options(default_store: str) -> Decorator:
+    """Return the options of a command that runs a plan.
+
+    The command receives them as `folder`, `jobs`, `only`, `listing` and `no_run`.
+    """
+    return together(
+        click.option(
+            "--store",
+            "folder",
+            type=click.Path(file_okay=False, path_type=Path),
+            help=f"Folder of the results. Default: {default_store}.",
+        ),
+        click.option(
+            "--jobs",
+            default=1,
+            show_default=True,
+            help="Number of processes; -1 is one per core. The results do not depend on it.",
+        ),
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="FIELD=VALUE,...",
+            help=f"Select cells by field: {', '.join(_FIELDS)}. May be given several times.",
+        ),
+        click.option(
+            "--list", "listing", is_flag=True, help="List the cells and their states, and exit."
+        ),
+        click.option("--no-run", is_flag=True, help="Compute nothing; report the finished cells."),
+    )
 
 
 def chosen_cells(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
@@ -55,11 +83,11 @@ def chosen_cells(cells: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     ----------
     cells : list of Cell
     only : list of str
-        What was given with ``--only``: ``field=value``, several of them with commas.
+        The values of ``--only``: ``field=value``, several of them separated by commas.
     """
     wanted: dict[str, list[str]] = {}
     for text in only:
-        # Methods have commas too; only those before another field divide.
+        # Methods contain commas too; only a comma before another field separates.
         for part in re.split(rf",(?=(?:{'|'.join(_FIELDS)})=)", text):
             field, equals, value = part.partition("=")
             if not equals or field not in _FIELDS:
@@ -93,10 +121,6 @@ def cell_fields(cell: Cell) -> dict[str, str]:
         "protocol": cell.protocol.name,
         "seed": str(cell.seed),
     }
-
-
-#: The type of options that name a file to write.
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True)
@@ -147,6 +171,5 @@ def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def write_text(path: Path, content: str) -> None:
     """Write a file completely or leave the old one in place."""
-    with writing(path) as file:
-        file.write(content.encode("utf-8"))
+    write_page(path, content)
     click.echo(f"Wrote {path}.", err=True)

@@ -1,4 +1,4 @@
-"""Cached scores of classifiers: scores that were computed once are not computed again.
+"""A cache of the scores of classifiers, so that no scores are computed twice.
 
 An entry's name is a checksum of all that the scores depend on: the classifier and its parameters,
 the items and labels it is trained on, the items it is asked about, and the versions of the
@@ -40,7 +40,7 @@ _VERSIONS = {
     "prevalens": __version__,
     **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
 }
-#: Parameters that change how long an answer takes and not what it is.
+#: Parameters that change the time of a computation but not its result.
 _WITHOUT_EFFECT = ("n_jobs", "verbose")
 _LIMIT = 4 * 2**30
 
@@ -52,12 +52,12 @@ class ScoreCache:
     ----------
     folder : Path
     limit : int
-        Bytes that `trim` leaves at most; what has not been used for longest goes first.
+        Bytes that `trim` leaves at most; the least recently used entries are deleted first.
 
     Attributes
     ----------
     hits, misses : int
-        How often something was there, and how often not.
+        How often an entry was found, and how often it was missing or damaged.
 
     Examples
     --------
@@ -80,13 +80,13 @@ class ScoreCache:
         path = self._path(key)
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as entry:
-                found = {name: entry[name] for name in entry.files}
+                arrays = {name: entry[name] for name in entry.files}
             os.utime(path)
         except (OSError, ValueError, EOFError, zipfile.BadZipFile):
             self.misses += 1
             return None
         self.hits += 1
-        return found
+        return arrays
 
     def put(self, key: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Keep arrays; a reader sees all of them or none."""
@@ -98,12 +98,12 @@ class ScoreCache:
         write_whole(path, content.getvalue(), lasting=False)
 
     def trim(self) -> None:
-        """Delete what was left half-written, and old entries until the rest fits the limit."""
+        """Delete incomplete files, and old entries until the rest fits the limit."""
         for folder in self.folder.glob("*/"):
             sweep(folder)
         files = [(path, path.stat()) for path in self.folder.glob("*/*.npz")]
         excess = sum(stat.st_size for _, stat in files) - self.limit
-        for path, stat in sorted(files, key=lambda one: one[1].st_mtime):
+        for path, stat in sorted(files, key=lambda file: file[1].st_mtime):
             if excess <= 0:
                 break
             path.unlink(missing_ok=True)
@@ -222,7 +222,7 @@ class CachedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Costs one checksum over the items for every training and every question. A classifier
+    Costs one checksum over the items for every training and every request. A classifier
     with parameters that have no name (a random generator, a lambda), or items other than
     arrays, CSR matrices and texts, are not cached, and everything is computed as without.
     """
@@ -267,8 +267,8 @@ class CachedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """One classifier per setting; if one has to be trained, all are trained together."""
         training = _Training(partial(_train_together, self.classifier, settings, X, Y))
         # Solved together with others, a setting ends up at other last digits than alone.
-        company = identity([dict(setting) for setting in settings])
-        data = None if company is None else content_checksum(company, X, Y)
+        together = identity([dict(setting) for setting in settings])
+        data = None if together is None else content_checksum(together, X, Y)
         for number, setting in enumerate(settings):
             yield clone(self).set_params(**setting)._note(training, number, Y, data)
 
@@ -293,14 +293,14 @@ class CachedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any, kind: Kind) -> npt.NDArray[Any]:
         check_is_fitted(self, "training_")
         key = None if self.key_ is None else content_checksum(self.key_, X)
-        found = None if key is None else self.cache.get(key)
-        if found is None or kind not in found:
-            found = self._ask(X)
+        scores = None if key is None else self.cache.get(key)
+        if scores is None or kind not in scores:
+            scores = self._compute(X)
             if key is not None:
-                self.cache.put(key, found)
-        return found[kind]
+                self.cache.put(key, scores)
+        return scores[kind]
 
-    def _ask(self, X: Any) -> dict[str, npt.NDArray[Any]]:
+    def _compute(self, X: Any) -> dict[str, npt.NDArray[Any]]:
         """Compute every kind of scores that the classifier offers, for other methods."""
         trained = self.training_.classifier(self.number_)
         return {

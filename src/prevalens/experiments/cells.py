@@ -1,11 +1,11 @@
-"""The data of a plan: datasets of the registry by name, and files of one's own."""
+"""Cells of a plan and their data: datasets of the registry, or the user's own files."""
 
 from __future__ import annotations
 
 import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -66,10 +66,6 @@ class DataSource:
         """The table of a plan that `read` turns back into this."""
         return {"train": self.train, "test": self.test, **self.options}
 
-    def without_folders(self) -> DataSource:
-        """The same source with file names instead of paths."""
-        return replace(self, train=Path(self.train).name, test=Path(self.test).name)
-
     def content(self) -> dict[str, Any]:
         """What identifies the data in addition to their checksum; paths do not."""
         return {"name": self.name, "options": dict(self.options)}
@@ -79,9 +75,9 @@ def data_checksum(source: DataSource) -> str:
     """SHA-256 of the data, without reading them into memory where that can be avoided."""
     if source.train:
         return fingerprint(tree_digest(Path(path)) for path in (source.train, source.test))
-    found = find(lookup(source.name), data_home())
-    if found is not None:
-        return fingerprint(map(tree_digest, found.paths))
+    files = find(lookup(source.name), data_home())
+    if files is not None:
+        return fingerprint(map(tree_digest, files.paths))
     return load(source.name).sha
 
 
@@ -98,7 +94,7 @@ def _open(content: str) -> Dataset:
 
 def _own_dataset(source: DataSource) -> Dataset:
     train = read(source.train, **source.options)
-    # Lists of tags name the labels; those of the training items are the ones that count.
+    # With lists of tags, the tags of the training items are the labels of both files.
     known = {"labels": train.labels} if "tags" in source.options else {}
     test = read(source.test, **{**known, **source.options})
     if train.labels != test.labels:
@@ -119,12 +115,12 @@ def _own_dataset(source: DataSource) -> Dataset:
 
 
 def _with_features(train: Collection, test: Collection) -> tuple[Collection, Collection]:
-    """Turn texts into features as the paper does, with the words of the training texts."""
+    """Turn texts into features as the paper does, with the terms of the training texts."""
     pipeline = text_pipeline().fit(train.X)
-    words = pipeline.get_feature_names_out()
+    terms = pipeline.get_feature_names_out()
     return (
-        train.with_X(pipeline.transform(train.X), features=words),
-        test.with_X(pipeline.transform(test.X), features=words),
+        train.with_X(pipeline.transform(train.X), features=terms),
+        test.with_X(pipeline.transform(test.X), features=terms),
     )
 
 
@@ -189,13 +185,8 @@ class Cell:
         return canonical(shared)
 
     def _training(self) -> dict[str, Any]:
-        content = self._method()
-        own = fingerprints(names_in(content))
-        return content | {"own": own} if own else content
-
-    def _method(self) -> dict[str, Any]:
         grid = self.method.grid.items()
-        return {
+        content = {
             "source": self.source.content(),
             "expression": method_tree(self.method.expression),
             # A list, as the first of equally good settings wins.
@@ -203,10 +194,14 @@ class Cell:
             "selection": dict(self.method.selection),
             "seed": self.seed,
         }
+        own = fingerprints(names_in(content))
+        return content | {"own": own} if own else content
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a file; paths of data files are reduced to their names."""
-        content = asdict(replace(self, source=self.source.without_folders()))
+        content = asdict(self)
+        for part in ("train", "test"):
+            content["source"][part] = Path(content["source"][part]).name
         # As pairs: their order matters to the key, and JSON is written with sorted names.
         content["method"]["grid"] = [[name, list(v)] for name, v in self.method.grid.items()]
         return content

@@ -50,7 +50,7 @@ except ImportError:  # Windows
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _STATUS = Path("/proc/self/status")
-#: A long fit may repeat itself; so many different warnings are kept.
+#: Number of different warnings that are kept; a long fit may give very many.
 _MOST_WARNINGS = 20
 _CLEAR = Path("/proc/self/clear_refs")
 
@@ -64,11 +64,11 @@ class Usage:
     fit_seconds, quantify_seconds : float
         Cells that share a fitted quantifier all name the time of its training.
     seconds : float
-        Time from the start to the end of this cell, for the estimate of what is left.
+        Time from the start to the end of this cell, for the estimate of the remaining time.
     peak_megabytes : float
-        Most memory the process had in use meanwhile; 0 if the system does not tell.
+        Peak memory of the process meanwhile; 0 if the system does not report it.
     scores_reused, scores_computed : int
-        Questions to the classifier that were answered from the cache, or not.
+        Requests for scores that the cache answered, and those that were computed.
     warnings : tuple of str
     """
 
@@ -105,7 +105,9 @@ def metered(cache: ScoreCache | None = None) -> Iterator[Meter]:
     """
     meter, start = Meter(), time.perf_counter()
     hits, misses = (cache.hits, cache.misses) if cache is not None else (0, 0)
-    _reset_peak_memory()
+    # Reset the peak where the system can; elsewhere it is the peak of the whole process.
+    with contextlib.suppress(OSError):
+        _CLEAR.write_text("5")
     with _caught_warnings() as caught:
         yield meter
     texts = [f"{warning.category.__name__}: {warning.message}" for warning in caught]
@@ -133,12 +135,6 @@ def versions() -> dict[str, str]:
     return {"prevalens": __version__, **libraries, "python": platform.python_version()}
 
 
-def _reset_peak_memory() -> None:
-    """Reset the peak, where the system can; elsewhere it is the peak of the process."""
-    with contextlib.suppress(OSError):
-        _CLEAR.write_text("5")
-
-
 def _peak_memory() -> float:
     """Most memory in use since the last reset, in megabytes."""
     with contextlib.suppress(OSError, StopIteration, ValueError):
@@ -158,7 +154,7 @@ _SEEDS = ("random_state", "seed")
 def build(
     method: MethodSpec, seed: int, cache: ScoreCache | None = None, parts: Parts | None = None
 ) -> Any:
-    """The quantifier that a method's specification stands for, ready to be fitted.
+    """Build the quantifier of a method's specification, ready to be fitted.
 
     Parameters
     ----------
@@ -263,7 +259,7 @@ class CellResult:
 
     def result(self, cell: Cell | None = None) -> Result:
         """The errors per sample; another cell of the same key may give the names."""
-        named = self.cell if cell is None else cell
+        named = cell or self.cell
         return Result(
             dataset=named.dataset,
             protocol=named.protocol.name,
@@ -281,7 +277,7 @@ class CellResult:
 
     def records(self, cell: Cell | None = None) -> list[Record]:
         """Mean errors by shift regime and over all; names as in `result`."""
-        named = self.cell if cell is None else cell
+        named = cell or self.cell
         regime = shift_bins(self.columns["shift"])
         chosen = {name: regime == number for number, name in enumerate(SHIFT_NAMES)}
         chosen["all"] = np.ones(len(self), dtype=bool)
@@ -340,10 +336,10 @@ def run_cells(
         return
     for number, cell in enumerate(cells):
         try:
-            found: CellResult | Failure = _evaluate(cell, fitted, cache, shared=number > 0)
+            outcome: CellResult | Failure = _evaluate(cell, fitted, cache, shared=number > 0)
         except Exception as error:
-            found = failure_of(cell, error)
-        yield found
+            outcome = failure_of(cell, error)
+        yield outcome
 
 
 def failure_of(cell: Cell, error: BaseException) -> Failure:
@@ -379,30 +375,33 @@ def _evaluate(
         compared = evaluate_samples(
             {cell.method.name: fitted.quantifier}, dataset.test, samples, random_state=cell.seed
         )
-        (found,) = compared.values()
+        (evaluation,) = compared.values()
     return CellResult(
         cell=cell,
         key=cell.key(dataset.sha),
         data_sha=dataset.sha,
         versions=versions(),
-        chosen=_plain(_chosen(fitted.quantifier)),
-        columns=_columns(found, cell.metrics),
-        labels=_labels(found),
+        chosen=to_plain_values(_chosen(fitted.quantifier)),
+        columns=_columns(evaluation, cell.metrics),
+        labels=_labels(evaluation),
         usage=_usage(fitted.meter, meter, shared=shared),
     )
 
 
-def _columns(found: Evaluation, metrics: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    target = found.samples.target
+def _columns(evaluation: Evaluation, metrics: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    target = evaluation.samples.target
     rows, columns = np.arange(len(target)), np.maximum(target, 0)
-    steered = {"true": found.true[rows, columns], "estimated": found.estimated[rows, columns]}
+    steered = {
+        "true": evaluation.true[rows, columns],
+        "estimated": evaluation.estimated[rows, columns],
+    }
     return {
-        **{name: found.errors(name).astype(np.float32) for name in metrics},
+        **{name: evaluation.errors(name).astype(np.float32) for name in metrics},
         # Not rounded: a sample on the border of a regime would change sides.
-        "shift": found.shift,
-        "size": found.samples.sizes.astype(np.int32),
+        "shift": evaluation.shift,
+        "size": evaluation.samples.sizes.astype(np.int32),
         "target": target.astype(np.int32),
-        "prevalence": found.samples.prevalence.astype(np.float32),
+        "prevalence": evaluation.samples.prevalence.astype(np.float32),
         **{
             name: np.where(target < 0, np.nan, values).astype(np.float32)
             for name, values in steered.items()
@@ -410,15 +409,15 @@ def _columns(found: Evaluation, metrics: Sequence[str]) -> dict[str, npt.NDArray
     }
 
 
-def _labels(found: Evaluation) -> dict[str, list[Any]]:
-    gap = found.estimated - found.true
+def _labels(evaluation: Evaluation) -> dict[str, list[Any]]:
+    gap = evaluation.estimated - evaluation.true
     figures: dict[str, Floats] = {
-        "training": found.training,
+        "training": evaluation.training,
         "error": np.abs(gap).mean(axis=0),
         "bias": gap.mean(axis=0),
     }
     rounded = {name: [round(v, 7) for v in values.tolist()] for name, values in figures.items()}
-    return {"name": list(found.labels), **rounded}
+    return {"name": list(evaluation.labels), **rounded}
 
 
 def _usage(fit: Meter, evaluation: Meter, *, shared: bool) -> Usage:
@@ -446,12 +445,12 @@ def _chosen(part: BaseEstimator, path: str = "") -> dict[str, Any]:
     return chosen
 
 
-def _plain(value: Any) -> Any:
-    """Chosen parameters as plain values; parts as expressions."""
+def to_plain_values(value: Any) -> Any:
+    """Convert chosen parameters to values that JSON can hold; parts become expressions."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): to_plain_values(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(item) for item in value]
+        return [to_plain_values(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -13,6 +13,8 @@ from typing import Self
 
 import joblib
 import numpy as np
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.linear_model import Ridge
 from tqdm import tqdm
 
 from prevalens._version import __version__
@@ -24,18 +26,17 @@ from prevalens.experiments.run import CellResult
 from prevalens.experiments.store import Store
 from prevalens.experiments.workers import compute
 from prevalens.records import Record, Result
-from prevalens.types import Floats
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
-#: Pulls a dataset or method of which little is known towards the average one.
+#: Strength of the ridge penalty, which pulls a dataset or method with few cells to the average.
 _SHRINK = 0.05
 
 
 class Durations:
     """Estimates how long cells take, from those that are done.
 
-    The logarithm of a cell's seconds is taken as a part of its dataset plus a part of its
-    method plus a part of its protocol: slow data with a slow method are slower than either.
+    The logarithm of a cell's seconds is modelled as the sum of an effect of its dataset, one of
+    its method and one of its protocol, estimated by ridge regression.
 
     Examples
     --------
@@ -51,39 +52,29 @@ class Durations:
     """
 
     def __init__(self) -> None:
-        self._cells: list[tuple[str, ...]] = []
+        self._terms: list[dict[str, str]] = []
         self._logs: list[float] = []
 
     def add(self, cell: Cell, seconds: float) -> None:
         """Note how long a cell took."""
-        self._cells.append(_terms(cell))
+        self._terms.append(_terms(cell))
         self._logs.append(float(np.log(max(seconds, 1e-3))))
 
     def expected(self, cells: Sequence[Cell]) -> float | None:
-        """Seconds that cells will take one after the other; None if nothing is known."""
-        if not self._logs:
-            return None
-        terms = sorted({term for cell_terms in self._cells for term in cell_terms})
-        columns = {term: j for j, term in enumerate(terms)}
-        known = _indicators(self._cells, columns)
+        """Return the seconds that cells will take in sequence; None if no cell is done yet."""
+        if not self._logs or not cells:
+            return 0.0 if self._logs else None
+        indicators = DictVectorizer(sparse=False)
         mean = np.mean(self._logs)
-        normal = known.T @ known + _SHRINK * np.eye(len(columns))
-        effects = np.linalg.solve(normal, known.T @ (np.asarray(self._logs) - mean))
-        wanted = _indicators([_terms(cell) for cell in cells], columns)
-        return float(np.exp(mean + wanted @ effects).sum())
+        effects = Ridge(_SHRINK, fit_intercept=False)
+        effects.fit(indicators.fit_transform(self._terms), np.asarray(self._logs) - mean)
+        wanted = indicators.transform([_terms(cell) for cell in cells])
+        return float(np.exp(mean + effects.predict(wanted)).sum())
 
 
-def _terms(cell: Cell) -> tuple[str, ...]:
+def _terms(cell: Cell) -> dict[str, str]:
     # The first of several protocols pays for the training of all.
-    return f"dataset {cell.dataset}", f"method {cell.method.name}", f"under {cell.protocol.name}"
-
-
-def _indicators(cells: Sequence[tuple[str, ...]], columns: dict[str, int]) -> Floats:
-    matrix = np.zeros((len(cells), len(columns)))
-    for row, terms in enumerate(cells):
-        known = [columns[term] for term in terms if term in columns]
-        matrix[row, known] = 1.0
-    return matrix
+    return {"data": cell.dataset, "method": cell.method.name, "protocol": cell.protocol.name}
 
 
 def format_duration(seconds: float | None) -> str:
@@ -102,14 +93,14 @@ def format_duration(seconds: float | None) -> str:
 
 
 class Progress:
-    """Shows how far a run is: a bar on a terminal, a line per cell elsewhere.
+    """Shows the progress of a run: a bar on a terminal, a line per cell elsewhere.
 
     Parameters
     ----------
     pending : list of Cell
-        What is to be done.
+        The cells that are to be computed.
     durations : Durations
-        What is known of cells done before.
+        The durations of the cells that were computed before.
     n_jobs : int or None
         How many cells are computed at the same time; None if that is not known.
     enabled : bool
@@ -147,10 +138,10 @@ class Progress:
         """Show that a cell has failed."""
         self._step(cell, "failed")
 
-    def _step(self, cell: Cell, what: str) -> None:
+    def _step(self, cell: Cell, outcome: str) -> None:
         self._pending.remove(cell)
         self._bar.update()
-        self._show(f"{cell}: {what}")
+        self._show(f"{cell}: {outcome}")
 
     def _show(self, text: str) -> None:
         seconds = self._durations.expected(self._pending) if self._n_jobs else None
@@ -263,29 +254,24 @@ def run_plan(
     keys = Keys(wanted)
     done = {keys[cell]: cell for cell in wanted if keys[cell] in store}
     pending = {keys[cell]: cell for cell in wanted if keys[cell] not in done}
-    _tell_other_versions(store, done)
+    _warn_of_other_versions(store, done)
     durations = _durations(store, done)
     scores = store.folder / "scores" if remember else None
     failed = []
-    results = compute(
-        _groups(pending.values()),
-        n_jobs,
-        executor=executor,
-        cache_folder=scores,
-        parts=plan.parts,
-    )
+    groups = _groups(pending.values())
+    results = compute(groups, n_jobs, executor=executor, cache_folder=scores, parts=plan.parts)
     with (
         closing(results),
         Progress(list(pending.values()), durations, n_jobs=n_jobs, enabled=progress) as shown,
     ):
-        for found in results:
-            if isinstance(found, CellResult):
-                store.write(found)
-                shown.done(found.cell, found.usage.seconds if found.usage else 0.0)
+        for outcome in results:
+            if isinstance(outcome, CellResult):
+                store.write(outcome)
+                shown.done(outcome.cell, outcome.usage.seconds if outcome.usage else 0.0)
             else:
-                log = store.write_failure(keys[found.cell], found)
-                failed.append(FailedCell(found.cell, found.sentence, log))
-                shown.failed(found.cell)
+                log = store.write_failure(keys[outcome.cell], outcome)
+                failed.append(FailedCell(outcome.cell, outcome.sentence, log))
+                shown.failed(outcome.cell)
     if scores is not None:
         ScoreCache(scores).trim()
     return Summary(len(done), len(pending) - len(failed), tuple(failed))
@@ -293,8 +279,8 @@ def run_plan(
 
 def plan_records(cells: Sequence[Cell], store: Store) -> list[Record]:
     """Mean errors of those cells that are finished, under the names they have in the plan."""
-    found = _finished(cells, store)
-    return [record for cell, key in found for record in store.read(key).records(cell)]
+    finished = _finished(cells, store)
+    return [record for cell, key in finished for record in store.read(key).records(cell)]
 
 
 def plan_results(cells: Sequence[Cell], store: Store) -> list[Result]:
@@ -313,7 +299,7 @@ def _finished(cells: Sequence[Cell], store: Store) -> Iterator[tuple[Cell, str]]
     return ((cell, keys[cell]) for cell in cells if keys[cell] in store)
 
 
-def _tell_other_versions(store: Store, keys: Collection[str]) -> None:
+def _warn_of_other_versions(store: Store, keys: Collection[str]) -> None:
     """Warn of results that another version has computed."""
     versions = [store.version(key) for key in keys]
     others = [version for version in versions if version and version != __version__]

@@ -22,10 +22,10 @@ from prevalens.validation import InputError, check_choice
 _NOTHING: Any = object()
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of an error sentence: the closest known word, or all known words."""
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the end of an error sentence: the closest known name, or all known names."""
     choices = sorted(known)
-    close = difflib.get_close_matches(word, choices, n=1)
+    close = difflib.get_close_matches(name, choices, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(choices)}."
 
 
@@ -104,7 +104,7 @@ class PlanTable:
         return {name: self.values[name] for name in names if name in self.values}
 
     def close(self) -> None:
-        """Refuse keys that nobody has asked for."""
+        """Refuse keys that were not read."""
         for name in self.values:
             if name not in self._asked:
                 self.fail(name, f"is not known; {suggestion(name, self._asked)}")
@@ -123,7 +123,7 @@ class PlanTable:
 
 
 def read_value(value: Any) -> Any:
-    """The object that a value of a plan stands for; the name of a part gives the part.
+    """Return the object that a value of a plan represents; the name of a part gives the part.
 
     Examples
     --------
@@ -152,28 +152,32 @@ def value_tree(value: Any) -> Any:
         return value
     if not isinstance(value, str):
         raise InputError(f"A value is a number, a text or a list; got {value!r}.")
-    found = parse_method(f"value({value})").aggregator
-    if len(found.args) != 1 or found.kwargs:
+    call = parse_method(f"value({value})").aggregator
+    if len(call.args) != 1 or call.kwargs:
         raise InputError(f"{value!r} is not one value.")
-    return _plain(found.args[0])
+    return _tree(call.args[0])
 
 
 def method_tree(expression: str) -> Any:
     """The content of an expression, independent of blanks and the order of named arguments."""
-    return _plain(parse_method(expression))
+    return _tree(parse_method(expression))
 
 
-def _plain(node: Any) -> Any:
+def _tree(node: Any) -> Any:
     """A node of an expression without its place in the text."""
     if isinstance(node, Method):
         parts = {"classifier": node.classifier, "scheme": node.scheme}
-        return {"aggregator": _plain(node.aggregator)} | {
-            name: _plain(part) for name, part in parts.items() if part is not None
+        return {"aggregator": _tree(node.aggregator)} | {
+            name: _tree(part) for name, part in parts.items() if part is not None
         }
     if isinstance(node, Call):
-        kwargs = {name: _plain(arg) for name, arg in node.kwargs.items()}
-        return {"name": node.name, "args": [_plain(arg) for arg in node.args], "kwargs": kwargs}
-    return [_plain(item) for item in node] if isinstance(node, list) else node
+        kwargs = {name: _tree(arg) for name, arg in node.kwargs.items()}
+        return {
+            "name": node.name,
+            "args": [_tree(arg) for arg in node.args],
+            "kwargs": kwargs,
+        }
+    return [_tree(item) for item in node] if isinstance(node, list) else node
 
 
 def names_in(content: Any) -> set[str]:
@@ -353,7 +357,7 @@ class MethodSpec:
     label : str
         What to call it in tables.
     expression : str
-        The method in the words of the catalogue.
+        The method in the grammar of the catalogue.
     grid : dict of lists
         Values to try for some of its parameters, each a number or a text in the grammar of
         expressions. Empty: nothing is searched.
@@ -378,7 +382,7 @@ class MethodSpec:
     def read(cls, table: PlanTable, parts: Parts | None = None) -> MethodSpec:
         """Read it from a table of a plan that knows some parts of its own."""
         expression = table.text("expression")
-        found = cls(
+        method = cls(
             label=table.text("label", expression),
             expression=expression,
             grid=_read_grid(table.table("grid")),
@@ -386,10 +390,10 @@ class MethodSpec:
             variant=table.text("variant", ""),
         )
         table.close()
-        if found.selection and not found.grid:
+        if method.selection and not method.grid:
             table.fail("selection", "is given, but there is no grid to select from.")
-        _check_parameters(found, table, parts)
-        return found
+        _check_parameters(method, table, parts)
+        return method
 
     def to_table(self) -> dict[str, Any]:
         """The table of a plan that `read` turns back into this."""

@@ -3,7 +3,7 @@
 Loky starts the processes, hands out the work and notices a process that has died. Two things are
 our own, as no executor offers them: groups that need the same scores are not computed at the same
 time where that can be avoided, and the cells that were being computed when a process died are
-computed again one by one, so that a deadly cell costs itself alone.
+computed again one by one, so that a cell that kills its process affects no other cell.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from prevalens.experiments.run import CellResult, Failure, failure_of, run_cells
 from prevalens.experiments.specs import Parts
 from prevalens.validation import PrevalensWarning
 
-Found: TypeAlias = CellResult | Failure
+Outcome: TypeAlias = CellResult | Failure
 Group: TypeAlias = Sequence[Cell]
 #: Computes a group of cells; can be sent to another process.
-Task: TypeAlias = Callable[[Group], list[Found]]
+Task: TypeAlias = Callable[[Group], list[Outcome]]
 
 #: The environment of worker processes. One thread in every cell, alone or not: another number
 #: could change the last digits.
@@ -57,7 +57,7 @@ def compute(
     executor: Executor | None = None,
     cache_folder: Path | None = None,
     parts: Parts | None = None,
-) -> Generator[Found, None, None]:
+) -> Generator[Outcome, None, None]:
     """Compute groups of cells and yield results and failures as they are ready.
 
     Parameters
@@ -91,7 +91,7 @@ def compute(
 
 def _run_group(
     modules: Sequence[str], cache_folder: Path | None, parts: Parts | None, cells: Group
-) -> list[Found]:
+) -> list[Outcome]:
     """Compute a group of cells in the current process or thread."""
     for module in modules:
         load_parts(module)
@@ -103,7 +103,7 @@ def _cache(folder: Path | None) -> ScoreCache | None:
     return None if folder is None else ScoreCache(folder)
 
 
-def _in_processes(task: Task, waiting: list[Group], n_jobs: int) -> Iterator[Found]:
+def _in_processes(task: Task, waiting: list[Group], n_jobs: int) -> Iterator[Outcome]:
     """Compute groups in processes; if one of these dies, go on with new ones."""
     while waiting:
         with _processes(n_jobs) as pool:
@@ -119,17 +119,17 @@ def _in_processes(task: Task, waiting: list[Group], n_jobs: int) -> Iterator[Fou
             yield _run_alone(task, cell)
 
 
-def _run_alone(task: Task, cell: Cell) -> Found:
+def _run_alone(task: Task, cell: Cell) -> Outcome:
     """Compute a cell in a process of its own; if that dies, the cell is the cause."""
     with _processes(1) as pool:
         try:
-            (found,) = pool.submit(task, [cell]).result()
+            (outcome,) = pool.submit(task, [cell]).result()
         except BrokenExecutor as error:
             codes = re.search(r"\{(.+?)\}", str(error))
             reason = f" ({codes[1]})" if codes else ""
             sentence = f"The process that computed it died{reason}."
             return Failure(cell, sentence, f"{sentence}\n\n{error}")
-    return found
+    return outcome
 
 
 @contextmanager
@@ -164,12 +164,12 @@ def _end_with(parent: int) -> None:
 
 def _dispatch(
     executor: Executor, task: Task, waiting: list[Group], width: int
-) -> Generator[Found, None, list[Group]]:
+) -> Generator[Outcome, None, list[Group]]:
     """Hand groups to an executor, at most `width` at a time, until none waits or it breaks.
 
     Groups are taken out of `waiting`. Those that were lost when the executor broke are returned.
     """
-    running: dict[Future[list[Found]], Group] = {}
+    running: dict[Future[list[Outcome]], Group] = {}
     lost: list[Group] = []
     try:
         while (waiting or running) and not lost:
