@@ -1,4 +1,4 @@
-"""Running a plan from the command line: warnings in one line each, and where to go on."""
+"""What the commands that run a plan share: options, the choice of cells, and pages."""
 
 from __future__ import annotations
 

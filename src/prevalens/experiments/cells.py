@@ -67,7 +67,7 @@ class DataSource:
         return {"train": self.train, "test": self.test, **self.options}
 
     def content(self) -> dict[str, Any]:
-        """What identifies the data in addition to their checksum; paths do not."""
+        """The values that identify the data in addition to their checksum, without paths."""
         return {"name": self.name, "options": dict(self.options)}
 
 
@@ -124,7 +124,7 @@ def _with_features(train: Collection, test: Collection) -> tuple[Collection, Col
     )
 
 
-#: Number of the format of results; a new one makes every old result unknown.
+#: Number of the format of results; it is part of the keys, so a new one invalidates old results.
 FORMAT = 1
 
 

@@ -75,9 +75,10 @@ class Plan:
     metrics : tuple of str
         The first one is shown at the end of a run.
     overrides : dict
-        By dataset, what is different there; see the head of this file.
+        Changes by dataset: parameters of protocols, and expressions, grids, selections or the
+        omission (``skip``) of methods.
     parts : mapping of str to CatalogueEntry
-        Parts that its methods may name beside those of the catalogue. They are not written to the
+        Parts that its methods may name in addition to the catalogue. They are not written to the
         plan's file; workers import the modules that define them.
 
     Examples
@@ -113,11 +114,11 @@ class Plan:
         content : dict
             As in the file.
         where : str
-            What to call the plan in an error.
+            Name of the plan in error messages.
         folder : str or Path
             Where relative paths start.
         parts : mapping of str to CatalogueEntry, optional
-            Parts that the methods may name beside those of the catalogue.
+            Parts that the methods may name in addition to those of the catalogue.
         """
         parts = dict(parts or {})
         table = PlanTable(content, where)
@@ -176,7 +177,7 @@ class Plan:
         changes = self.overrides.get(dataset, {}).get("methods", {})
         methods = []
         for method in self.methods:
-            # What is said of a variant counts more than what is said of its label.
+            # Changes of a variant take precedence over changes of its label.
             change = PlanTable(
                 _merged(changes.get(method.label, {}), changes.get(method.name, {})), "The plan"
             )

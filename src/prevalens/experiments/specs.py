@@ -36,7 +36,7 @@ class PlanTable:
     ----------
     values : mapping
     where : str
-        The file's name, or what to call the plan if it has none.
+        Name of the file, or of the plan, in error messages.
     key : str
         Path of the table in the file, empty at the top.
     """
@@ -260,7 +260,7 @@ def named_grid(name: str) -> dict[str, list[Any]]:
     return GRIDS[check_choice(name, "grid", tuple(GRIDS))]
 
 
-#: Parts that a plan knows beside those of the catalogue, by their short names.
+#: Parts that a plan knows in addition to those of the catalogue, by their short names.
 Parts: TypeAlias = Mapping[str, CatalogueEntry]
 _TUNED = {"tuned": CatalogueEntry("tuned", "quantifier", tuned)}
 

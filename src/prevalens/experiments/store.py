@@ -1,10 +1,10 @@
-"""Store: the results of finished cells in a folder, one file each, whole or not there.
+"""Store: the results of finished cells in a folder, one complete file each.
 
     cells/KEY.parquet     one row per sample; in its metadata the cell, versions, checksums
     usage/KEY.json        time and memory, which differ from run to run
-    failures/KEY.log      what went wrong with a cell that has no result
+    failures/KEY.log      the traceback of a cell that has failed
 
-A cell is finished when its Parquet file is there. Nothing else is looked at to decide that.
+A cell is finished if and only if its Parquet file exists.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Store:
     Parameters
     ----------
     folder : str or Path
-        Made when the first result is written.
+        Created when the first result is written.
 
     Notes
     -----
@@ -83,7 +83,7 @@ class Store:
         if result.usage is not None:
             usage = json.dumps(asdict(result.usage), indent=1).encode()
             write_whole(make_folder(self._part("usage")) / f"{result.key}.json", usage)
-        # Last: with this file the cell is finished.
+        # Written last, because this file marks the cell as finished.
         make_folder(self._part("cells"))
         write_whole(self._result(result.key), content)
         self.failure_log(result.key).unlink(missing_ok=True)
@@ -179,7 +179,7 @@ def _checksum(metadata: dict[str, Any], columns: Any) -> str:
 
 def _from_parquet(content: bytes, path: Path, usage: Usage | None) -> CellResult:
     try:
-        # Arrow's threads may let go of a Python file only when Python is ending, and abort it.
+        # Arrow's threads may release a Python file only at exit and then abort the interpreter.
         table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
         metadata = json.loads(table.schema.metadata[_METADATA])
         columns = {name: table[name].to_numpy() for name in table.column_names}

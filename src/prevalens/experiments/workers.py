@@ -1,7 +1,7 @@
 """Computing groups of cells here, in processes of loky, or on any executor of `concurrent.futures`.
 
-Loky starts the processes, hands out the work and notices a process that has died. Two things are
-our own, as no executor offers them: groups that need the same scores are not computed at the same
+Loky starts the processes, distributes the work and notices a process that has died. Two things
+are added, as no executor offers them: groups that need the same scores are not computed at the same
 time where that can be avoided, and the cells that were being computed when a process died are
 computed again one by one, so that a cell that kills its process affects no other cell.
 """
@@ -72,7 +72,7 @@ def compute(
     cache_folder : Path, optional
         Where scores are kept.
     parts : mapping of str to CatalogueEntry, optional
-        Parts that the methods may name beside those of the catalogue.
+        Parts that the methods may name in addition to those of the catalogue.
     """
     waiting = list(groups)
     task = partial(_run_group, own_modules(), cache_folder, parts)

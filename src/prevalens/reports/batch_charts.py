@@ -1,4 +1,4 @@
-"""Charts of batches: intervals beside training prevalences, trends, and a map of all changes."""
+"""Charts of batches: estimates with intervals, trends over batches, and a map of all changes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BAR_WIDTH, _BAR_HEIGHT = 150.0, 20.0
 _MARGIN = 6.0
 # Narrow enough to be legible on a phone without scrolling.
 _WIDTH = 440.0
-# Room for the names of labels, in pixels and in letters.
+# Width reserved for the names of labels, in pixels and in letters.
 _NAMES, _LETTERS = 130.0, 18
 
 
 def share_text(share: float) -> str:
-    """A prevalence in percent, with three digits that count where it is small.
+    """A prevalence in percent, with a second decimal if it is below one percent.
 
     Examples
     --------

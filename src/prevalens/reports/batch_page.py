@@ -171,8 +171,8 @@ def batch_page(report: BatchResult) -> str:
     Returns
     -------
     str
-        HTML with its styles, script and data inside; nothing is asked of any server. Without
-        script it is tables and charts; with script they can be sorted and filtered.
+        HTML with its styles, script and data inside; it loads nothing from a server. The script
+        lets the reader sort and filter; tables and charts are readable without it.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def _level_text(report: BatchResult) -> str:
 
 
 def _script_data(report: BatchResult) -> dict[str, object]:
-    """What the script of the page needs, as JSON takes it."""
+    """The data of the page's script, as values that JSON can hold."""
     arrays = {
         "training": report.training,
         "point": report.point,
@@ -338,15 +338,15 @@ def report_of(
     true: npt.ArrayLike | None = None,
     title: str = "Prevalence of labels",
 ) -> BatchResult:
-    """A batch result with all that its report shows.
+    """Add the drivers, the truth, the provenance and the title of a report to a batch result.
 
     Parameters
     ----------
     result : BatchResult
     model : Model, optional
-        The model that made it, to show what drives the estimates.
+        The model that made the result, to show what drives the estimates.
     true : array of float, shape (n_batches, n_labels), optional
-        The truth, where it is known.
+        The true prevalences, if they are known.
     title : str
     """
     drivers: tuple[Drivers, ...] = ()
@@ -376,7 +376,7 @@ def report_html(
 
 
 def _provenance_lines(given: Mapping[str, object], model: Model | None) -> dict[str, str]:
-    """Where a result and its model come from, line by line."""
+    """The provenance of a result and its model, as lines of text."""
     own = {name: _provenance_text(value) for name, value in given.items() if name != "model"}
     own["estimated"] = own.pop("created", "")
     if model is not None:

@@ -32,7 +32,7 @@ def focus(report: BatchResult) -> int:
 def movers(report: BatchResult, batch: int, most: int = 10) -> list[int]:
     """Labels by how far they are from training in a batch, the farthest first.
 
-    Labels whose training prevalence lies outside the interval stand before the others.
+    Labels whose training prevalence lies outside the interval come before the others.
     """
     change, beyond = np.abs(report.change[batch]), report.beyond[batch]
     return [int(j) for j in np.lexsort((-change, ~beyond))[:most]]

@@ -31,8 +31,9 @@ _SHIFT = "shift (AE to training)"
 _CELL, _MARGIN, _TOP = 13.0, 156.0, 34.0
 _LEGEND = 46.0
 _LONGEST = 20
-# Weaker correlations would not be seen.
+# Weaker correlations would not be visible.
 _FAINT = 0.02
+_DASHED = {"stroke": colour("muted"), "stroke_dasharray": "3 3"}
 
 
 def correlation_map(
@@ -47,12 +48,12 @@ def correlation_map(
     Parameters
     ----------
     correlation : array of float, shape (n_labels, n_labels)
-        As `prevalens.collection.label_correlation` gives it.
+        The output of `prevalens.collection.label_correlation`.
     labels : sequence of str, optional
     title : str
     most : int
-        Draw at most so many labels: those that correlate most strongly with some other one. The
-        title says so.
+        Largest number of labels to draw. If there are more, those with the strongest correlation
+        to another label are drawn, and the title says so.
 
     Returns
     -------
@@ -69,7 +70,11 @@ def correlation_map(
     >>> correlation_map([[1.0, -0.5], [-0.5, 1.0]], ["sad", "happy"])[:4]
     '<svg'
     """
-    phi = _checked(correlation)
+    phi = np.asarray(correlation, dtype=np.float64)
+    if phi.ndim != 2 or phi.shape[0] != phi.shape[1] or not phi.size:
+        raise InputError(f"correlation must be a square matrix; got shape {phi.shape}.")
+    if not np.all(np.abs(phi) <= 1):
+        raise InputError("correlation must lie between -1 and 1.")
     names = check_label_names(labels, len(phi))
     chosen = _strongest(phi, check_int(most, "most", minimum=1))
     if len(chosen) < len(phi):
@@ -94,15 +99,6 @@ def correlation_map(
     )
 
 
-def _checked(correlation: npt.ArrayLike) -> Floats:
-    phi = np.asarray(correlation, dtype=np.float64)
-    if phi.ndim != 2 or phi.shape[0] != phi.shape[1] or not phi.size:
-        raise InputError(f"correlation must be a square matrix; got shape {phi.shape}.")
-    if not np.all(np.abs(phi) <= 1):
-        raise InputError("correlation must lie between -1 and 1.")
-    return phi
-
-
 def _strongest(phi: Floats, most: int) -> npt.NDArray[np.int64]:
     strength = np.abs(phi - np.diag(np.diag(phi))).max(axis=0)
     return np.sort(np.argsort(-strength, kind="stable")[:most])
@@ -122,15 +118,10 @@ def _cells(phi: Floats, names: Sequence[str]) -> Iterator[str]:
     for row, column in np.argwhere(np.abs(phi) >= _FAINT).tolist():
         if row != column:
             value = float(phi[row, column])
-            yield svg.element(
-                "rect",
-                svg.element("title", f"{names[row]}, {names[column]}: {value:+.2f}"),
-                x=_MARGIN + column * _CELL,
-                y=_TOP + row * _CELL,
-                width=_CELL,
-                height=_CELL,
-                **svg.heat(value),
-            )
+            caption = svg.element("title", f"{names[row]}, {names[column]}: {value:+.2f}")
+            place = {"x": _MARGIN + column * _CELL, "y": _TOP + row * _CELL}
+            size = {"width": _CELL, "height": _CELL}
+            yield svg.element("rect", caption, **place, **size, **svg.heat(value))
 
 
 def _heat_legend(y: float) -> Iterator[str]:
@@ -256,20 +247,9 @@ def diagonal(
     edges = np.linspace(0, 1, n_bins + 1)
     frame = svg.Frame(title, (0.0, 1.0), (0.0, 1.0), names=list(pairs))
     lines = [svg.binned(p.ravel(), q.ravel(), edges, band) for p, q in pairs.values()]
-    perfect = svg.line(
-        frame.left,
-        frame.bottom,
-        frame.right,
-        frame.top,
-        stroke=colour("muted"),
-        stroke_dasharray="3 3",
-    )
-    return frame.draw(
-        perfect,
-        svg.mean_lines(frame, lines),
-        x_name="true prevalence",
-        y_name="estimated prevalence",
-    )
+    perfect = svg.line(frame.left, frame.bottom, frame.right, frame.top, **_DASHED)
+    body = perfect + svg.mean_lines(frame, lines)
+    return frame.draw(body, x_name="true prevalence", y_name="estimated prevalence")
 
 
 def bias(
@@ -462,6 +442,6 @@ def _regimes(frame: svg.Frame, shifts: Floats) -> str:
         svg.label(name, frame.x((low + high) / 2), frame.top + 10)
         for name, (low, high) in zip(("low", "mid", "high"), pairwise(edges), strict=True)
     )
-    return svg.element("g", *lines, stroke=colour("muted"), stroke_dasharray="3 3") + svg.element(
+    return svg.element("g", *lines, **_DASHED) + svg.element(
         "g", *names, text_anchor="middle", fill=colour("muted")
     )

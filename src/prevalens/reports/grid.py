@@ -1,4 +1,4 @@
-"""Grid: a table ready to be written down, and the numbers in it as text."""
+"""Grid: the content of a table as text, independent of the output format."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ class GridCell:
     shade : float or None
         From 0, the best of its row, to 1, the worst; None for no colour.
     aside : bool
-        Of less importance: shown smaller where that is possible.
+        Of less importance: shown smaller where the format allows it.
     flag : bool
-        Out of bounds: shown in italics.
+        Outside the allowed range: shown in italics.
     """
 
     text: str
@@ -139,7 +139,7 @@ class GridGroup:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table ready to be written down.
+    """The content of a table, which a renderer writes as HTML, LaTeX or Markdown.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ def grid_group(rows: Iterable[GridRow], title: str = "") -> GridGroup:
 
 
 def provenance_grid(provenance: Mapping[str, str]) -> tuple[Grid, ...]:
-    """Where figures come from, a line each; no grid if nothing is known."""
+    """A grid with a line per entry of the provenance; an empty tuple if there is none."""
     if not provenance:
         return ()
     heading = Heading("value", left=True)

@@ -1,4 +1,4 @@
-"""Layouts: which parts of a result table are shown, and the text that explains them."""
+"""Layouts of result tables: the grids that show them, and the paragraphs that explain them."""
 
 from __future__ import annotations
 

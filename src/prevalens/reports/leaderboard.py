@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from prevalens.files import write_whole
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.records import Record, to_rows
 from prevalens.reports.grid import MISSING, dataset_title, number
@@ -33,16 +35,15 @@ def write_records(records: Iterable[Record], path: Path) -> None:
     rows = to_rows(records)
     for row in rows:
         row["value"] = float(f"{row['value']:.7g}")
-    part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    part.replace(path)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, text.getvalue().encode())
 
 
 def read_records(path: Path) -> list[Record]:
-    """Read what `write_records` wrote."""
+    """Read the records that `write_records` has written."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         if tuple(reader.fieldnames or ()) != _COLUMNS:
@@ -124,7 +125,7 @@ def leaderboard(
         protocols=protocols,
         counts=[f"{p}: {len(figures.complete(p))}" for p in protocols],
         **_unmoved(figures),
-        n_found=len(measured),
+        n_measured=len(measured),
         n_wanted=len(datasets) * len(methods) * len(protocols),
         versions=sorted({r.version for r in records}),
         absent=sorted(f"{d} under {p}" for d in datasets for p in protocols if (d, p) not in pairs),
@@ -145,7 +146,7 @@ def _with_methods(figures: _Figures, rows: Sequence[Sequence[float]], digits: in
 
 
 def _steered(figures: _Figures) -> dict[str, Any]:
-    """What the template shows of ML-APP: ratios to the print, over all and dataset by dataset."""
+    """Values of the template under ML-APP: ratios to the print, over all and by dataset."""
     known = [d for d in figures.complete(_STEERED) if not math.isnan(figures.reference(d, "low"))]
     ratios = [
         [_geometric(figures.ratio(d, method, shift) for d in known) for shift in SHIFT_NAMES]
@@ -185,7 +186,7 @@ def _geometric(values: Iterable[float]) -> float:
 
 
 def _all_ratios(figures: _Figures, method: str) -> str:
-    """Over every dataset the method was measured on, whatever the others were."""
+    """Mean ratios over every dataset on which the method was measured."""
     means = []
     for shift in SHIFT_NAMES:
         ratios = [figures.ratio(dataset, method, shift) for dataset in figures.datasets]
@@ -208,7 +209,7 @@ def _by_protocol(figures: _Figures, metric: str) -> list[Row]:
 
 
 def _unmoved(figures: _Figures) -> dict[str, Any]:
-    """What the template shows of samples without shift: errors beside those of counting."""
+    """Values of the template for samples without shift: errors, and those of counting."""
     ours = [method for method in ("lr+mixture", "auto") if method in figures.methods]
     rows = []
     for dataset in figures.datasets:

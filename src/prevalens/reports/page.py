@@ -1,4 +1,4 @@
-"""page: sections of text, tables and charts as one HTML file that needs nothing else."""
+"""Pages: sections of text, tables and charts as one self-contained HTML or Markdown file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TypeAlias
 from markupsafe import Markup
 
 from prevalens._version import __version__
-from prevalens.files import writing
+from prevalens.files import write_whole
 from prevalens.reports.grid import Grid
 from prevalens.reports.render import asset, escape_markdown, render, to_html, to_markdown
 from prevalens.reports.theme import DARK, LIGHT, declarations, standalone
@@ -24,7 +24,7 @@ _THEMES = (
     f":root{{{_LIGHT}}}"
     f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{_DARK}}}}}"
     f":root[data-theme=dark]{{{_DARK}}}"
-    # Paper is white, whatever the screen.
+    # Pages are printed on white paper, whatever the theme of the screen.
     f"@media print{{:root:root:root{{{_LIGHT}}}}}"
 )
 
@@ -36,7 +36,7 @@ class Figure:
     Attributes
     ----------
     svg : str
-        As a function of `prevalens.reports.charts` gives it; it is put into the page as it is.
+        The output of a function of `prevalens.reports.charts`; it is not escaped.
     caption : str
     name : str
         File name without ending, for documents that cannot hold the chart themselves.
@@ -55,13 +55,13 @@ class Gallery:
     caption: str = ""
 
 
-#: A section is made of paragraphs, tables, charts, and HTML, which other documents leave out.
+#: Part of a section: a paragraph, table, chart or gallery, or HTML, which Markdown pages omit.
 SectionPart: TypeAlias = str | Grid | Figure | Gallery | Markup
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it.
+    """A heading and the parts below it.
 
     Attributes
     ----------
@@ -91,8 +91,8 @@ def page(
     Returns
     -------
     str
-        HTML with its styles and script inside. It asks for nothing from elsewhere, and a content
-        security policy keeps it from doing so. The same input gives the same bytes.
+        HTML with its styles and script inside. It loads nothing from other places; a content
+        security policy prevents that. The same input gives the same bytes.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def page(
 
 
 def _checksum(text: str) -> str:
-    """What a content security policy allows a style sheet or script by."""
+    """Checksum by which a content security policy allows a style sheet or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -150,7 +150,7 @@ def _html(part: SectionPart) -> Markup:
 def markdown_page(
     title: str, sections: Sequence[Section], *, lead: str = "", figures: str = ""
 ) -> str:
-    """The same as a Markdown document.
+    """Sections as a Markdown document.
 
     Parameters
     ----------
@@ -159,9 +159,9 @@ def markdown_page(
     lead : str
         A paragraph below the title.
     figures : str
-        Folder, seen from the document, in which the charts lie as ``NAME.svg``; empty leaves
-        charts out. Charts without a name are left out in any case. `figure_files` makes them.
-        A section of which nothing is left is left out too.
+        Folder of the charts, relative to the document; `figure_files` gives the files
+        ``NAME.svg``. If it is empty, charts are omitted. Charts without a name are always
+        omitted, and so are sections that have no other parts.
     """
     blocks = [f"# {escape_markdown(title)}", escape_markdown(lead)]
     for section in sections:
@@ -209,6 +209,5 @@ def figure_files(sections: Sequence[Section], *, theme: str = "auto") -> dict[st
 
 
 def write_page(path: str | Path, html: str) -> None:
-    """Write a page, whole or not at all."""
-    with writing(path) as file:
-        file.write(html.encode())
+    """Write a page completely, or leave the old file in place."""
+    write_whole(Path(path), html.encode())

@@ -10,17 +10,8 @@ import numpy.typing as npt
 from prevalens.collection import Collection
 from prevalens.records import Result
 from prevalens.reports import charts as draw
+from prevalens.reports import layout
 from prevalens.reports.grid import MISSING, Grid, Heading, count, dataset_title
-from prevalens.reports.layout import (
-    explanations,
-    long_grid,
-    measure_long,
-    measure_short,
-    samples_grid,
-    spread_grid,
-    table_caption,
-    wide_grid,
-)
 from prevalens.reports.page import Figure, Gallery, Section
 from prevalens.reports.render import CAPTIONS
 from prevalens.reports.summarise import (
@@ -36,7 +27,7 @@ from prevalens.reports.summarise import (
 from prevalens.reports.table import ResultTable
 from prevalens.validation import InputError
 
-# Many bands over each other hide the lines.
+# More bands would hide the lines.
 _MOST_BANDS = 4
 
 
@@ -60,10 +51,10 @@ def curves_section(
         charts[f"error-against-shift-{metric}-{dataset}"] = draw.error_against_shift(
             curves,
             title=dataset_title(dataset),
-            y_name=measure_long(metric),
+            y_name=layout.measure_long(metric),
             band=(0.1, 0.9) if len(curves) <= _MOST_BANDS else None,
         )
-    return _gallery("curves", charts, measure=measure_short(metric))
+    return _gallery("curves", charts, measure=layout.measure_short(metric))
 
 
 def _gallery(section: str, charts: Mapping[str, str], **names: str) -> Section:
@@ -147,24 +138,24 @@ def estimates_section(
 _WIDEST = 18
 
 
-#: Name of the results without a variant, where there are others too.
+#: Name of the results without a variant.
 PLAIN = "as described"
 
 
 def by_variant(results: Iterable[Result], *, plain: str = PLAIN) -> dict[str, list[Result]]:
-    """Results by the way they were run, each complete enough for a table of its own.
+    """Group results by variant, so that each group can fill a table of its own.
 
     Parameters
     ----------
     results : iterable of Result
     plain : str
-        What to call those without a variant.
+        The name of the group without a variant.
 
     Returns
     -------
     dict of list of Result
-        By variant, the plain one first. A method that was never run in a variant is there as it
-        was run plainly: the variant does not concern it. The results' own variants are emptied.
+        By variant, the results without a variant first. A method that was never run in a variant
+        is represented by its results without one. The variants of the results are emptied.
     """
     variants: dict[str, list[Result]] = {}
     for result in results:
@@ -185,10 +176,10 @@ def tables_of(
     protocol: str | None = None,
     order: MethodOrder = groups_first,
 ) -> dict[str, ResultTable]:
-    """One table for each way the results were run.
+    """Return a table for each variant of the results.
 
-    A corrected release of a dataset does not count in averages where the older release is there
-    too, as both hold the same data.
+    If both releases of a dataset are present, the corrected one does not count in averages, as both
+    hold the same data.
 
     Parameters
     ----------
@@ -276,7 +267,7 @@ def protocol_sections(
 
 
 def _shifts(results: Sequence[Result]) -> dict[str, dict[str, npt.ArrayLike]]:
-    """By dataset and protocol, the shifts of the samples; methods with one seed share theirs."""
+    """Shifts of the samples by dataset and protocol; methods with the same seed share samples."""
     shifts: dict[str, dict[str, npt.ArrayLike]] = {name: {} for name in ordered_datasets(results)}
     for result in results:
         shifts[result.dataset].setdefault(result.protocol, result.shift)
@@ -284,13 +275,16 @@ def _shifts(results: Sequence[Result]) -> dict[str, dict[str, npt.ArrayLike]]:
 
 
 def results_section(tables: Mapping[str, ResultTable]) -> Section:
-    """What the figures mean, and one table for each way the results were run."""
+    """A section that explains the figures and has a table for each variant."""
     first = next(iter(tables.values()))
     grids = []
     for variant, table in tables.items():
-        layout = wide_grid if len(table.columns) * len(table.regimes) <= _WIDEST else long_grid
-        grids.append(layout(table, table_caption(table, variant if len(tables) > 1 else "")))
-    return Section(f"Results, {measure_short(first.metric)}", (*explanations(first), *grids))
+        wide = len(table.columns) * len(table.regimes) <= _WIDEST
+        caption = layout.table_caption(table, variant if len(tables) > 1 else "")
+        grids.append((layout.wide_grid if wide else layout.long_grid)(table, caption))
+    return Section(
+        f"Results, {layout.measure_short(first.metric)}", (*layout.explanations(first), *grids)
+    )
 
 
 def provenance_section(
@@ -302,13 +296,13 @@ def provenance_section(
     """Where the figures come from: samples, seeds, methods, versions, data and time."""
     first = next(iter(tables.values()))
     spreads = [
-        spread_grid(table, f"Standard deviation between seeds, {name}.")
+        layout.spread_grid(table, f"Standard deviation between seeds, {name}.")
         for name, table in tables.items()
         if any(cell and cell.spread is not None for row in table.rows for cell in row.cells)
     ]
     return Section(
         "Where the figures come from",
-        (samples_grid(first), *spreads, _methods_grid(results, order), _runs_grid(results)),
+        (layout.samples_grid(first), *spreads, _methods_grid(results, order), _runs_grid(results)),
     )
 
 

@@ -1,4 +1,4 @@
-"""summarise: results checked, ordered, averaged and tested, as one table."""
+"""Summarise results: check, order, average and test them, and return one table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def column_of(result: Result) -> str:
 def of_one_protocol(
     results: Iterable[Result], metric: str, protocol: str | None = None
 ) -> list[Result]:
-    """Results of one protocol that can stand in one table, checked, in a fixed order."""
+    """Select the results of one protocol, check that they fit in one table, and sort them."""
     given = list(results)
     protocols = sorted({result.protocol for result in given})
     chosen = [result for result in given if protocol in (None, result.protocol)]
@@ -132,19 +132,19 @@ def ordered_datasets(results: Iterable[Result]) -> tuple[str, ...]:
 
 
 def ordered_names(datasets: Iterable[str]) -> tuple[str, ...]:
-    """Names of datasets in that order, each once."""
+    """Distinct names of datasets, in the order of `ordered_datasets`."""
     places: dict[str, float] = {name: place for place, name in enumerate(names())}
     places |= {twin: places[name] + 0.5 for name, twin in TWINS.items()}
     return tuple(sorted(set(datasets), key=lambda name: (places.get(name, len(places)), name)))
 
 
 def twins_among(datasets: Iterable[str]) -> list[str]:
-    """Corrected releases of datasets whose older release is there too: left out of averages."""
+    """Corrected releases of datasets whose older release is present too; averages omit them."""
     present = set(datasets)
     return [name for name, twin in TWINS.items() if present >= {name, twin}]
 
 
-#: What samples a row is about: one of the paper's shift regimes, or all samples.
+#: The samples of a row: one of the paper's shift regimes, or all samples.
 REGIMES = (*SHIFT_NAMES, "all")
 
 #: The samples of one cell by seed, in a pooled row by dataset and seed.
@@ -232,7 +232,7 @@ def summarise(
 
 
 def completed(table: ResultTable, judge: Judge, *, left_out: Collection[str] = ()) -> ResultTable:
-    """The table with its summaries and notes.
+    """Add the summaries and notes to a table.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def completed(table: ResultTable, judge: Judge, *, left_out: Collection[str] = (
         Its rows.
     judge : callable
         Given the rows of a regime that are pooled and the cells of their averages, returns these
-        with the best found and the others tested against it.
+        with the best marked and the others tested against it.
     left_out : collection of str
         Datasets that are shown but do not count in averages and ranks.
     """
@@ -278,7 +278,7 @@ def _cell(parts: Parts) -> TableCell:
 
 
 def with_best(cells: Sequence[TableCell | None], metric: str) -> list[TableCell | None]:
-    """The cells of a row with the best found."""
+    """The cells of a row with the best marked."""
     pick: Callable[..., float] = max if larger_is_better(metric) else min
     best = pick((cell.value for cell in cells if cell is not None), default=np.nan)
     return [cell and replace(cell, best=cell.value == best) for cell in cells]
@@ -287,7 +287,7 @@ def with_best(cells: Sequence[TableCell | None], metric: str) -> list[TableCell 
 def _judged(
     cells: Sequence[TableCell | None], parts: Sequence[Parts], metric: str
 ) -> tuple[TableCell | None, ...]:
-    """The cells of a row with the best found and every other tested against it."""
+    """The cells of a row with the best marked and every other tested against it."""
     judged = with_best(cells, metric)
     best = next((i for i, cell in enumerate(judged) if cell is not None and cell.best), 0)
     for i, cell in enumerate(judged):

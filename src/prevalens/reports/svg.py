@@ -107,7 +107,7 @@ def heat(value: float, most: float = 1.0) -> dict[str, object]:
 
 
 def document(width: float, height: float, title: str, *body: str) -> str:
-    """A whole chart: scales with the place it is put in, and has a name for screen readers."""
+    """A complete chart, which scales with its container and has a name for screen readers."""
     svg = element(
         "svg",
         element("title", title),
@@ -135,7 +135,7 @@ _DASHES = (None, "6 3", "2 3", "8 3 2 3")
 
 @dataclass(frozen=True)
 class Scale:
-    """A map from values to pixels; values outside are moved to the nearer end.
+    """A map from values to pixels; values outside the range are clipped.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Scale:
     start, end : float
         Their pixels.
     root : bool
-        Take square roots, so that small values can be seen beside large ones.
+        Take square roots, so that small values are visible next to large ones.
     """
 
     low: float
@@ -338,7 +338,7 @@ class Binned:
 
 
 def flat(values: npt.ArrayLike, name: str) -> Floats:
-    """Values of any shape as one dimension; refused if there are none or if any is not finite."""
+    """Flatten values; raises an error if there are none or if one is not finite."""
     array = np.asarray(values, dtype=np.float64).ravel()
     if not array.size:
         raise InputError(f"{name} is empty; there is nothing to draw.")
@@ -360,7 +360,7 @@ def binned(by: Floats, values: Floats, edges: Floats, quantiles: Sequence[float]
     ----------
     by, values : array of float, shape (n,)
     edges : array of float, shape (n_bins + 1,)
-        Intervals are closed below; the outer ones take everything beyond.
+        Intervals are closed below; the outer ones also hold all values beyond them.
     quantiles : sequence of float
 
     Notes

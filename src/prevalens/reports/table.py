@@ -13,13 +13,13 @@ from scipy.stats import rankdata, wilcoxon
 
 from prevalens.types import Floats
 
-#: How a cell relates to the best of its row; see `prevalens.reports.table`.
+#: Result of the test of a cell against the best of its row; see `mark`.
 Mark = Literal["", "dagger", "ddagger", "untested"]
 
-#: What a row is: a dataset, or one of three summaries over datasets.
+#: Kind of a row: the data of a dataset, or one of three summaries over datasets.
 Kind = Literal["data", "pooled", "mean", "rank"]
 
-#: Measures where more is better; of all others less is.
+#: Measures of which larger values are better; of all others, smaller values are.
 _GAINS = frozenset({"concordance"})
 
 
@@ -43,9 +43,9 @@ class TableCell:
     best : bool
         Whether no method of the row has a better value.
     mark : {"", "dagger", "ddagger", "untested"}
-        Empty for the best and for what is significantly worse than it.
+        Empty for the best method and for methods that are significantly worse.
     p_value : float or None
-        Of the test against the best; None where there was none.
+        Of the test against the best; None if there was no test.
     """
 
     value: float
@@ -74,7 +74,7 @@ class TableRow:
         In the order of the table's columns; None where there is no result.
     kind : {"data", "pooled", "mean", "rank"}
     n_datasets : int
-        Over how many datasets a summary is.
+        Number of datasets of a summary.
     """
 
     dataset: str
@@ -150,10 +150,10 @@ class ResultTable:
 
 
 def ranks(cells: Sequence[TableCell], metric: str) -> Floats:
-    """Rank of each cell in its row, 1 for the best; equals share the mean of their ranks.
+    """Rank of each cell in its row, 1 for the best; equal cells share the mean of their ranks.
 
-    Of equal values one that is marked as best comes first: a printed table marks the best before
-    rounding.
+    Of equal values, the cell that is marked as best ranks first, because a printed table marks the
+    best before rounding.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def p_value(best: Floats, other: Floats) -> float:
 
     Notes
     -----
-    Errors that are equal throughout have the p-value 1; there the test itself is not defined.
+    If all errors are equal, the test is not defined, and the p-value is 1.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The colours of pages and charts, for light and for dark screens.
 
-Charts name colours as CSS variables, with the light colour behind each name, so that they follow
-the page they stand in and are still readable without one.
+Charts refer to colours as CSS variables with the light colour as the default, so that they follow
+the theme of their page and are readable without a page.
 """
 
 from __future__ import annotations

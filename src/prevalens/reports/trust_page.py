@@ -32,7 +32,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Reason:
-    """A sentence, and the grade it would allow by itself."""
+    """A sentence, and the best grade that it allows."""
 
     grade: Grade
     text: str
@@ -56,12 +56,12 @@ class Verdict:
 
 
 def verdict(report: TrustReport) -> Verdict:
-    """Weigh an evaluation.
+    """Judge whether the estimates of an evaluation can be trusted.
 
     Notes
     -----
     The grade is that of the worst reason. It holds for batches that differ from the training data
-    in their label mix; labelled items of the past cannot tell whether items of a label have come
+    in their label mix; labelled items of the past cannot show whether items of a label have come
     to look different.
     """
     reasons = sorted(_reasons(report), key=lambda reason: -_ORDER.index(reason.grade))

@@ -2,7 +2,8 @@
 
 `plan` has the experiments (their methods are in ``methods.toml``), `variants` the behaviours of the
 paper's code that its text does not describe, `printed` the paper's figures (``printed.csv``).
-`comparison` puts ours beside them, `comparison_layout` lays them out, `table_summary` keeps means
-without samples, and `reproduction` makes the page (its texts are in ``captions.toml``). The study
-uses experiments and reports; of the package only the command line knows it.
+`comparison` compares ours with them, `comparison_layout` makes grids of them, `table_summary`
+stores means without samples, and `reproduction` makes the page (its texts are in
+``captions.toml``). The study uses experiments and reports; of the package only the command line
+uses the study.
 """

@@ -1,4 +1,4 @@
-"""Comparisons with the paper, and tables of ours, as grids ready to be written down."""
+"""Grids of comparisons with the paper, and of our own tables."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from prevalens.validation import InputError
 #: Shares of the printed value that agreement is counted within.
 THRESHOLDS = (0.05, 0.10, 0.15, 0.25, 0.50)
 _WITHIN = 0.15
-#: Methods side by side in one table of the page on the reproduction; more would not fit.
+#: Number of methods in a table of the page on the reproduction; more would not fit.
 _ABREAST = 4
 _PAPER = "paper"
 _NOTES: dict[str, str] = CAPTIONS["notes"]
 
 
 def comparison_grid(comparison: Comparison, *, within: float = _WITHIN) -> Grid:
-    """Our values beside the printed ones, with ratios.
+    """Our values next to the printed ones, with ratios.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def outside_grid(
     within : float
         How far a value may be from the printed one, as a share of it.
     reasons : mapping of (dataset, method) to str, optional
-        What to write beside a cell.
+        Remarks on cells.
     """
     place = comparison.sources.index(source)
     rows = []

@@ -46,13 +46,13 @@ REASONS: dict[tuple[str, str], str] = {
     for method, reason in by_method.items()
 }
 TITLE = "The paper's tables, run again"
-#: The datasets whose cells are held against the print one by one.
+#: The datasets whose cells are compared with the printed ones individually.
 CHECKED = ("emotions", "scene", "yeast", "birds", "genbase", "medical", "enron")
 _CHECKED_TABLE = "pcc_general"
 _PRINTED = "as printed"
 _DESCRIBED = "as described"
 _GROUPS = {"BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA"}
-#: A figure in a text; of the PCC table, unless another base quantifier stands before it.
+#: A figure in a text; of the PCC table, unless another base quantifier is named first.
 _FIGURE = re.compile(
     r"\{((?P<base>\w+)/)?(?P<dataset>\w+) (?P<shift>\w+) (?P<method>\S+) (?P<source>[a-z ]+)\}"
 )
@@ -131,7 +131,7 @@ def orders_of(comparisons: Mapping[str, Comparison], source: str) -> list[tuple[
 def _order_section(groups: Mapping[str, Comparison]) -> Section:
     """How the four groups are ordered, and how often the paper's order is ours."""
     pairs = {
-        # Where a group was not run anywhere, there is nothing to say of all four.
+        # Only orders of all four groups are compared.
         source: [pair for pair in orders_of(groups, source) if pair[0].ranks.keys() >= _GROUPS]
         for source in (_PRINTED, _DESCRIBED)
     }
@@ -229,7 +229,7 @@ def paper_sections(
     tables: Sequence[str] = (),
     reasons: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Section]:
-    """All sections of a report on results beside the paper's tables.
+    """All sections of a report that compares results with the paper's tables.
 
     Parameters
     ----------
@@ -237,9 +237,9 @@ def paper_sections(
         At most one for each dataset, method, variant and seed, of one protocol.
     metrics : sequence of str
     tables : sequence of str
-        The printed tables to put them beside, of `PRINTED_TABLES`, each for its measure.
+        The printed tables to compare with, from `PRINTED_TABLES`, each for its measure.
     reasons : mapping of (dataset, method) to str, optional
-        What to write beside cells that differ from the printed ones.
+        Remarks on cells that differ from the printed ones.
     """
     given = list(results)
     sections: list[Section] = []
@@ -263,7 +263,7 @@ def comparison_section(
     within: float = 0.15,
     reasons: Mapping[tuple[str, str], str] | None = None,
 ) -> Section:
-    """Ours beside the paper's: cell by cell, how many agree, which do not, and the order."""
+    """A section on a comparison: all cells, how many agree, which do not, and the order."""
     source = f"The printed values are those of {PAPER}: {PRINTED_TABLES[table]}."
     outside = [
         layout.outside_grid(comparison, name, within=within, reasons=reasons)

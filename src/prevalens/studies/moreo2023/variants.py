@@ -1,6 +1,6 @@
-"""How the paper's code draws folds and training samples where its text says something else.
+"""Parts that draw folds and training samples as the paper's code does, where its text differs.
 
-`PARTS` are the entries that the study's plans know beside those of the catalogue.
+`PARTS` are the entries that the study's plans know in addition to those of the catalogue.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from prevalens.validation import InputError, take_items
 
 
 class InOrder(BaseEstimator):  # type: ignore[misc]
-    """Folds of neighbouring items, whatever order they are in.
+    """Folds of consecutive items, in the order of the file.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ class CoarseAPP(Protocol):
     """ML-APP as the paper's code draws it to train RQ: 21 prevalences, few samples.
 
     Every label with at least five positives is steered to 0, .05, ..., as far as its positives
-    reach; each point has 5,000 / (21 x labels) samples, at least one. Negatives that run short
-    are repeated.
+    suffice; each point has 5,000 / (21 x labels) samples, at least one. If there are too few
+    negatives, they are repeated.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _take(
 
 #: Share of the items held out, as in the paper.
 _HELD = 0.4
-#: The paper's code balances pairs of labels too when it divides items.
+#: The paper's code also balances pairs of labels when it divides items.
 _ORDER = 2
 #: Items of a sample, as in the paper.
 _SIZE = 100
@@ -189,7 +189,7 @@ class TwiceSLD(_Variant):
 
 
 def _move_prior(posteriors: npt.NDArray[Any], old: Floats, new: Floats) -> Floats:
-    """Posteriors that belong to one prior, as they would be under another."""
+    """Convert posteriors under the prior `old` to posteriors under the prior `new`."""
     positive = posteriors * (new / old)
     negative = (1 - posteriors) * ((1 - new) / (1 - old))
     total = positive + negative
@@ -211,8 +211,8 @@ class SeenItems(_Variant):
 
     Notes
     -----
-    On its own training items a classifier is surer than on new ones, so the regressor learns to
-    correct less than it should.
+    A classifier is more certain on its training items than on new items, so the regressor learns
+    too small a correction.
     """
 
     code = "seen"
@@ -272,9 +272,9 @@ class SeenItems(_Variant):
 
 
 class RejoinedSearch(GridSearch):
-    """A search whose winner is fitted on the items in another order: the rest, then those held.
+    """A search that fits its winner on the training part followed by the held-out part.
 
-    Parameters are those of `GridSearch`. The order matters where folds are made of neighbours.
+    Parameters are those of `GridSearch`. The order matters if folds are consecutive items.
     """
 
     def _fit_on_all(
@@ -288,7 +288,7 @@ class RejoinedSearch(GridSearch):
 def rejoined(
     quantifier: Any, grid: str = "stack-grid", *, order: int = 2, random_state: int = 0
 ) -> RejoinedSearch:
-    """Search over a named grid, all labels together; the winner is fitted on the parts in turn.
+    """Search over a named grid, all labels together, with `RejoinedSearch`.
 
     Parameters
     ----------
