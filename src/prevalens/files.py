@@ -1,4 +1,4 @@
-"""Files on disk: read, compressed or not; written whole or not at all.
+"""Files on disk: reading, compressed or not; writing completely or not at all.
 
 Every failure of the file system, of a decompressor or of a decoder becomes one sentence that names
 the file.
@@ -111,16 +111,16 @@ class ByteSource:
     Parameters
     ----------
     origin : Path or binary file
-        A file that was handed in must be seekable and stays open.
+        A binary file must be seekable and stays open.
     name : str, optional
-        What to call it in messages; the path if omitted.
+        Name in messages; the path if omitted.
 
     Attributes
     ----------
     path : Path or None
-        None for a file that was handed in.
+        None for a binary file.
     suffix : str
-        The ending of the name that tells the format; see `file_ending`.
+        The ending of the name; see `file_ending`.
     size : int or None
         Stored bytes; None if the file does not exist.
     """
@@ -148,7 +148,7 @@ class ByteSource:
 
     @contextmanager
     def opened(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-        """The decompressed stream, and the stored one, whose position tells the progress."""
+        """The decompressed stream, and the stored one, whose position measures the progress."""
         with _readable(self.name), self._stored() as stored:
             start = stored.read(6)
             stored.seek(0)
@@ -173,7 +173,7 @@ class ByteSource:
 
     @contextmanager
     def text(self, encoding: str | None = None) -> Iterator[tuple[io.TextIOWrapper, IO[bytes]]]:
-        """The text, in UTF-8 or as its first bytes tell if no encoding is given, and the bytes."""
+        """The text, by default in the encoding of its byte order mark or UTF-8, and the bytes."""
         with self.opened() as (stream, stored):
             chosen = encoding or _encoding(stream.read(4))
             stream.seek(0)
@@ -234,7 +234,7 @@ def from_stdin(name: str) -> ByteSource:
 
 
 def file_ending(path: Path) -> str:
-    """The ending that tells the format, in lower case, without those of compression."""
+    """The ending of the name in lower case, without that of a compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     while suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
@@ -253,7 +253,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_text(path: str | Path) -> str:
-    """The whole content as text: UTF-8, or Latin-1 where it is not valid UTF-8."""
+    """The whole content as text: UTF-8, or Latin-1 if it is not valid UTF-8."""
     content = read_bytes(path)
     try:
         return content.decode("utf-8-sig")
@@ -264,8 +264,7 @@ def read_text(path: str | Path) -> str:
 def members(path: Path) -> Iterator[tuple[str, bytes]]:
     """Name (with ``/`` between folders) and uncompressed content of each file, in name order.
 
-    The path is a folder, a tar archive or a single file. Nothing is unpacked to disk, so an archive
-    cannot write anywhere.
+    The path is a folder, a tar archive or a single file. Nothing is unpacked to the disk.
     """
     if path.is_dir():
         for file in sorted(path.rglob("*")):
@@ -321,13 +320,13 @@ def fingerprint(checksums: Iterable[str]) -> str:
 def writing(path: str | Path, *, lasting: bool = True) -> Iterator[IO[bytes]]:
     """Open a file for writing; it appears under its name when all of it is written.
 
-    If the body fails or is interrupted, nothing is left behind, and what was there stays.
+    If the body fails or is interrupted, no file is left, and an existing one is unchanged.
 
     Parameters
     ----------
     path : str or Path
     lasting : bool
-        Whether to wait until the file is on the disk, where it survives a power cut.
+        Whether to wait until the file is on the disk and survives a power cut.
     """
     path = Path(path)
     try:
@@ -344,7 +343,7 @@ def writing(path: str | Path, *, lasting: bool = True) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _replacing(path: Path, lasting: bool) -> Iterator[IO[bytes]]:
-    # The name tells who writes, so that others know whether the file is abandoned.
+    # The name contains host and process, so that others can detect an abandoned file.
     writer = f"{_host()}.{os.getpid()}.{secrets.token_hex(4)}"
     temporary = path.with_name(f".{path.name}.{writer}{_UNFINISHED}")
     try:
@@ -362,7 +361,7 @@ def _replacing(path: Path, lasting: bool) -> Iterator[IO[bytes]]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last, where the system can."""
+    """Write the new name to the disk, if the system supports that."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -401,7 +400,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def make_folder(path: Path) -> Path:
-    """Make a folder and those above it, or say why that is impossible."""
+    """Create a folder and its parents, or raise an error with the reason."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -61,9 +61,9 @@ def _show_list(home: str | None, as_json: bool) -> None:
         return
     table = _narrow(["name", "here", "kind"], ["labels", "train", "test", "features"])
     for description in descriptions:
-        here = Text("yes", "green") if description.available else Text("no", "dim")
+        present = Text("yes", "green") if description.available else Text("no", "dim")
         sizes = (f"{size:,}" for size in asdict(description.shape).values())
-        table.add_row(description.name, here, description.kind, *sizes)
+        table.add_row(description.name, present, description.kind, *sizes)
     console = Console()
     console.print(f"Data home: {data_home(home)}", highlight=False, soft_wrap=True)
     console.print(table)

@@ -1,4 +1,4 @@
-"""Dataset: a training and a test collection, and where they come from."""
+"""Dataset: a training and a test collection, with their source."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Times = npt.NDArray[np.datetime64]
 
 
 class DatasetParts(NamedTuple):
-    """What a format reader hands to the loader."""
+    """Training and test items of a dataset as a format reader returns them, with their times."""
 
     train: Collection
     test: Collection
@@ -36,15 +36,14 @@ class Dataset:
     description : str
         One sentence on what the items and labels are.
     source : str
-        Where the data comes from.
+        Where the data come from.
     sha : str
-        SHA-256 of the data: of the files' uncompressed contents, or of the values where
-        there are no files.
+        SHA-256 of the files' uncompressed contents, or of the values if there are no files.
     train_times, test_times : datetime64 array, shape (n_items,), or None
-        When each item was written, where the data tells.
+        When each item was written, if the data contain it.
     vectoriser : scikit-learn Pipeline or None
-        For texts turned into tf-idf features: the pipeline that did it, fitted on `train`, to
-        be used on further texts.
+        Pipeline, fitted on `train`, that turned texts into tf-idf features; it can be applied to
+        further texts.
 
     Examples
     --------
@@ -74,7 +73,7 @@ class Dataset:
         """Label statistics over training and test items together, as in Moreo et al.
 
         The paper's table counts labelsets over both parts, but divides PUniq and PMax by the
-        number of training items; only so do its printed figures come out.
+        number of training items; only this rule gives its printed figures.
         """
         stacked = np.concatenate([self.train.Y, self.test.Y])
         return statistics(stacked, n_reference=self.train.n_items)

@@ -1,9 +1,9 @@
-"""Downloads that can be trusted: resumed, retried, checked, and renamed only when complete.
+"""Downloads: resumed, retried, checked, and renamed only when complete.
 
-While a file is being fetched its bytes lie in ``<name>.part``, and ``<name>.part.tag`` keeps
-what the server calls this version of the file. A download that was cut is taken up where it
-ended, also by a later call, provided the server still has the same version. Only a complete
-file with the right checksum gets its final name.
+While a file is being fetched its bytes are in ``<name>.part``, and ``<name>.part.tag`` contains the
+server's name for this version of the file. An interrupted download is resumed, also by a later
+call, if the server still has the same version. Only a complete file with the right checksum gets
+its final name.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ def download(
     timeout : float
         Seconds to wait for the server at each step.
     retries : int
-        How many times to try again after a failure that may pass.
+        Number of further attempts after a temporary failure.
     wait : float
-        Seconds before the first new try, doubled for each further one.
+        Seconds before the first of these attempts, doubled for each further one.
     schemes : tuple of str
-        What the address may start with.
+        Allowed schemes of the address.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _make_folder(folder: Path) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock a folder against other processes that download into it, where the system can."""
+    """Lock a folder against other processes that download into it, if the system supports that."""
     if fcntl is None:
         yield
         return
@@ -194,7 +194,7 @@ def _version(response: Any) -> str:
 def _save(response: Any, part: _PartialFile, start: int) -> None:
     length = response.headers.get("Content-Length")
     total = start + int(length) if length and length.isdecimal() else None
-    # disable=None: no bar where nobody looks at a terminal.
+    # disable=None: no bar if standard error is not a terminal.
     bar = tqdm(
         desc=part.target.name, initial=start, total=total, unit="B", unit_scale=True, disable=None
     )

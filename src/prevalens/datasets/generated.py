@@ -34,14 +34,14 @@ def subjects(n: int) -> list[tuple[str, list[str]]]:
     invented = map("".join, product(starts, starts, starts, _WORDS["ends"].split()))
     while len(known) < n:
         words = list(islice(invented, WORDS_PER_SUBJECT))
-        # The supply is large, but not endless: number the words of a second round.
+        # When all combinations of syllables are used, further words are numbered.
         words += [f"word{len(known)}x{i}" for i in range(WORDS_PER_SUBJECT - len(words))]
         known.append((f"topic_{len(known) + 1}", words))
     return known[:n]
 
 
 def everyday_words() -> list[str]:
-    """Words that say nothing about a ticket's subject, from frequent to rare."""
+    """Words that do not depend on the subject of a text, from frequent to rare."""
     return list(dict.fromkeys(_WORDS["everyday"].split()))
 
 
@@ -52,10 +52,10 @@ _COMMON = 0.75
 _TOP, _DECAY = 0.45, 0.9
 #: Labelsets drawn per test item, to choose from with weights.
 _CANDIDATES = 20
-#: How far a label moves an item, where the noise has length 1 in every direction.
+#: How far a label moves an item; the noise has length 1 in every direction.
 _LENGTH = 0.8
 _WORDS_PER_TEXT = 18
-#: Weight of each subject in every text, and of the labels' own, where everyday words weigh 1.
+#: Weights of words of any subject and of a label's own subject; everyday words have weight 1.
 _STRAY, _OWN = 0.03, 0.15
 _NAMES = {"numeric": "synthetic", "text": "synthetic_text"}
 
@@ -81,7 +81,7 @@ def synthetic(
     n_labels : int
         Prevalences fall as a power law from about 0.45.
     n_features : int
-        Number of numeric features; a quarter of them tell nothing. Ignored for texts.
+        Number of numeric features; a quarter of them carry no information. Ignored for texts.
     kind : {"numeric", "text"}
         Whether items are vectors of numbers or short texts.
     shift : float
@@ -89,11 +89,10 @@ def synthetic(
         label move by a factor of about exp(shift), up for every second label and down for the
         others. 0 is no shift, 1 is strong, 2 is extreme.
     periods : int
-        With more than one, the test part consists of that many months after each other, whose
-        shift grows evenly from 0 in the first to `shift` in the last; `test_times` tells
-        when.
+        If more than 1, the test part consists of that many consecutive months, whose shift grows
+        evenly from 0 in the first to `shift` in the last; `test_times` has the months.
     signal : float
-        How much the items tell about their labels; 0 is nothing, 1 makes labels learnable but
+        How strongly the items depend on their labels; 0 is not at all, 1 makes labels learnable but
         far from certain.
     random_state : int
         The same value gives the same dataset; the training part does not depend on `shift`.
@@ -174,7 +173,7 @@ class _LabelMix:
         if shift == 0:
             return self.labelsets(rng, n)
         candidates = self.labelsets(rng, _CANDIDATES * n)
-        # The most frequent label goes down: raising it would drown the others.
+        # The odds of the most frequent label fall: raising them would outweigh all other labels.
         direction = np.where(np.arange(len(self.cuts)) % 2, 1.0, -1.0)
         tilt = shift * (candidates @ direction)
         weights = np.exp(tilt - tilt.max())

@@ -27,7 +27,7 @@ from prevalens.datasets.registry import Figures, RegistryEntry, lookup, names
 from prevalens.files import fingerprint, tree_digest
 from prevalens.validation import FormatError, InputError, PrevalensWarning, check_int
 
-#: The word every number becomes.
+#: The word that replaces every number.
 NUMBER = "numbermask"
 _NUMBER = re.compile(r"\b[0-9][0-9.,-]*\b")
 
@@ -46,9 +46,9 @@ def mask_numbers(text: str) -> str:
 def text_pipeline(*, min_df: int | float = 5, sublinear_tf: bool = False) -> Pipeline:
     """The paper's preparation of texts, as a scikit-learn pipeline of one step, ``tfidf``.
 
-    Lower case, numbers masked by one word, words of two letters and more (so punctuation
-    goes), English stop words removed, words in at least `min_df` texts kept, tf-idf weights,
-    rows of length 1. It can be cloned, pickled, and put before any classifier.
+    Texts become lower case; numbers are replaced by one word; terms are words of two letters or
+    more that occur in at least `min_df` texts, without English stop words; weights are tf-idf, and
+    rows have length 1. The pipeline can be cloned, pickled, and put before any classifier.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ def load(
     text : bool
         Texts as texts, with the paper's choice of labels.
     min_positives : int
-        How many positive training items a label needs to stay.
+        Least number of positive training items of a label that is kept.
     download : bool
-        Whether to download what is missing.
+        Whether to download missing files.
     mirror : str, optional
         Address of a copy of the data home to download from; else ``PREVALENS_MIRROR``, else
         the public source.
@@ -207,11 +207,11 @@ def _with_features(dataset: Dataset) -> Dataset:
             f"No word occurs in enough training texts of {dataset.name!r}; use text=True and your "
             "own vectoriser."
         ) from error
-    words = pipeline.get_feature_names_out()
+    terms = pipeline.get_feature_names_out()
     return replace(
         dataset,
-        train=dataset.train.with_X(train, features=words),
-        test=dataset.test.with_X(pipeline.transform(dataset.test.X), features=words),
+        train=dataset.train.with_X(train, features=terms),
+        test=dataset.test.with_X(pipeline.transform(dataset.test.X), features=terms),
         vectoriser=pipeline,
     )
 
@@ -283,7 +283,7 @@ def printed_names() -> tuple[str, ...]:
 def compare(
     name: str, *, home: str | Path | None = None, download: bool = True, mirror: str | None = None
 ) -> DatasetComparison:
-    """Load a dataset and hold its figures against the printed ones.
+    """Load a dataset and compare its figures with the printed ones.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from prevalens.collection import Collection
 from prevalens.datasets.formats.arff import parse_arff
 from prevalens.datasets.formats.corpora import read_ohsumed, read_reuters
 from prevalens.datasets.formats.matlab import read_matlab
-from prevalens.datasets.formats.mulan import by_count, by_names, label_count, label_names, read_meka
+from prevalens.datasets.formats.mulan import by_count, label_count, read_meka, read_mulan
 from prevalens.datasets.formats.svmlight import read_svmlight
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.files import EncodingError, about, damaged, file_ending, locate
@@ -68,8 +68,8 @@ def read(
         label). Default: by the file's name.
     labels : str, Path or iterable of str, optional
         Which columns or attributes are labels, by name. For tables also a pattern such as
-        ``"label_*"``. For ARFF also Mulan's XML file; omitted, the XML file beside the ARFF
-        file is used, or MEKA's option ``-C`` in the relation name. With `tags`: the codeframe,
+        ``"label_*"``. For ARFF also Mulan's XML file; if omitted, the XML file in the same
+        folder is used, or MEKA's option ``-C`` in the relation name. With `tags`: the codeframe,
         in this order; other tags are left out with a warning.
     tags : str, optional
         For tables: the column with a list of labels, such as ``billing;login`` or
@@ -79,9 +79,9 @@ def read(
     features : iterable of str, optional
         For tables: the feature columns. Default: all that are not labels.
     sep : str, optional
-        What stands between tags. Default: comma, semicolon or vertical bar.
+        Separator of tags. Default: comma, semicolon or vertical bar.
     delimiter : str, optional
-        What stands between the columns of a CSV file. Default: read from its header.
+        Column delimiter of a CSV file. Default: detected in its header.
 
     Returns
     -------
@@ -94,8 +94,7 @@ def read(
 
     Notes
     -----
-    Parquet needs pyarrow (``pip install "prevalens[frames]"``), nothing else needs more than the
-    core.
+    Parquet needs pyarrow (``pip install "prevalens[frames]"``); the other formats need no extra.
 
     Examples
     --------
@@ -138,21 +137,19 @@ def _format(path: Path) -> str:
 
 
 def _read_arff(path: Path, labels: _Labels = None) -> Collection:
+    labels = _xml_of(path) if labels is None else labels
+    if labels is not None:
+        return read_mulan(path, labels)
     arff = parse_arff(path)
-    if labels is None:
-        labels = _xml_beside(path)
-    if labels is None:
-        if label_count(arff.relation) is None:
-            raise InputError(
-                f"Say which attributes of {path} are labels (labels=[...] or Mulan's XML file); "
-                "there is no XML file beside it and no option -C in its relation name."
-            )
-        return by_count(arff)
-    names = label_names(labels) if isinstance(labels, (str, Path)) else list(labels)
-    return by_names(arff, names)
+    if label_count(arff.relation) is None:
+        raise InputError(
+            f"Say which attributes of {path} are labels (labels=[...] or Mulan's XML file); "
+            "there is no XML file beside it and no option -C in its relation name."
+        )
+    return by_count(arff)
 
 
-def _xml_beside(path: Path) -> Path | None:
+def _xml_of(path: Path) -> Path | None:
     """Mulan's XML file has the name of the ARFF file, without -train or -test."""
     stem = path.name.partition(".")[0]
     for name in (stem, re.sub(r"[-_](train|test)\b.*", "", stem, flags=re.IGNORECASE)):
@@ -182,7 +179,7 @@ def _read_table(
     try:
         return _collection(opened(), **choice)
     except EncodingError:
-        # As `read_text` does: whatever is not UTF-8 is taken for Latin-1.
+        # Like `read_text`: a file that is not UTF-8 is read as Latin-1.
         return _collection(opened(encoding="latin-1"), **choice)
 
 
@@ -283,7 +280,7 @@ def _numbers(rows: Chunk, column: str) -> Floats:
 
 
 _TABLE = ("labels", "tags", "text", "features", "sep")
-#: The reader of each format, and the arguments that mean something to it.
+#: The reader of each format, and the arguments that it takes.
 _READERS: dict[str, tuple[Callable[..., Collection], tuple[str, ...]]] = {
     "arff": (_read_arff, ("labels",)),
     "csv": (_read_table, (*_TABLE, "delimiter")),

@@ -7,6 +7,7 @@ import io
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def tickets(
     Returns
     -------
     Dataset
-        Texts; `train_times` and `test_times` tell when each ticket came.
+        Texts; `train_times` and `test_times` have the time of each ticket.
 
     Notes
     -----
@@ -95,7 +96,7 @@ def month_names(times: Times) -> list[str]:
 
 
 def _tilts(months: int) -> Floats:
-    """How far each label's log-odds have moved in each month, shape (months, n_labels)."""
+    """Change of each label's log-odds in each month, shape (months, n_labels)."""
     passed = (np.arange(months) + 0.5) / months
     tilts = np.zeros((months, len(TICKET_LABELS)))
     for label, last in _SENTENCES["trend"].items():
@@ -147,9 +148,9 @@ class _Writer:
         sentences = [self._sentence(label) for label in labels]
         if not labels:
             sentences.append(self._draw(_SENTENCES["vague"]))
-        for label, own in _SENTENCES["passing"].items():
+        for label, mentions in _SENTENCES["passing"].items():
             if label not in labels and self._chance(_IN_PASSING):
-                sentences.append(self._draw(own))
+                sentences.append(self._draw(mentions))
         self._rng.shuffle(sentences)
         opening = [self._draw(_SENTENCES["greetings"])] if self._chance(0.7) else []
         closing = [self._draw(_SENTENCES["closings"])] if self._chance(0.6) else []
@@ -158,13 +159,18 @@ class _Writer:
     def _sentence(self, label: str) -> str:
         if self._chance(_UNSAID):
             return self._draw(_SENTENCES["vague"])
-        shared = [own for pair, own in _SENTENCES["shared"].items() if label in pair.split()]
+        shared = [
+            sentence
+            for pair, sentences in _SENTENCES["shared"].items()
+            if label in pair.split()
+            for sentence in sentences
+        ]
         if shared and self._chance(_AMBIGUOUS):
-            return self._draw([sentence for own in shared for sentence in own])
+            return self._draw(shared)
         return self._draw(_SENTENCES["phrases"][label])
 
     def _filled(self, sentence: str) -> str:
-        values = {name: self._draw(words) for name, words in _SENTENCES["fillers"].items()}
+        values = {name: self._draw(texts) for name, texts in _SENTENCES["fillers"].items()}
         number, amount = self._rng.integers(1000, 9999), self._rng.integers(5, 300)
         return sentence.format(**values, number=number, amount=f"{amount} euros")
 
@@ -183,7 +189,7 @@ def write_tickets(data: Dataset, folder: str | Path, *, held_out: float = 0.25) 
     data : Dataset
         As `tickets` gives it.
     folder : str or Path
-        Made if it is not there; files of the same names are overwritten.
+        Created if it does not exist; files of the same names are overwritten.
     held_out : float
         Share of the labelled tickets, the latest, that go to ``labelled.csv`` instead of
         ``train.csv``.
@@ -208,8 +214,8 @@ def write_tickets(data: Dataset, folder: str | Path, *, held_out: float = 0.25) 
     months = np.array(month_names(data.test_times))
     rows = list(_rows(data.test.X, data.test_times, "m"))
     for month in np.unique(months).tolist():
-        own = [row for row, its in zip(rows, months, strict=True) if its == month]
-        written.append(_write(folder / "months" / f"{month}.csv", named[:3], own))
+        chosen = compress(rows, months == month)
+        written.append(_write(folder / "months" / f"{month}.csv", named[:3], chosen))
     truth = [
         (month, *(f"{share:.4f}" for share in data.test.Y[months == month].mean(axis=0)))
         for month in np.unique(months).tolist()

@@ -1,9 +1,9 @@
-"""Tables: every file and frame that comes in, and its way to a matrix.
+"""Tables: reading files and frames, and turning them into a matrix.
 
 Files are read in chunks of rows (CSV, TSV, JSON lines, JSON; Parquet needs pyarrow, Excel needs
-openpyxl); frames, lists of records and lists of texts go through the same door. A preparation,
-fitted once and without labels, turns the columns into a matrix; `ColumnGuard` sets columns aside
-that have drifted. This package imports nothing above `prevalens.files`.
+openpyxl); frames, lists of records and lists of texts become tables as well. A preparation, fitted
+once and without labels, turns the columns into a matrix; `ColumnGuard` holds columns that have
+drifted at their training mean. This package imports nothing above `prevalens.files`.
 """
 
 from prevalens.tables.column_guard import ColumnGuard, DriftWarning, guard_of

@@ -1,4 +1,4 @@
-"""The content of single cells: nothing, a number, yes or no, a date."""
+"""The content of single cells: missing values, numbers, yes or no, dates."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 from prevalens.errors import InputError
 
-#: Words that stand for a missing value.
+#: Texts that mean a missing value.
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}
 _ANSWERS = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell is None, NaN, or a word for a missing value."""
+    """Whether a cell is None, NaN, or a text that means a missing value."""
     if isinstance(cell, str):
         return cell.strip().lower() in _MISSING
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def answer_of(cell: Any) -> int | None:
-    """1 or 0 for a cell that says yes or no in one of the usual ways, else None.
+    """1 for a cell that means yes, 0 for one that means no, else None.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def finite(cell: Any) -> float | None:
 
 
 def shown(cell: Any) -> str:
-    """A cell for a message, cut if it is long."""
+    """The content of a cell for a message, shortened if it is long."""
     text = repr(cell)
     return text if len(text) <= 42 else f"{text[:40]}..."
 
 
-#: Forms of dates that can be read in one way only.
+#: Unambiguous formats of dates.
 _FORMS = (
     "%Y/%m/%d",
     "%d.%m.%Y",
@@ -78,7 +78,7 @@ _FORMS = (
     "%b %Y",
     "%B %Y",
 )
-#: Forms in which day and month may be confused.
+#: Formats in which day and month may be confused.
 _SLASHED = ("%d/%m/%Y", "%m/%d/%Y")
 _TIME = re.compile(r"[ T]+\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?$")
 _EPOCH = re.compile(r"\d{10}(\d{3})?")
@@ -92,10 +92,10 @@ def parse_date(cell: Any, form: str | None = None) -> date | None:
     Parameters
     ----------
     cell : date, datetime, str or number
-        ISO, or one of the usual forms that can be read in one way only; numbers are seconds or
-        milliseconds since 1970.
+        ISO, or one of the usual unambiguous formats; numbers are seconds or milliseconds since
+        1970.
     form : str, optional
-        As `datetime.strptime` has it, for other forms.
+        Another format, in the notation of `datetime.strptime`.
 
     Examples
     --------
@@ -140,16 +140,16 @@ def _by_form(text: str, form: str) -> date | None:
 
 
 def slashed_forms(cells: Sequence[str]) -> list[str]:
-    """The forms, day first or month first, in which all dates such as 03/04/2024 can be read."""
+    """The formats, day first or month first, that fit all dates such as 03/04/2024."""
     texts = [_TIME.sub("", cell.strip()) for cell in cells]
     return [form for form in _SLASHED if all(_by_form(text, form) for text in texts)]
 
 
 def date_format(cells: Sequence[Any], column: str) -> str | None:
-    """The form of a column's dates as `datetime.strptime` has it; None if each date tells its own.
+    """The format of a column's dates for `datetime.strptime`; None if all are unambiguous.
 
-    Dates such as 03/04/2024 are read by the others of the column: a 31/05/2024 among them shows
-    that the day comes first.
+    Dates such as 03/04/2024 depend on the other dates of the column: 31/05/2024 shows that the
+    day comes first.
     """
     texts = [_TIME.sub("", cell.strip()) for cell in cells if isinstance(cell, str)]
     slashed = [text for text in texts if re.fullmatch(r"\d{1,2}/\d{1,2}/\d{4}", text)]

@@ -1,8 +1,8 @@
-"""A guard against columns that have drifted beyond anything the labels can explain.
+"""Detection of feature columns that have drifted further than any change of the labels explains.
 
-A new footer in all texts, a sensor that got stuck, a column that was recoded: the items look
-different whatever their labels are, and every score is off. A change of the label mix alone moves
-the mean of a column, too, but not far beyond its means with and without each label.
+A new footer in all texts, a sensor that got stuck, a column that was recoded: the features change
+whatever the labels are, and every score is wrong. A change of the label mix alone moves the mean of
+a column, too, but not far beyond its means over the items with and without each label.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.errors import InputError, PrevalensWarning
@@ -25,24 +26,24 @@ from prevalens.validation import check_binary_matrix, check_matrix, check_same_l
 
 #: Columns adrift, and their means in the batch.
 Drift: TypeAlias = dict[int, float]
-#: Rows below which a mean says too little.
+#: Fewer rows are not checked: their mean is too uncertain.
 FEWEST_ROWS = 30
-#: Items of the overall mean that are added to those with a label, and to those without it: two
-#: items must not span the whole column.
+#: Items of the overall mean that are added to those with a label, and to those without it, so that
+#: the mean of a few items does not set the range.
 _PSEUDO_ITEMS = 10
 _STANDARD_ERRORS = 10
-#: Least share and number of rows that must carry the drift; fewer are outliers, or a rare word that
-#: comes in a burst.
+#: Least share and number of rows that must have drifted; fewer are outliers, or a rare word that is
+#: frequent for a short time.
 _SHARE, _CARRIERS = 0.1, 10
-#: What counts as no move at all, as a share of the mean; for columns that were constant.
+#: Changes up to this share of the mean count as rounding; for columns that were constant.
 _ROUNDING = 1e-3
-#: Numbers that are held at once beyond the items.
+#: Largest number of values of a temporary block.
 _BLOCK = 2_000_000
 _NAMED = 3
 
 
 class DriftWarning(PrevalensWarning):
-    """Columns of a batch were set aside.
+    """Some columns of a batch are held at their training mean.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class DriftWarning(PrevalensWarning):
 
 
 class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Set columns aside whose mean in a batch no mix of the labels can explain.
+    """Hold columns at their training mean if no label mix explains their mean in a batch.
 
     Parameters
     ----------
@@ -89,16 +90,16 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     classifier and is left alone.
 
     A column adrift gets the mean of the training items in every row. In a sparse matrix that would
-    store a number per row; where the column has grown, its stored entries share the training
-    mean instead, which is the same if every row has one. Where it has shrunk, it is filled: to
-    shrink by that much, a fifth of the training items at least had it. If all training items have
-    length 1, what remains of a row is brought to that length again: words that were added to all
-    texts have taken weight from the other words, and give it back.
+    store a number per row; if the mean of the column has grown, its stored entries share the sum
+    of the training means instead, which is the same if every row has an entry. If it has shrunk,
+    the column is filled: at least a fifth of the training items had an entry then. If all training
+    items have length 1, the rest of a row is scaled to that length again, because words that were
+    added to all texts lower the weights of the other words.
 
     Fitting takes one product of labels and items, O(stored entries x labels per item), and holds
-    a bounded block of labels x columns; a batch takes one pass. Does not see a drift that lies
-    within what the labels can explain, one that leaves the means alone, or one of a few rows among
-    many: hand in batches that belong together.
+    a bounded block of labels x columns; a batch takes one pass. It does not detect a drift that the
+    labels can explain, one that does not change the means, or one of a few rows among many: pass
+    the items of one batch together.
 
     Examples
     --------
@@ -251,7 +252,7 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         if not len(suspects):
             return suspects
         farthest = self._farthest(matrix[:, suspects], suspects)
-        # Of few training items, all may lack by chance what many others have.
+        # By chance, few training items may all lack a feature that many other items have.
         share = max(_SHARE, _CARRIERS / min(n_rows, self.n_items_))
         return suspects[beyond[suspects] > share * farthest]
 
@@ -261,7 +262,7 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         return np.maximum(np.maximum(below, above), 0)
 
     def _farthest(self, part: Any, columns: npt.NDArray[np.intp]) -> Floats:
-        """How far the row that lies farthest outside does so, by column."""
+        """The largest distance of a row from the explained range, by column."""
         ends = [part.min(axis=0), part.max(axis=0)]
         low, high = (end.toarray().ravel() if sp.issparse(end) else end for end in ends)
         return np.asarray(np.maximum(self._beyond(low, columns), self._beyond(high, columns)))
@@ -282,7 +283,7 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         spread, filled = columns[grown], columns[~grown]
         kept, shared = np.ones((2, matrix.shape[1]), dtype=matrix.dtype)
         kept[columns], shared[:] = 0, 0
-        # What has grown has stored entries.
+        # A column whose mean has grown has stored entries.
         stored = np.bincount(matrix.indices, minlength=matrix.shape[1])
         shared[spread] = self.mean_[spread] * n_rows / stored[spread]
         held = matrix.copy()
@@ -292,7 +293,7 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         return held if not len(filled) else type(matrix)(held + self._full(filled, held))
 
     def _lengthen(self, matrix: Any) -> None:
-        """Bring rows that are not empty to length 1 in place, if that is what they all have."""
+        """Scale rows that are not empty to length 1 in place, if the training items have it."""
         if not self.unit_rows_:
             return
         lengths = _lengths(matrix)
@@ -312,13 +313,13 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
 
 def guard_of(classifier: Any) -> ColumnGuard | None:
-    """The guard that a pipeline begins with, if it does."""
+    """The `ColumnGuard` that is the first step of a pipeline, or None."""
     first = classifier[0] if isinstance(classifier, Pipeline) else None
     return first if isinstance(first, ColumnGuard) else None
 
 
 def _canonical(matrix: Any) -> Any:
-    """No entry of a sparse matrix is stored in two parts."""
+    """The matrix, without duplicate entries if it is sparse."""
     if sp.issparse(matrix) and not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -375,7 +376,5 @@ def _range(matrix: Any, Y: LabelMatrix, mean: Floats) -> tuple[Floats, Floats]:
 
 
 def _blocks(count: int, width: int) -> Iterator[slice]:
-    """Cut so that a block's numbers stay within bounds."""
-    step = max(1, _BLOCK // max(1, width))
-    for start in range(0, count, step):
-        yield slice(start, start + step)
+    """Slices of at most `_BLOCK` values, if each row has `width` of them."""
+    return gen_batches(count, max(1, _BLOCK // max(1, width)))

@@ -32,7 +32,7 @@ CellKind: TypeAlias = Literal[
     "empty", "binary", "number", "date", "vector", "tags", "text", "category"
 ]
 
-#: Only so many of the most frequent categories get a column.
+#: Largest number of categories, the most frequent ones, that get a column.
 _MOST_LEVELS = 1000
 #: From this many columns on, a block of categories is sparse.
 _SPARSE_FROM = 50
@@ -127,24 +127,24 @@ class NumberEncoder(Encoder):
 
 
 class CategoryEncoder(Encoder):
-    """A 0/1 column for each category that occurs more than once; other cells are 0 in all."""
+    """A 0/1 column for each category that occurs more than once; all 0 for other cells."""
 
     kind: ColumnKind = "category"
 
     def fit_transform(self, cells: Sequence[Any]) -> Any:
         """Learn from the cells and return their numbers, one row each."""
-        words = Counter(map(_category, cells))
-        often = [word for word, count in words.most_common(_MOST_LEVELS) if count > 1]
+        counts = Counter(map(_category, cells))
+        often = [level for level, count in counts.most_common(_MOST_LEVELS) if count > 1]
         # Few categories are all kept; a single one carries no information.
-        self.levels = [] if len(words) == 1 else sorted(words if len(words) <= 20 else often)
+        self.levels = [] if len(counts) == 1 else sorted(counts if len(counts) <= 20 else often)
         known = set(self.levels)
-        rare = sum(count for word, count in words.items() if word not in known or count == 1)
+        rare = sum(count for level, count in counts.items() if level not in known or count == 1)
         self.usual = rare / max(1, len(cells))
         return self.transform(cells)
 
     def transform(self, cells: Sequence[Any]) -> Any:
         """The numbers of the cells, one row each."""
-        position = {word: j for j, word in enumerate(self.levels)}
+        position = {level: j for j, level in enumerate(self.levels)}
         columns = np.array([position.get(_category(cell), -1) for cell in cells], dtype=np.int64)
         rows = np.flatnonzero(columns >= 0)
         shape = (len(columns), len(self.levels))
@@ -159,8 +159,8 @@ class CategoryEncoder(Encoder):
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:
         """The share of cells whose category does not occur in the training."""
         known = set(self.levels)
-        new = Counter(word for word in map(_category, cells) if word not in known)
-        examples = tuple(word for word, _ in new.most_common(3))
+        new = Counter(level for level in map(_category, cells) if level not in known)
+        examples = tuple(level for level, _ in new.most_common(3))
         return Unfamiliar(new.total() / max(1, len(cells)), self.usual, examples)
 
 
@@ -259,7 +259,7 @@ def _encoded_as(cells: Sequence[Any]) -> ColumnKind:
     kind = _certain_kind(known)
     if kind == "empty" or kind == "binary":
         return "number"
-    return kind or _kind_of_words(known)
+    return kind or _text_or_category(known)
 
 
 def kind_of(cells: Sequence[Any]) -> CellKind:
@@ -285,7 +285,7 @@ def kind_of(cells: Sequence[Any]) -> CellKind:
     # A preparation treats such dates as categories: only the whole column shows which is the day.
     if all(isinstance(cell, str) and slashed_forms([cell]) for cell in known):
         return "date"
-    return "tags" if separator_of(known) is not None else _kind_of_words(known)
+    return "tags" if separator_of(known) is not None else _text_or_category(known)
 
 
 def _certain_kind(
@@ -302,11 +302,11 @@ def _certain_kind(
     return "date" if all(parse_date(cell) is not None for cell in known) else None
 
 
-def _kind_of_words(known: Sequence[Any]) -> Literal["text", "category"]:
-    words = [str(cell) for cell in known]
-    distinct = len(set(words)) / len(words)
-    spaces = sum(word.count(" ") for word in words) / len(words)
-    length = sum(map(len, words)) / len(words)
+def _text_or_category(known: Sequence[Any]) -> Literal["text", "category"]:
+    texts = [str(cell) for cell in known]
+    distinct = len(set(texts)) / len(texts)
+    spaces = sum(text.count(" ") for text in texts) / len(texts)
+    length = sum(map(len, texts)) / len(texts)
     return "text" if distinct > 0.5 and (spaces >= 2 or length > 40) else "category"
 
 

@@ -269,8 +269,8 @@ class ExcelTable(_FileTable):
         if self.sheet is None:
             return book.worksheets[0]
         if self.sheet not in book.sheetnames:
-            there = ", ".join(map(repr, book.sheetnames))
-            raise InputError(f"{self.name} has no sheet {self.sheet!r}; it has {there}.")
+            names = ", ".join(map(repr, book.sheetnames))
+            raise InputError(f"{self.name} has no sheet {self.sheet!r}; it has {names}.")
         return book[self.sheet]
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:

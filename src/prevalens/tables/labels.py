@@ -20,7 +20,7 @@ _SEPARATORS = re.compile(r"[,;|]")
 
 
 def label_columns(table: Table, names: Iterable[str]) -> list[str]:
-    """The columns that names and patterns such as ``topic_*`` stand for."""
+    """The columns that match names or patterns such as ``topic_*``."""
     chosen: dict[str, None] = {}
     for name in names:
         fitting = [column for column in table.columns if fnmatch.fnmatchcase(column, name)]
@@ -32,7 +32,7 @@ def label_columns(table: Table, names: Iterable[str]) -> list[str]:
 
 
 def labels_of_columns(chunk: Chunk, names: Sequence[str]) -> LabelMatrix:
-    """A matrix of 0/1 from columns that say 0 or 1, true or false, yes or no."""
+    """A matrix of 0/1 from columns that contain 0 or 1, true or false, yes or no."""
     Y = np.empty((len(chunk), len(names)), dtype=np.int8)
     for j, name in enumerate(names):
         answers = [answer_of(cell) for cell in chunk[name]]
@@ -56,7 +56,7 @@ def check_separator(sep: str | None) -> None:
 def separator_of(cells: Iterable[Any]) -> str | None:
     """The character between the tags of a column; None if its cells are no lists of tags.
 
-    Tags are short and occur again and again; sentences with commas are not and do not.
+    Tags are short and occur repeatedly; sentences with commas are long and mostly differ.
     """
     texts = [str(cell) for cell in cells]
     for mark in (";", "|", ","):

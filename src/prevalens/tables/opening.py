@@ -1,4 +1,4 @@
-"""Opening a table: its format by content and name, patterns and folders of files."""
+"""Opening tables: formats by content and name, patterns and folders of files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def open_table(
         Column delimiter of a CSV file. Default: the most frequent of comma, semicolon, tab and
         vertical bar in its first line.
     encoding : str, optional
-        Encoding of a text file. Default: UTF-8, or the encoding that its first bytes tell.
+        Encoding of a text file. Default: that of its byte order mark, else UTF-8.
     sheet : str, optional
         Sheet of an Excel workbook. Default: the first.
     format : {"csv", "tsv", "jsonl", "json", "parquet", "excel"}, optional
@@ -99,7 +99,7 @@ def _source(path: str | Path | IO[bytes], name: str | None) -> ByteSource:
 
 
 def _guess(source: ByteSource, start: bytes) -> str:
-    """The format: by the first bytes, which tell more than the name, then by the name."""
+    """The format by the first bytes, or by the name if these do not decide."""
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"PK"):
@@ -137,10 +137,10 @@ _WILD = "*?["
 
 
 def expand(paths: str | Path | Iterable[str | Path]) -> list[Path]:
-    """The files that names, patterns and folders stand for, each once, in order.
+    """The files of names, patterns and folders, each once, in order.
 
-    A folder stands for the tables in it, sorted by name; a pattern such as ``2024-*.csv`` or
-    ``**/*.csv`` for the files that fit. ``-`` is standard input and stays as it is.
+    A folder means the tables in it, sorted by name; a pattern such as ``2024-*.csv`` or
+    ``**/*.csv`` the files that match. ``-`` is standard input and is returned as it is.
 
     Examples
     --------

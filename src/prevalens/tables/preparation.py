@@ -33,14 +33,14 @@ class CellError(InputError):
 
 @dataclass(frozen=True)
 class Unfamiliar:
-    """How much of some items does not occur in the training.
+    """The share of some items that does not occur in the training data.
 
     Attributes
     ----------
     share : float
         Share of words, or cells, that the preparation does not know.
     usual : float
-        The share to expect in items like those of the training.
+        The share that is expected in items like the training items.
     examples : tuple of str
         The most frequent unknown words or cells.
     """

@@ -28,7 +28,7 @@ class Chunk:
         Lists or arrays of equal length.
     n_rows : int
     first : int
-        Number of the first row, counted as `word` says.
+        Number of the first row, in the unit of `word`.
     source : str
         The table's name.
     position : int
@@ -125,7 +125,7 @@ class Table(ABC):
 
 
 def check_header(name: str, header: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns, without empty ones, which stand for row numbers."""
+    """The names of the columns, without empty ones, which are columns of row numbers."""
     named = [column for column in header if column]
     if not named:
         raise damaged(name, "the columns have no names; the first line must name them.")

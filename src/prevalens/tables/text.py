@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class TextPreparation(Preparation):
 
     Attributes
     ----------
-    terms_ : list of str, or None where terms are hashed
+    terms_ : list of str, or None if terms are hashed
     n_texts_with_ : array of int, shape (n_features_,)
         In how many training texts each term occurs.
     idf_ : array of float32, shape (n_features_,)
@@ -64,8 +65,8 @@ class TextPreparation(Preparation):
     Notes
     -----
     Linear in the length of the texts. From 150,000 training texts on, terms are hashed to 262,144
-    columns: memory stays bounded, but terms can no longer be named. Fails where the meaning is in
-    word order beyond pairs, or in synonyms.
+    columns: memory stays bounded, but terms have no names. Fails where the meaning is in word order
+    beyond pairs, or in synonyms.
 
     Examples
     --------
@@ -85,11 +86,17 @@ class TextPreparation(Preparation):
         self.max_terms = max_terms
         self.pairs = pairs
 
+    terms_: list[str] | None
+
     def _learn(self, items: Any) -> Any:
         texts = check_texts(items)
         self.n_texts_ = len(texts)
         self.longest_ = self._longest(texts)
-        counts = self._learn_hashed(texts) if len(texts) >= _HASH_FROM else self._learn_terms(texts)
+        if len(texts) >= _HASH_FROM:
+            self.min_df_, self.terms_ = 1, None
+            counts = self._counting().transform(texts)
+        else:
+            counts = self._learn_terms(texts)
         self.n_features_ = int(counts.shape[1])
         self.n_texts_with_ = np.bincount(counts.indices, minlength=self.n_features_)
         self.idf_ = (np.log((1 + len(texts)) / (1 + self.n_texts_with_)) + 1).astype(np.float32)
@@ -98,7 +105,7 @@ class TextPreparation(Preparation):
         return self._weighted(counts)
 
     def _longest(self, texts: Sequence[str]) -> int:
-        """Longest term in words; longer where every character counts as a word."""
+        """Number of words of the longest term; 3 if every character counts as a word."""
         if not self.pairs:
             return 1
         sample = "".join(_some(texts))
@@ -117,13 +124,9 @@ class TextPreparation(Preparation):
                 f"No word occurs in {self.min_df_} or more of the {len(texts)} texts; the column "
                 "may be empty, or not hold texts."
             ) from None
-        self.terms_: list[str] | None = counter.get_feature_names_out().tolist()
+        self.terms_ = counter.get_feature_names_out().tolist()
         self._counter: Any = counter
         return counts
-
-    def _learn_hashed(self, texts: Sequence[str]) -> Any:
-        self.min_df_, self.terms_ = 1, None
-        return self._counting().transform(texts)
 
     def _least(self, n_texts: int) -> int:
         if self.min_df is not None:
@@ -171,23 +174,22 @@ class TextPreparation(Preparation):
 
     def _unknown(self, texts: Sequence[str], at_most: int) -> tuple[float, Counter[str]]:
         """Share and counts of words that occur in no more than `at_most` training texts."""
-        words = Counter(_words(_some(texts)))
-        distinct = list(words)
-        known = dict(zip(distinct, self._texts_with(distinct) > at_most, strict=True))
-        unknown = Counter({word: count for word, count in words.items() if not known[word]})
-        return unknown.total() / max(1, words.total()), unknown
+        counts = Counter(_words(_some(texts)))
+        rare = self._texts_with(list(counts)) <= at_most
+        unknown = Counter({word: counts[word] for word in compress(counts, rare)})
+        return unknown.total() / max(1, counts.total()), unknown
 
     def _texts_with(self, words: Sequence[str]) -> npt.NDArray[np.int64]:
         """In how many training texts each word occurs, 0 if it is no term."""
         if self.terms_ is None:
             columns = [self._counting().transform([word]).indices for word in words]
-            return np.array([self.n_texts_with_[own].max(initial=0) for own in columns])
+            return np.array([self.n_texts_with_[terms].max(initial=0) for terms in columns])
         position = self._counting().vocabulary_ if words else {}
         places = np.array([position.get(word, -1) for word in words], dtype=np.int64)
         return np.where(places < 0, 0, self.n_texts_with_[places])
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """The terms, or their numbers where terms are hashed."""
+        """The terms, or their numbers if terms are hashed."""
         if self.terms_ is not None:
             return np.array(self.terms_, dtype=object)
         return np.array([f"term {number}" for number in range(self.n_features_)], dtype=object)

@@ -47,19 +47,19 @@ class Attribute:
 
     @property
     def default(self) -> float:
-        """What an entry omitted from a sparse row stands for."""
+        """The value of an entry that is omitted from a sparse row."""
         return next(iter(self.codes.values()), 0.0)
 
     @property
     def in_numbers(self) -> bool:
-        """Whether each value is written as the number it becomes."""
+        """Whether every value is a number that becomes itself."""
         if self.kind == "string":
             return False
         return all(finite(value) == code for value, code in self.codes.items())
 
     @property
     def number_of(self) -> Callable[[str], float | None]:
-        """Gives the number a value becomes, or None if it is not one of this attribute."""
+        """A function that returns the number of a value, or None for an invalid value."""
         if self.kind == "string":
             return lambda _: 0.0
         return self.codes.get if self.kind == "nominal" else finite
@@ -94,7 +94,7 @@ def is_content(line: str) -> bool:
 
 
 def short(text: str, most: int = 40) -> str:
-    """A piece of the file for an error sentence."""
+    """An excerpt of the file for an error message."""
     text = text.strip()
     return repr(text if len(text) <= most else f"{text[:most]}...")
 
@@ -107,7 +107,7 @@ def unquoted(text: str) -> str:
 
 
 def split_cells(row: str) -> list[str] | None:
-    """Split at the commas outside quotes; None if the quotes are not in order."""
+    """Split at the commas outside quotes; None if a quote is not closed."""
     if "'" not in row and '"' not in row:
         return [cell.strip() for cell in row.split(",")]
     cells, position = [], 0
@@ -157,7 +157,7 @@ def _domain(path: Path, number: int, name: str, inner: str) -> list[str]:
 
 
 def _codes(values: Sequence[str]) -> dict[str, float]:
-    """The number that stands for each nominal value."""
+    """The number of each nominal value."""
     numbers = [number for value in values if (number := finite(value)) is not None]
     if len(set(numbers)) == len(values):
         return dict(zip(values, numbers, strict=True))
@@ -167,7 +167,7 @@ def _codes(values: Sequence[str]) -> dict[str, float]:
     return {value: float(i) for i, value in enumerate(values)}
 
 
-#: Longer positions cannot be right.
+#: A position; longer numbers cannot be valid.
 _POSITION = r"\d{1,9}"
 _ENTRY = re.compile(rf"\s*({_POSITION})\s+({_QUOTED}|[^,'\"\s]+)\s*(,|$)")
 #: A sparse row without quotes, the usual case.
@@ -180,7 +180,7 @@ _Texts: TypeAlias = dict[int, list[str]]
 
 @dataclass(frozen=True)
 class Body:
-    """The rows after @data, stripped, and the line numbers they stand at."""
+    """The rows after @data, stripped, and their line numbers."""
 
     path: Path
     attributes: tuple[Attribute, ...]
@@ -217,7 +217,7 @@ def parse_rows(body: Body) -> tuple[Any, _Texts]:
 
 
 def _dense_at_once(body: Body) -> Floats | None:
-    """All rows at once; None where a look at each cell is needed."""
+    """All rows at once; None if the cells must be read one by one."""
     if not all(attribute.in_numbers for attribute in body.attributes):
         return None
     try:
@@ -319,7 +319,7 @@ def _texts(body: Body, entries: _Entries) -> _Texts:
 
 
 def _with_defaults(body: Body, entries: _Entries) -> Any:
-    """CSR matrix of the entries, and of what the omitted ones stand for."""
+    """CSR matrix of the entries and of the default values of omitted ones."""
     shape = (len(body.rows), len(body.attributes))
     defaults = np.array([attribute.default for attribute in body.attributes])
     moved = _numbers(body, entries) - defaults[entries.columns]
@@ -400,7 +400,7 @@ def parse_arff(path: str | Path) -> Arff:
     values, and on date and relational attributes. Time and memory are linear in the file.
     """
     path = Path(path)
-    # Not splitlines: it also cuts at characters that may stand inside a quoted text.
+    # Not splitlines: it also splits at characters that may occur inside a quoted text.
     lines = read_text(path).split("\n")
     relation, attributes, start = parse_header(path, lines)
     numbers = [i for i in range(start, len(lines)) if is_content(lines[i])]

@@ -4,8 +4,8 @@ Ohsumed has a folder per class with a file per document; a document of several c
 folders under the same name. The class folders are either below ``training`` and ``test``, or there
 is one set of them, and the split follows the reference implementation of Moreo et al.: class after
 class, 70 % of the documents that are not yet assigned go to training, the others to test. With all
-34,389 documents this gives the paper's 24,061 and 10,328. Which documents they are depends on the
-order of the folder listing there, and on the order of the names here.
+34,389 documents this gives the paper's 24,061 and 10,328. In the paper the selected documents
+depend on the order of a folder listing, here on the order of their names.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Documents:
 def read_ohsumed(path: str | Path) -> Collection:
     """Read a folder, or a tar archive, with one folder per class and one file per document.
 
-    Documents come in the order of their names, labels too. Each file may be compressed.
+    Documents and labels are sorted by name. Each file may be compressed.
     """
     documents = _Documents()
     for part in _read(Path(path)).values():
@@ -86,7 +86,7 @@ def ohsumed_parts(documents: Path, test: Path | None = None) -> DatasetParts:
 
 
 def _read(path: Path) -> dict[str, _Documents]:
-    """Documents by part; the part is "" where no folder tells it."""
+    """Documents by part; the part is "" if no folder names it."""
     parts: dict[str, _Documents] = {}
     for name, content in members(path):
         place = PurePosixPath(name)
@@ -143,7 +143,7 @@ class ReutersDocument:
         The attribute TOPICS: "YES" if the indexers considered topics, else "NO" or "BYPASS".
     topics : tuple of str
     time : datetime64[s]
-        NaT where the file's date is noise.
+        NaT if the date in the file cannot be read.
     text : str
         All character data of the TEXT element, entities as they are in the file.
     """

@@ -73,7 +73,7 @@ def matlab_parts(
         Only the first `n_items` rows are used; all rows if omitted.
     test_roll : int
         Positions by which the label columns of the test rows are moved to the right, cyclically,
-        for files in which they stand in other places than those of the training rows.
+        for files in which their order differs from that of the training rows.
     """
     whole = read_matlab(data)
     if min(whole.n_items, n_items or whole.n_items) <= n_train:
@@ -86,14 +86,13 @@ def matlab_parts(
 def _variables(path: Path, *wanted: str) -> list[Any]:
     content = read_bytes(path)
     if content[:10] == b"MATLAB 7.3":
-        what = "this is a MATLAB 7.3 file; save it with the option -v7."
-        raise damaged(path, what)
+        raise damaged(path, "this is a MATLAB 7.3 file; save it with the option -v7.")
     order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
     if order is None:
         raise damaged(path, "this is no MATLAB file of version 5 to 7.")
     try:
         matrices = dict(_matrices(content[_HEADER:], order, wanted))
-    # Sizes that do not fit show as values numpy or zlib cannot take.
+    # Wrong sizes lead to errors of numpy or zlib.
     except (ValueError, IndexError, OverflowError, zlib.error) as error:
         raise damaged(path, f"the MATLAB file is damaged ({error}).") from error
     for name in wanted:

@@ -23,7 +23,7 @@ def read_mulan(path: str | Path, labels: str | Path | Iterable[str]) -> Collecti
         The ARFF file, plain or compressed.
     labels : str, Path or iterable of str
         The XML file with the label names, or the names themselves. Labels are matched by
-        name, wherever they stand in the ARFF file, and come in the order given here.
+        name, whatever their position in the ARFF file, and have the order given here.
 
     Notes
     -----
@@ -51,7 +51,7 @@ def label_names(path: str | Path) -> list[str]:
     path = Path(path)
     try:
         root = ElementTree.fromstring(read_bytes(path))
-    # Unknown encodings come as ValueError or LookupError.
+    # Unknown encodings raise ValueError or LookupError.
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         line = error.position[0] if isinstance(error, ElementTree.ParseError) else None
         raise damaged(path, f"this is not well-formed XML ({error}).", line=line) from error
