@@ -1,4 +1,4 @@
-"""The registry: what is known about each dataset, read from ``registry.toml``."""
+"""The registry: the facts on each dataset, read from ``registry.toml``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from urllib.parse import urljoin
 
 from prevalens.validation import InputError
 
-#: Other names of datasets.
+#: Aliases of datasets.
 ALIASES = {"rcv1subset_top944": "rcv1subset1_top944"}
-#: Corrected releases, and the older release of the same data: the older Tmc2007_500 repeats all its
-#: test items in the training part.
+#: Corrected releases by name, and the older release of the same data. The older Tmc2007_500 has all
+#: its test items in the training part, too.
 TWINS = {"tmc2007_500": "tmc2007_500_paper"}
 
 
@@ -48,7 +48,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class File:
-    """A file of a dataset: its role in the reader, name, checksum, and address if it has one."""
+    """A file of a dataset: its role in the reader, its name, its checksum and its address."""
 
     role: str
     name: str
@@ -58,12 +58,12 @@ class File:
 
 @dataclass(frozen=True)
 class Layout:
-    """A set of files that together are the dataset, and the format they are in."""
+    """A set of files that make up the dataset, and their format."""
 
     format: str
     files: tuple[File, ...]
     options: dict[str, Any]
-    #: Roles with any number of files.
+    #: Roles that take a list of files.
     lists: frozenset[str]
     #: The address of the folder, or a description of where to get the files.
     origin: str
@@ -116,7 +116,7 @@ def names(kind: str | None = None) -> tuple[str, ...]:
     Parameters
     ----------
     kind : {"paper", "stand-in", "built-in"}, optional
-        Only these.
+        Only the datasets of this kind.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def names(kind: str | None = None) -> tuple[str, ...]:
 
 
 def lookup(name: str) -> RegistryEntry:
-    """The entry of a dataset, by its name or another name of it."""
+    """The entry of a dataset, by its name or an alias."""
     entries = _entries()
     entry = entries.get(ALIASES.get(name, name))
     if entry is None:

@@ -53,9 +53,9 @@ class Encoder(ABC):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    @abstractmethod
     def fit_transform(self, cells: Sequence[Any]) -> Any:
-        """Learn from the cells and return their numbers, one row each."""
+        """Learn from the cells, if there is anything to learn, and return their numbers."""
+        return self.transform(cells)
 
     @abstractmethod
     def transform(self, cells: Sequence[Any]) -> Any:
@@ -172,10 +172,6 @@ class DateEncoder(Encoder):
     """The month and the day of the week, as categories."""
 
     kind: ColumnKind = "date"
-
-    def fit_transform(self, cells: Sequence[Any]) -> Any:
-        """There is nothing to learn; return the numbers of the cells."""
-        return self.transform(cells)
 
     def transform(self, cells: Sequence[Any]) -> Any:
         """The numbers of the cells, one row each."""
