@@ -1,8 +1,8 @@
 """Adjusted counting: the mean score, corrected by the rates at which scores err (ACC, PACC).
 
 The mean score of a sample mixes the mean score of positives (tpr) and of negatives (fpr) in
-the proportion that is asked for, ``mean = p tpr + (1 - p) fpr``, so ``p = (mean - fpr) /
-(tpr - fpr)``: for all labels and samples one subtraction and one product.
+the unknown proportion p, ``mean = p tpr + (1 - p) fpr``, so ``p = (mean - fpr) /
+(tpr - fpr)``: one subtraction and one product for all labels and samples.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from prevalens.validation import InputError
 #: A difference of two rates below this is rounding, whatever the guard.
 _RESOLUTION = 1e-12
 _ENTRIES_PER_BLOCK = 2**20
-#: Items that the variance of all scores counts for in the variance of positives or of negatives.
+#: Weight of the variance of all scores in that of positives or negatives, in items.
 _SMOOTHING = 4.0
 
 
 class _Rates(NamedTuple):
-    """Mean scores of positives and of negatives, and how well their difference is known.
+    """Mean scores of positives and of negatives, and the error of their difference.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class _Adjusted(Aggregator):
         self.guard = guard
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        _check_guard(self.guard)
+        check_guard(self.guard)
         rates = _measure(scores.values, Y)
         self.tpr_, self.fpr_ = rates.tpr, rates.fpr
         self.adjusted_ = _distinct(rates, self.guard)
@@ -93,8 +93,8 @@ class ACC(_Adjusted):
     -----
     The test is Welch's t-test with ``sqrt(var_pos / n_pos + var_neg / n_neg)`` for a standard
     error. The variance of each class is drawn towards that of all the label's scores, which counts
-    for four items: two positives that agree by chance are no certainty. Each class needs two
-    items (one if `guard` is 0 or None); with fewer than five positives no classifier
+    for four items: two positives that agree by chance do not give an error of zero. Each class
+    needs two items (one if `guard` is 0 or None); with fewer than five positives no classifier
     passes the default. The test is one-sided: votes that are rarer among positives than among
     negatives come from having seen few positives, and inverting them turns noise into answers
     near 0 or 1. A label that is constant in the labelled scores is never adjusted.
@@ -124,7 +124,7 @@ class ACC(_Adjusted):
 
 
 class PACC(_Adjusted):
-    """Probabilistic adjusted classify and count: the mean posterior, corrected likewise.
+    """Probabilistic adjusted classify and count: the mean posterior, corrected in the same way.
 
     Parameters
     ----------
@@ -162,7 +162,8 @@ class PACC(_Adjusted):
     consumes: Kind = "posteriors"
 
 
-def _check_guard(guard: object) -> None:
+def check_guard(guard: object) -> None:
+    """Raise `InputError` unless the guard is None or a number of at least 0."""
     number = isinstance(guard, numbers.Real) and not isinstance(guard, bool)
     if guard is not None and not (number and float(guard) >= 0):  # type: ignore[arg-type]
         raise InputError(
@@ -171,7 +172,7 @@ def _check_guard(guard: object) -> None:
 
 
 def _distinct(rates: _Rates, guard: float | None) -> npt.NDArray[np.bool_]:
-    """Tell which labels' rates can be told apart; NaN rates cannot."""
+    """Mask of the labels whose rates differ significantly; NaN rates do not."""
     difference = rates.tpr - rates.fpr
     if guard is None:
         return np.abs(difference) > _RESOLUTION

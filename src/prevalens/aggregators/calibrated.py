@@ -25,7 +25,7 @@ except ImportError:
     clarabel = None
 
 SOLVERS = ("shift", "qp")
-#: Residuals and gap at which the quadratic program counts as solved.
+#: Tolerance of residuals and gap of the quadratic program.
 _QP_TOL = 1e-10
 _QP_ROUNDS = 500
 
@@ -47,11 +47,11 @@ class PAV(Aggregator):
         Items whose posteriors fall into the same cell of this width become one point: the
         unification heuristic of PCC-EPAV. 0 unifies only equal posteriors (PCC-PAV).
     prevalence : float, array of float of shape (n_labels,), or None
-        What the calibrated posteriors of the labelled items shall average to. None: the
-        prevalence of these items. Give that of all training items if the labelled scores are
-        those of a part of them.
+        Mean of the calibrated posteriors of the labelled items. None: the prevalence of these
+        items. Give the prevalence of all training items if only a part of them has labelled
+        scores.
     solver : {"shift", "qp"}
-        "shift" uses the closed form below, "qp" hands the quadratic program to an interior-point
+        "shift" uses the closed form below, "qp" solves the quadratic program by an interior-point
         solver (the extra ``qp``). Both give the same function.
 
     Attributes
@@ -130,7 +130,7 @@ class PAV(Aggregator):
         return estimates
 
     def _check(self) -> Floats:
-        """The prevalences to meet; the parameters have been checked."""
+        """Check the parameters and return the prevalences to meet."""
         if not (isinstance(self.unify, (int, float)) and 0 <= self.unify < 1):
             raise InputError(f"unify must be a width from 0 to less than 1; got {self.unify!r}.")
         if check_choice(self.solver, "solver", SOLVERS) == "qp" and clarabel is None:
@@ -159,8 +159,8 @@ def _solve_shift(points: _Points, target: float) -> Floats:
     total = points.weight.sum()
     if np.isclose(points.weight @ fit, target * total, rtol=0, atol=1e-12 * total):
         return fit
-    # The weighted mean of clip(fit + shift, 0, 1) rises piecewise linearly in the shift: a
-    # value starts to count at -fit and ceases to at 1 - fit.
+    # The weighted mean of clip(fit + shift, 0, 1) is piecewise linear in the shift: the slope of
+    # a value starts at -fit and ends at 1 - fit.
     bends = np.concatenate([-fit, 1.0 - fit])
     order = np.argsort(bends, kind="stable")
     bends = bends[order]
@@ -194,12 +194,12 @@ def _solve_qp(points: _Points, target: float) -> Floats:
             f"The quadratic program of PAV was not solved ({solution.status}); use "
             'solver="shift", which needs none.'
         )
-    # Interior points are inside up to the tolerance; the calibration is monotone exactly.
+    # Interior points meet the conditions up to the tolerance; the calibration is exactly monotone.
     return np.clip(np.maximum.accumulate(np.asarray(solution.x)), 0.0, 1.0)
 
 
 def _corners(posteriors: Floats, fitted: Floats) -> tuple[Floats, Floats]:
-    """Drop the points inside flat pieces, which a linear interpolation does not need."""
+    """Drop the points inside flat pieces; linear interpolation does not need them."""
     flat = np.diff(fitted) == 0
     inside = np.concatenate([[False], flat]) & np.concatenate([flat, [False]])
     return posteriors[~inside], fitted[~inside]

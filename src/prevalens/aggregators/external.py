@@ -1,7 +1,7 @@
-"""Quantifiers of QuaPy inside this package: one per label, or one over label states.
+"""Quantifiers from elsewhere: QuaPy's, per label or over label states, and any other.
 
-QuaPy (the extra ``quapy``) takes three seconds to import, so it is imported when one of its
-quantifiers is asked for by name, and its objects are known by where their classes come from.
+QuaPy (the extra ``quapy``) takes three seconds to import, so it is imported only when one of its
+quantifiers is requested by name; its objects are recognised by the modules of their classes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class QuapyPerLabel(Aggregator):
     Parameters
     ----------
     quantifier : str or QuaPy quantifier
-        The name of a class of QuaPy such as ``"EMQ"`` or ``"KDEyML"`` (or of a maker on one, such
+        The name of a class of QuaPy such as ``"EMQ"`` or ``"KDEyML"`` (or of a factory method, such
         as ``"DMx.HDx"``), or an object, which is copied. With two classes, 0 and 1, per label.
     classifier : scikit-learn classifier, optional
         Classifier of aggregative quantifiers. Default: QuaPy's, a logistic regression.
@@ -52,8 +52,8 @@ class QuapyPerLabel(Aggregator):
     Notes
     -----
     Items are classified once per label for all samples; aggregating is QuaPy's, one sample at a
-    time. A constant label is answered with its constant. Fails where QuaPy does: most of its
-    methods cross-validate in five folds and want at least five positives and five negatives.
+    time. The estimate of a constant label is its constant. Fails where QuaPy does: most of its
+    methods cross-validate in five folds and need at least five positives and five negatives.
 
     References
     ----------
@@ -85,13 +85,13 @@ class QuapyPerLabel(Aggregator):
 
     @property
     def code(self) -> str:
-        """The name by which the catalogue knows it."""
+        """Its name in the catalogue."""
         named = isinstance(self.quantifier, str)
         return f"quapy:{self.quantifier if named else type(self.quantifier).__name__}"
 
     @property
     def expression(self) -> Call:
-        """How it is written in the grammar of methods; `params` have no place there."""
+        """Its expression in the grammar of methods; `params` are not part of it."""
         parts = () if self.classifier is None else (expression_of(self.classifier),)
         return Call(self.code, parts)
 
@@ -100,25 +100,17 @@ class QuapyPerLabel(Aggregator):
         return QuapyPerLabel(self.quantifier, classifier, params=self.params)
 
     def make(self) -> Any:
-        """A fresh quantifier of QuaPy."""
+        """Return a new, unfitted quantifier of QuaPy."""
+        own = {} if self.classifier is None else {"classifier": clone(self.classifier)}
         if isinstance(self.quantifier, str):
-            return self._by_name()
+            maker = _find(self.quantifier)
+            try:
+                return maker(**{**(self.params or {}), **own})
+            except (TypeError, AssertionError) as error:
+                raise InputError(f"QuaPy's {self.quantifier} cannot be made: {error}") from error
         if not is_quapy(self.quantifier):
             raise InputError(f"{self.quantifier!r} is no quantifier of QuaPy, nor the name of one.")
-        made = copy.deepcopy(self.quantifier)
-        if self.classifier is not None:
-            made.set_params(classifier=clone(self.classifier))
-        return made
-
-    def _by_name(self) -> Any:
-        arguments = dict(self.params or {})
-        if self.classifier is not None:
-            arguments["classifier"] = clone(self.classifier)
-        maker = _find(self.quantifier)
-        try:
-            return maker(**arguments)
-        except (TypeError, AssertionError) as error:
-            raise InputError(f"QuaPy's {self.quantifier} cannot be made: {error}") from error
+        return copy.deepcopy(self.quantifier).set_params(**own)
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         constant = (self.prevalence_ == 0) | (self.prevalence_ == 1)
@@ -146,7 +138,7 @@ class QuapyPerLabel(Aggregator):
 
 
 def is_quapy(value: object) -> bool:
-    """Tell whether an object is a quantifier of QuaPy or of a class derived from one."""
+    """Return whether an object is a quantifier of QuaPy or of a class derived from one."""
     home = [kind.__module__.partition(".")[0] for kind in type(value).__mro__]
     return "quapy" in home and "BaseQuantifier" in _ancestors(value)
 
@@ -169,7 +161,7 @@ def quapy_estimates(quantifier: Any, X: Any, samples: Samples) -> Floats:
 
 
 def _find(name: str) -> Any:
-    """The class of QuaPy, or the maker on one, that a name stands for."""
+    """Return the class of QuaPy, or the factory method of a class, with this name."""
     first, *rest = name.split(".")
     for module in _MODULES:
         try:
@@ -191,11 +183,11 @@ class QuapyStates(StateQuantifier):
     Parameters
     ----------
     adapter : QuapyPerLabel
-        Which quantifier, with which classifier.
+        The quantifier and its classifier.
 
     Notes
     -----
-    A method of QuaPy for two classes only is used for each state in turn where there are more.
+    A method of QuaPy for two classes is applied to each state in turn if there are more states.
 
     Examples
     --------
@@ -232,7 +224,7 @@ def _ancestors(value: object) -> list[str]:
 
 @runtime_checkable
 class QuantifierLike(Protocol):
-    """What RQ and LPQ ask of a quantifier of any origin; it may also be a `QuantifiesMany`."""
+    """Methods that RQ and LPQ need of a foreign quantifier; it may also be a `QuantifiesMany`."""
 
     def fit(self, X: Any, Y: Any) -> Any:
         """Learn from items and their labels, a 0/1 array of shape (n_items, n_labels)."""
@@ -251,7 +243,7 @@ class QuantifiesMany(Protocol):
 
 @runtime_checkable
 class _HasGroup(Protocol):
-    """A quantifier that says which group it belongs to, such as ``"BC+BA"``."""
+    """A quantifier with the name of its group, such as ``"BC+BA"``."""
 
     group: str
 
@@ -271,8 +263,8 @@ class ExternalQuantifier(Aggregator):
 
     Notes
     -----
-    Costs what the quantifier costs; without ``quantify_many`` it is asked once per sample, which
-    for a quantifier with a classifier means classifying every item as often as it is drawn.
+    Without ``quantify_many`` it calls ``quantify`` once per sample; a quantifier with a classifier
+    then classifies every item as often as it is drawn.
 
     Examples
     --------
@@ -327,7 +319,7 @@ class ExternalQuantifier(Aggregator):
 
 
 def as_aggregator(base: Any) -> Aggregator:
-    """An aggregator from an aggregator, a quantifier of QuaPy, any other, or None (PCC)."""
+    """Return an aggregator from an aggregator, any quantifier, or None (`PCC`)."""
     if base is None:
         return PCC()
     if isinstance(base, Aggregator):

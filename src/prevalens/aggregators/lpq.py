@@ -1,4 +1,4 @@
-"""LPQ: quantification over label powersets, which sees how labels occur together."""
+"""LPQ: quantification over label powersets, which uses the co-occurrence of labels."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _States = npt.NDArray[np.intp]
 
 
 class LPQ(Aggregator):
-    """Label-powerset quantification: shares of label combinations, added up label by label.
+    """Label-powerset quantification: shares of label combinations, summed for each label.
 
     Labels are divided into clusters. In each, the combinations of its labels that occur in
     training (label states) are the classes of one single-label problem; a multiclass quantifier
-    estimates their shares, and a label's prevalence is the sum over the states that hold it.
+    estimates their shares, and a label's prevalence is the sum over the states that contain it.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ class LPQ(Aggregator):
         One is trained per cluster, with the states for classes. Default: multinomial logistic
         regression. Not used by a base that reads the items themselves.
     n_folds : int
-        Folds in which out-of-fold scores are made for a base that learns from scores.
+        Number of folds of the out-of-fold scores, for a base that learns from scores.
     n_jobs : int, optional
-        Clusters fitted at the same time.
+        Number of clusters fitted at the same time.
     random_state : int
         Seed of the clusters and folds.
 
@@ -62,8 +62,8 @@ class LPQ(Aggregator):
     -----
     One multiclass training per cluster, `n_folds` more where the base learns (ACC, PACC), then
     what the base costs. A state that does not occur in training has no share in any sample, and
-    with large clusters nearly every item is its own state. Sees no relation between labels of
-    different clusters.
+    with large clusters nearly every item has a state of its own. Ignores relations between labels
+    of different clusters.
 
     References
     ----------
@@ -115,8 +115,8 @@ class LPQ(Aggregator):
         parts = [powerset(Y[:, labels]) for labels in self.clusters_]
         self.states_ = [states for states, _ in parts]
         self._quantifiers: list[_Inner] = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._fit_cluster)(inner, scores.values, state_of, len(states), groups)
-            for states, state_of in parts
+            delayed(self._fit_cluster)(inner, scores.values, state_of, groups)
+            for _, state_of in parts
         )
 
     def _clusters(self, Y: LabelMatrix) -> Groups:
@@ -137,13 +137,9 @@ class LPQ(Aggregator):
         return multiclass(base)
 
     def _fit_cluster(
-        self,
-        inner: StateQuantifier,
-        X: Items,
-        state_of: _States,
-        n_states: int,
-        groups: Array | None,
+        self, inner: StateQuantifier, X: Items, state_of: _States, groups: Array | None
     ) -> _Inner:
+        n_states = int(state_of.max()) + 1
         if n_states == 1:
             return _Inner(None, None, 1)
         if inner.consumes == "features":
@@ -160,7 +156,7 @@ class LPQ(Aggregator):
         return _Inner(quantifier, _train(template, X, state_of), n_states)
 
     def _divide(self, members: LabelMatrix, groups: Array | None) -> list[Division]:
-        """Rows to train on and rows to score, `n_folds` times or as often as there are items."""
+        """Rows to train on and rows to score, for `n_folds` folds or as many as there are items."""
         n_units = len(members) if groups is None else len(np.unique(groups))
         scheme = CrossFit(min(self.n_folds, n_units), random_state=self.random_state)
         return scheme.divide(members, groups)
@@ -192,14 +188,14 @@ class _Inner:
 
 
 def _train(template: Any, X: Any, state_of: _States) -> Any:
-    """A fitted classifier; one that always answers the same if there is one state only."""
+    """Return a fitted classifier; a constant one if there is only one state."""
     alone = state_of.min() == state_of.max()
     classifier = DummyClassifier(strategy="prior") if alone else clone(template)
     return classifier.fit(X, state_of)
 
 
 def _state_scores(classifier: Any, X: Any, n_states: int, kind: Kind) -> Floats:
-    """Votes or posteriors with a column for every state, also those the classifier never saw."""
+    """Votes or posteriors with a column for every state, including unseen ones."""
     if kind == "votes":
         return np.eye(n_states)[classifier.predict(X)]
     if not hasattr(classifier, "predict_proba"):

@@ -1,4 +1,4 @@
-"""HDy: the mixture of positives' and negatives' posteriors that looks most like the sample."""
+"""HDy and HDx: the mixture of positives and negatives whose histograms match the sample best."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ class HDy(Aggregator):
     smallest prevalence. A label that is constant in the labelled scores has nothing to mix; its
     estimate is the mean posterior.
 
-    Fails for small samples and rare labels: most bins are empty, and what little overlaps
-    decides.
+    Fails for small samples and rare labels: most bins are empty, and a few items decide.
 
     References
     ----------
@@ -125,7 +124,7 @@ def _densities(values: Array, members: LabelMatrix, edges: Floats) -> Floats:
         return counts / counts.sum(axis=1, keepdims=True)
 
 
-#: Numbers that a block of samples may need.
+#: Maximum number of entries that a block of samples of HDx needs.
 _HDX_BLOCK = 2**22
 _ROUNDING = 1e-12
 
@@ -153,11 +152,11 @@ class HDx(Aggregator):
     histograms; ties go to the smallest prevalence. A feature with fewer different training
     values than bins has one bin per value. Values outside the training range count for the
     outermost bins. Sparse features have two bins, absent and present, and are never made dense.
-    A constant label is answered with its constant.
+    The estimate of a constant label is its constant.
 
     O(n_labels x n_samples x grid x n_features x bins); of sparse features only those present in a
-    sample count. Fails where no single feature tells positives from negatives, since how
-    features occur together is not looked at.
+    sample count. Fails where no single feature separates positives from negatives, since the
+    dependence between features is not used.
 
     References
     ----------
@@ -198,27 +197,21 @@ class HDx(Aggregator):
             raise InputError(
                 f"HDx was fitted on {self.n_features_in_} features; these items have {X.shape[1]}."
             )
-        estimates = [
-            self._match(*parts, X, samples)
-            for parts in zip(self._histograms, self.positives_, self.negatives_, strict=True)
-        ]
+        estimates = [self._match(X, samples, k) for k in range(len(self._histograms))]
         return np.asarray(np.median(estimates, axis=0))
 
-    def _match(
-        self,
-        histogram: _Dense | _Sparse,
-        positives: Floats,
-        negatives: Floats,
-        X: Any,
-        samples: Samples,
-    ) -> Floats:
-        """The best prevalence of the grid for every sample and label."""
+    def _match(self, X: Any, samples: Samples, k: int) -> Floats:
+        """The best prevalence of the grid for every sample and label, in the k-th set of bins."""
+        histogram = self._histograms[k]
+        positives, negatives = self.positives_[k], self.negatives_[k]
         estimates = np.tile(self.prevalence_, (len(samples), 1))
         varies = np.flatnonzero((self.prevalence_ > 0) & (self.prevalence_ < 1))
         shares = np.linspace(0.0, 1.0, self.grid)
         for rows, seen in histogram.of_samples(X, samples, self.grid):
             for label in varies:
-                mixtures = _mixtures(positives[label], negatives[label], shares)
+                # Histograms of all mixtures, shape (n_features, bins, grid).
+                mixtures = positives[label][:, :, np.newaxis] * shares
+                mixtures += negatives[label][:, :, np.newaxis] * (1.0 - shares)
                 estimates[rows, label] = shares[_nearest(histogram.distances(seen, mixtures))]
         return estimates
 
@@ -230,27 +223,22 @@ def _check_items(X: Any) -> Any:
 
 
 def _portions(samples: Samples, entries: int) -> Iterator[tuple[slice, Samples]]:
-    """Runs of samples that need `entries` numbers each and fit a block."""
+    """Yield blocks of samples that need `entries` numbers each."""
     step = max(1, _HDX_BLOCK // entries)
     for start in range(0, len(samples), step):
         yield slice(start, start + step), samples[start : start + step]
 
 
-def _mixtures(positives: Floats, negatives: Floats, shares: Floats) -> Floats:
-    """Histograms of all mixtures, shape (n_features, bins, grid)."""
-    return positives[:, :, np.newaxis] * shares + negatives[:, :, np.newaxis] * (1.0 - shares)
-
-
 def _hellinger(overlap: Floats) -> Floats:
     """Distances from the cosines between roots of histograms."""
     apart = 1.0 - overlap
-    # The root would blow rounding up to 1e-8.
+    # The root would magnify rounding to 1e-8.
     apart[apart < _ROUNDING] = 0.0
     return np.sqrt(apart, out=apart)
 
 
 def _nearest(distance: Floats) -> npt.NDArray[np.intp]:
-    """Where each row, shape (n_samples, grid), is least; among equals up to rounding the first."""
+    """Position of the least distance in each row; the first of those equal up to rounding."""
     least = distance.min(axis=1, keepdims=True)
     return np.argmax(distance <= least + 100 * _ROUNDING, axis=1)
 
@@ -263,7 +251,7 @@ class _Dense:
         self.bins = 1 + max(len(edges) for edges in self.edges)
 
     def encode(self, X: Array) -> Any:
-        """Which bin of which feature each item falls in, as a 0/1 matrix."""
+        """The bins of all features that each item falls into, as a 0/1 matrix."""
         cells = [
             number * self.bins + np.searchsorted(edges, X[:, number], side="right")
             for number, edges in enumerate(self.edges)
@@ -290,10 +278,10 @@ class _Dense:
 
 
 class _Presence(NamedTuple):
-    """Which features some samples hold, and in which share of their items.
+    """The features that occur in some samples, and in which share of their items.
 
-    A share of a feature stands many times among the samples, so distances are found once for
-    each: `cells` has a row per sample and a column for each share of each feature.
+    Many samples have the same share of a feature, so each distance is computed once: `cells` has
+    a row per sample and a column for each share of each feature.
     """
 
     cells: Any
@@ -305,7 +293,7 @@ class _Sparse:
     """Histograms of presence: how often a feature is zero, how often not."""
 
     def encode(self, X: Any) -> Any:
-        """Which features each item has, as a 0/1 matrix."""
+        """The features that each item has, as a 0/1 matrix."""
         present = sp.csr_matrix(X, copy=True)
         present.eliminate_zeros()
         present.data = np.ones(len(present.data))
@@ -322,7 +310,7 @@ class _Sparse:
         samples: Samples,
         grid: int,  # noqa: ARG002 - the table of distances does not grow with the samples
     ) -> Iterator[tuple[slice, Any]]:
-        """The features that samples hold, as a `_Presence` for some samples at a time."""
+        """Yield the features that occur in samples, as a `_Presence` for each block."""
         codes = self.encode(X)
         for rows, block in _portions(samples, X.shape[1]):
             shape = (len(block), samples.n_items)
@@ -333,7 +321,7 @@ class _Sparse:
     def _presence(counts: Any, sizes: Ints) -> _Presence:
         held = np.diff(counts.indptr)
         shares = counts.data / np.repeat(sizes, held)
-        # A share is above 0 and at most 1, so this tells features and shares apart.
+        # A share is above 0 and at most 1, so the sum identifies feature and share.
         _, first, cell = np.unique(counts.indices + shares, return_index=True, return_inverse=True)
         ones = np.ones(len(cell))
         shape = (len(sizes), len(first))
@@ -360,6 +348,6 @@ def _edges(column: Floats, bins: int) -> Floats:
 
 
 def _conditional(histogram: _Dense | _Sparse, X: Any, members: LabelMatrix) -> Floats:
-    """Histograms among the members of each label; of no use where there are none."""
+    """Histograms among the members of each label; meaningless for a label without members."""
     counts = np.maximum(members.sum(axis=0, dtype=np.int64), 1)
     return histogram.of_groups(X, members.T / counts[:, np.newaxis])

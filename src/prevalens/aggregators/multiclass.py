@@ -1,4 +1,4 @@
-"""Least squares among shares that sum to one, for many samples at once."""
+"""Quantifiers over label states: shares that sum to one, for many samples at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 
-from prevalens.aggregators.adjusted import ACC, PACC
+from prevalens.aggregators.adjusted import ACC, PACC, check_guard
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.sld import SLD
@@ -20,10 +20,10 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
-#: Largest product of a share and its price at which a problem is solved.
+#: Largest product of a share and its dual variable at which a problem is solved.
 _TOLERANCE = 1e-14
 _MAX_STEPS = 60
-#: Part of the way to the boundary that a step may take, and of the products it aims for.
+#: Part of the way to the boundary that a step may take, and centring parameter of the products.
 _BACK_OFF = 0.995
 _CENTRING = 0.05
 #: Entries of the systems that are solved at a time.
@@ -31,9 +31,9 @@ _SIMPLEX_BLOCK = 2**21
 
 
 def minimise_on_simplex(curve: Floats, pull: Floats) -> Floats:
-    """Shares p (not negative, sum 1) that minimise ``0.5 p curve p - pull p``, for each `pull`.
+    """Find shares p (not negative, sum 1) that minimise ``0.5 p curve p - pull p`` for each `pull`.
 
-    A primal-dual interior-point method, all problems side by side. Its number of steps (10 to 25)
+    A primal-dual interior-point method for all problems at once. Its number of steps (10 to 25)
     does not depend on how well the problem is conditioned.
 
     Parameters
@@ -73,7 +73,7 @@ def _minimise(curve: Floats, pull: Floats) -> Floats:
 def _step(
     curve: Floats, pull: Floats, shares: Floats, prices: Floats, level: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """One Newton step towards ``shares * prices`` equal and smaller, within the boundary."""
+    """Do one Newton step towards equal and smaller ``shares * prices``, inside the boundary."""
     target = _CENTRING * (shares * prices).mean(axis=1, keepdims=True)
     wanted = pull - shares @ curve - level + target / shares
     systems = curve + (prices / shares)[:, :, np.newaxis] * np.eye(len(curve))
@@ -91,7 +91,7 @@ def _step(
 
 
 def _reach(values: Floats, moves: Floats) -> Floats:
-    """How far each row may go, 1 at most, until one of its values is nearly zero."""
+    """Largest step of each row, at most 1, that keeps its values positive."""
     ratios = np.divide(-values, moves, out=np.full_like(values, np.inf), where=moves < 0)
     return np.minimum(1.0, _BACK_OFF * ratios.min(axis=1))
 
@@ -108,10 +108,10 @@ class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
     Attributes
     ----------
     consumes : {"votes", "posteriors", "features"}
-        What it reads: a classifier's votes (one 1 per row) or posteriors (rows sum to one), or the
-        items themselves.
+        Its input: a classifier's votes (a single 1 per row) or posteriors (rows sum to one), or
+        the items themselves.
     needs_labelled_scores : bool
-        Whether `fit` looks at the scores, which must then be of items the classifier has not
+        Whether `fit` uses the scores, which must then be of items that the classifier was not
         trained on.
     prior_ : array, shape (n_states,)
         Shares of the states in the labelled items.
@@ -136,7 +136,7 @@ class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
-        """Learn what the quantifier needs beyond the shares of the states."""
+        """Learn more than the shares of the states. Default: nothing."""
 
     @abstractmethod
     def estimate(self, values: Any, samples: Samples) -> Floats:
@@ -187,8 +187,8 @@ class MulticlassACC(StateQuantifier):
     Parameters
     ----------
     guard : float or None
-        Standard errors of the measured rates that are held against an adjustment, as in `ACC`; None
-        (or 0) adjusts without guard.
+        Number of standard errors of the measured rates that penalise an adjustment, as in `ACC`;
+        None (or 0) adjusts without guard.
 
     Attributes
     ----------
@@ -200,9 +200,9 @@ class MulticlassACC(StateQuantifier):
     Notes
     -----
     With q the mean scores of a sample, the answer p minimises ``|rates p - q|^2 +
-    sum (guard error_t)^2 (p_t - q_t)^2`` among all shares. Without guard the second term would
-    be missing, and the noise of the rates would decide between states that look alike; with it a
-    state of few items keeps nearly its unadjusted share, a common one is adjusted (LPQ on Yeast in
+    sum (guard error_t)^2 (p_t - q_t)^2`` among all shares. Without guard there is no second term,
+    and the noise of the rates decides between similar states; with it a state of few items
+    keeps nearly its unadjusted share, and a common one is adjusted (LPQ on Yeast in
     five clusters: absolute error .126, without guard .230). O(n_states^3) per sample.
 
     Fails where the rates of common states hardly differ.
@@ -228,16 +228,14 @@ class MulticlassACC(StateQuantifier):
         self.guard = guard
 
     def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
-        guard = 0.0 if self.guard is None else self.guard
-        if not guard >= 0:
-            raise InputError(f"guard must be zero or positive, or None; got {self.guard!r}.")
+        check_guard(self.guard)
         n_states = len(self.prior_)
         members = np.eye(n_states)[state_of]
         counts = members.sum(axis=0)
         self.rates_ = (np.asarray(values, dtype=np.float64).T @ members) / counts
         scatter = np.square(values - self.rates_.T[state_of]).sum()
         self.error_ = np.sqrt(scatter / max(len(state_of) - n_states, 1) / counts)
-        self._resist = np.square(guard * self.error_)
+        self._resist = np.square((self.guard or 0.0) * self.error_)
 
     def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
@@ -274,15 +272,15 @@ class MulticlassSLD(StateQuantifier):
     Parameters
     ----------
     tol : float
-        A sample is finished when its shares move less than this on average in a round, after 12
-        rounds (QuaPy's rule).
+        A sample has converged when its shares move less than this on average in a round, after at
+        least 12 rounds (QuaPy's rule).
     max_iter : int
-        Rounds at most.
+        Maximum number of rounds.
 
     Notes
     -----
     The posteriors belong to the shares of the states in training. O(rounds x n_indices x
-    n_states), in blocks of samples; each sample stops on its own. Fails where posteriors are badly
+    n_states), in blocks of samples; each sample stops separately. Fails where posteriors are badly
     calibrated.
 
     References
@@ -325,7 +323,7 @@ class MulticlassSLD(StateQuantifier):
     def _settle(self, ratios: Floats) -> tuple[Floats, int]:
         """EM on samples of equal size, shape (n_samples, size, n_states).
 
-        Samples that have settled are left out when they are half of those that remain.
+        Converged samples are dropped when they are at least half of those that remain.
         """
         settled = np.tile(self.prior_, (len(ratios), 1))
         live, shares = np.arange(len(ratios)), settled.copy()
@@ -346,14 +344,14 @@ class MulticlassSLD(StateQuantifier):
 
 def _em_step(ratios: Floats, shares: Floats) -> Floats:
     likelihood = np.matmul(ratios, shares[:, :, np.newaxis])[:, :, 0]
-    # An item that no state with a share explains says nothing.
+    # An item with zero likelihood under all states has no weight.
     weight = np.divide(1.0, likelihood, out=np.zeros_like(likelihood), where=likelihood > 0)
     evidence = np.matmul(weight[:, np.newaxis, :], ratios)[:, 0, :]
     return np.asarray(shares * evidence / ratios.shape[1])
 
 
 def _equal_bags(samples: Samples, max_indices: int) -> Iterator[tuple[npt.NDArray[np.intp], Array]]:
-    """Samples of one size at a time, in portions: their positions, and their items as a table."""
+    """Yield samples of equal size in portions: their positions, and their items as a table."""
     for size in np.unique(samples.sizes):
         of_size = np.flatnonzero(samples.sizes == size)
         step = max(1, max_indices // int(size))
@@ -363,7 +361,7 @@ def _equal_bags(samples: Samples, max_indices: int) -> Iterator[tuple[npt.NDArra
 
 
 class OneVsRest(StateQuantifier):
-    """Any aggregator of labels, each state taken as a label; the estimates scaled to sum to one.
+    """Any aggregator of labels, applied to states as labels; estimates are scaled to sum to one.
 
     Parameters
     ----------
@@ -371,7 +369,7 @@ class OneVsRest(StateQuantifier):
 
     Notes
     -----
-    The scaling is blind: an aggregator that errs on one state moves the shares of all others.
+    The scaling spreads errors: an error on one state changes the shares of all others.
 
     Examples
     --------
@@ -390,7 +388,7 @@ class OneVsRest(StateQuantifier):
 
     @property
     def needs_labelled_scores(self) -> bool:  # type: ignore[override]
-        """Every aggregator is handed scores, whether it looks at them or not."""
+        """True: every aggregator needs scores to be fitted."""
         return True
 
     def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
@@ -405,7 +403,7 @@ class OneVsRest(StateQuantifier):
 
 
 def multiclass(base: Aggregator) -> StateQuantifier:
-    """The quantifier over states that goes by the name of an aggregator of labels.
+    """Return the quantifier over states that corresponds to an aggregator of labels.
 
     CC, PCC, ACC, PACC and SLD have versions of their own; any other aggregator is applied to
     each state in turn.

@@ -1,15 +1,14 @@
 """The regressors of RQ: from the estimates of all labels to the true prevalences of all labels.
 
-RQ takes any scikit-learn regressor of several outputs. What a regressor may offer beyond ``fit``
-and ``predict`` is declared by two Protocols: `SharesSettings` and `LearnsFromProtocol`.
+RQ takes any scikit-learn regressor of several outputs. Two Protocols declare what a regressor may
+offer beyond ``fit`` and ``predict``: `SharesSettings` and `LearnsFromProtocol`.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
@@ -40,7 +39,7 @@ class RegressorLike(Protocol):
 
 @runtime_checkable
 class SharesSettings(Protocol):
-    """A regressor that fits several settings of itself in less time than one after the other."""
+    """A regressor that fits several settings together faster than one after the other."""
 
     def fit_settings(self, settings: Sequence[Settings], X: Any, y: Any) -> Iterator[Any]:
         """One fitted regressor per setting, in that order."""
@@ -48,19 +47,19 @@ class SharesSettings(Protocol):
 
 @runtime_checkable
 class LearnsFromProtocol(Protocol):
-    """A regressor that needs no samples: it computes what a protocol's samples tend to."""
+    """A regressor that needs no samples: it uses the limit of a protocol's samples."""
 
     def fit_protocol(self, parts: Sequence[tuple[Floats, LabelMatrix, Any]]) -> Any:
         """Learn from items, their labels, and the protocol that would draw samples of them."""
 
 
 class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """The door and the shapes; a subclass writes `_fit` and `_predict` for two-dimensional Y."""
+    """Checks input and shapes; a subclass writes `_fit` and `_predict` for two-dimensional Y."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows `X` and targets `y`, one column per target."""
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-        self._one_target = y.ndim == 1
+        self._flat_target = y.ndim == 1
         self._fit(X, np.asarray(y, dtype=np.float64).reshape(len(y), -1))
         return self
 
@@ -69,7 +68,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignor
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         predicted = self._predict(X).reshape(len(X), -1)
-        return predicted[:, 0] if self._one_target else predicted
+        return predicted[:, 0] if self._flat_target else predicted
 
     def _fit(self, X: Floats, Y: Floats) -> None:
         raise NotImplementedError
@@ -86,13 +85,13 @@ class BatchedLinearSVR(Regressor):
     C : float
         Weight of the residuals against the size of the coefficients.
     epsilon : float
-        Residuals up to here cost nothing.
+        Residuals up to this size cost nothing.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
     fit_intercept : bool
     tol : float
         Relative duality gap at which a label is finished.
     max_iter : int
-        Newton steps at most.
+        Maximum number of Newton steps.
 
     Attributes
     ----------
@@ -141,18 +140,17 @@ class BatchedLinearSVR(Regressor):
         self, settings: Sequence[Settings], X: Any, y: Any
     ) -> Iterator[BatchedLinearSVR]:
         """Fit one copy with each of several settings; values of C are solved along one path."""
-        if any(set(setting) != {"C"} for setting in settings) or np.ndim(y) != 2:
-            for setting in settings:
-                yield clone(self).set_params(**setting).fit(X, y)
-            return
         copies = [clone(self).set_params(**setting) for setting in settings]
+        if any(set(setting) != {"C"} for setting in settings) or np.ndim(y) != 2:
+            yield from (copy.fit(X, y) for copy in copies)
+            return
         checked, Y = validate_data(self, X, y, multi_output=True, dtype=np.float64)
         path = linear_svr_path(
             checked, Y, Cs=[copy.C for copy in copies], **self._solver_settings()
         )
         for copy, solution in zip(copies, path, strict=True):
             validate_data(copy, X, y, multi_output=True, skip_check_array=True)
-            copy._one_target = False
+            copy._flat_target = False
             copy._keep(solution)
             yield copy
 
@@ -160,8 +158,7 @@ class BatchedLinearSVR(Regressor):
         self._keep(fit_linear_svr(X, Y, C=self.C, **self._solver_settings()))
 
     def _solver_settings(self) -> dict[str, Any]:
-        names = ("epsilon", "loss", "fit_intercept", "tol", "max_iter")
-        return {name: getattr(self, name) for name in names}
+        return {name: value for name, value in self.get_params().items() if name != "C"}
 
     def _keep(self, solution: LinearSVRSolution) -> None:
         self.coef_, self.intercept_ = solution.coef, solution.intercept
@@ -181,14 +178,14 @@ class BatchedLinearSVR(Regressor):
 
 
 class StackedSVR(Regressor):
-    """Two rounds of linear support vector regression: the second also sees the first's answers.
+    """Two rounds of linear support vector regression; the second also sees the first's output.
 
     Parameters
     ----------
     C : float
-        Weight of the residuals in both rounds.
+        Weight of the residuals, in both rounds.
     n_folds : int
-        The first round's answers that the second learns from come from this many folds.
+        Number of folds of the first round's out-of-fold predictions, the inputs of the second.
     random_state : int or None
         Seed of the folds.
 
@@ -237,14 +234,14 @@ class ChainedSVR(Regressor):
     ----------
     C : float
     order : "random", sequence of int, or None
-        The chain; None takes the labels as they stand.
+        Order of the chain; None keeps the order of the labels.
     random_state : int or None
         Seed of a random order.
 
     Notes
     -----
     The regressions have different inputs, so they are fitted one after the other: with many labels
-    far slower than `BatchedLinearSVR`. Errors travel down the chain.
+    far slower than `BatchedLinearSVR`. Errors propagate down the chain.
 
     References
     ----------
@@ -267,17 +264,15 @@ class ChainedSVR(Regressor):
 
     def _fit(self, X: Floats, Y: Floats) -> None:
         # The first argument has two names in the versions of scikit-learn that are supported.
-        chain = RegressorChain(
+        self.chain_ = RegressorChain(
             BatchedLinearSVR(self.C), order=self.order, random_state=self.random_state
-        )
-        self.chain_ = chain.fit(X, Y)
+        ).fit(X, Y)
 
     def _predict(self, X: Floats) -> Floats:
         return np.asarray(self.chain_.predict(X))
 
 
-@dataclass(frozen=True)
-class ProtocolMoments:
+class ProtocolMoments(NamedTuple):
     """Means and covariances of estimates X and prevalences Y over samples.
 
     Attributes
@@ -302,28 +297,26 @@ class ProtocolMoments:
     @classmethod
     def mixed(cls, parts: Sequence[ProtocolMoments]) -> ProtocolMoments:
         """Moments of the samples of several pools, with equally many of each."""
-        mean_x = np.mean([part.mean_x for part in parts], axis=0)
-        mean_y = np.mean([part.mean_y for part in parts], axis=0)
+        mean_x, mean_y, within_xx, within_xy = (
+            np.mean(field, axis=0) for field in zip(*parts, strict=True)
+        )
         off = [(part.mean_x - mean_x, part.mean_y - mean_y) for part in parts]
         between_xx = np.mean([np.outer(x, x) for x, _ in off], axis=0)
         between_xy = np.mean([np.outer(x, y) for x, y in off], axis=0)
-        within_xx = np.mean([part.cov_xx for part in parts], axis=0)
-        within_xy = np.mean([part.cov_xy for part in parts], axis=0)
         return cls(mean_x, mean_y, within_xx + between_xx, within_xy + between_xy)
 
 
-@dataclass(frozen=True)
-class _GridSums:
+class _GridSums(NamedTuple):
     """Sums over a label's reachable grid points, each of shape (n_labels,).
 
     Attributes
     ----------
-    count : number of points
+    points : number of points
     share, squared : sums of m/k and of its square
     positive, negative : sums of the factors of the covariances of positives and of negatives
     """
 
-    count: Floats
+    points: Floats
     share: Floats
     squared: Floats
     positive: Floats
@@ -347,34 +340,34 @@ def protocol_moments(X: Floats, Y: LabelMatrix, protocol: MLAPP) -> ProtocolMome
     cells = _grid_sums(Y, protocol)
     truth = Y.astype(np.float64)
     centre_x, centre_y = X.mean(axis=0), truth.mean(axis=0)
-    # Around the means of the pool, so that nothing large cancels.
+    # Differences from the means of the pool avoid cancellation.
     x, y = X - centre_x, truth - centre_y
     positives = truth.sum(axis=0)
-    ones = _class_means(truth, positives, x, y)
-    zeros = _class_means(1.0 - truth, len(truth) - positives, x, y)
-    total = cells.count.sum()
+    with_label = _class_means(truth, positives, x, y)
+    without = _class_means(1.0 - truth, len(truth) - positives, x, y)
+    total = cells.points.sum()
     mean_x, mean_y = (
-        (cells.share @ one + (cells.count - cells.share) @ zero) / total
-        for one, zero in zip(ones, zeros, strict=True)
+        (cells.share @ high + (cells.points - cells.share) @ low) / total
+        for high, low in zip(with_label, without, strict=True)
     )
     both = cells.share - cells.squared
-    neither = cells.count - 2.0 * cells.share + cells.squared
-    within_one = _scatter_factor(cells.positive, positives)
-    within_zero = _scatter_factor(cells.negative, len(truth) - positives)
-    weight = truth @ within_one + (1.0 - truth) @ within_zero
-    own_one = cells.squared - within_one * positives
-    own_zero = neither - within_zero * (len(truth) - positives)
+    neither = cells.points - 2.0 * cells.share + cells.squared
+    within_high = _scatter_factor(cells.positive, positives)
+    within_low = _scatter_factor(cells.negative, len(truth) - positives)
+    weight = truth @ within_high + (1.0 - truth) @ within_low
+    own_high = cells.squared - within_high * positives
+    own_low = neither - within_low * (len(truth) - positives)
 
-    def second(rows: Floats, one: Floats, zero: Floats) -> Floats:
-        between = (ones[0].T * own_one + zeros[0].T * both) @ one
-        between += (zeros[0].T * own_zero + ones[0].T * both) @ zero
+    def second(rows: Floats, high: Floats, low: Floats) -> Floats:
+        between = (with_label[0].T * own_high + without[0].T * both) @ high
+        between += (without[0].T * own_low + with_label[0].T * both) @ low
         return np.asarray(((x.T * weight) @ rows + between) / total)
 
     return ProtocolMoments(
         centre_x + mean_x,
         centre_y + mean_y,
-        second(x, ones[0], zeros[0]) - np.outer(mean_x, mean_x),
-        second(y, ones[1], zeros[1]) - np.outer(mean_x, mean_y),
+        second(x, with_label[0], without[0]) - np.outer(mean_x, mean_x),
+        second(y, with_label[1], without[1]) - np.outer(mean_x, mean_y),
     )
 
 
@@ -384,16 +377,12 @@ def _grid_sums(Y: LabelMatrix, protocol: MLAPP) -> _GridSums:
     wanted = positives_wanted(grid_points(protocol.grid), size).astype(np.float64)
     positives = Y.sum(axis=0, dtype=np.float64)[:, np.newaxis]
     negatives = len(Y) - positives
-    others = size - wanted
-    return _GridSums(
-        count=served.sum(axis=1),
-        share=served @ (wanted / size),
-        squared=served @ (wanted / size) ** 2,
-        positive=(served * wanted * (1.0 - wanted / np.maximum(positives, 1.0))).sum(axis=1)
-        / size**2,
-        negative=(served * others * (1.0 - others / np.maximum(negatives, 1.0))).sum(axis=1)
-        / size**2,
-    )
+    factors = [
+        (served * drawn * (1.0 - drawn / np.maximum(available, 1.0))).sum(axis=1) / size**2
+        for drawn, available in ((wanted, positives), (size - wanted, negatives))
+    ]
+    share = wanted / size
+    return _GridSums(served.sum(axis=1), served @ share, served @ share**2, *factors)
 
 
 def _class_means(members: Floats, counts: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -403,12 +392,12 @@ def _class_means(members: Floats, counts: Floats, x: Floats, y: Floats) -> tuple
 
 
 def _scatter_factor(factor: Floats, counts: Floats) -> Floats:
-    """From the factor of an unbiased covariance to that of the sum of squares."""
+    """Turn the factor of an unbiased covariance into that of the sum of squares."""
     return np.asarray(np.where(counts > 1, factor / np.maximum(counts - 1.0, 1.0), 0.0))
 
 
 class MomentsRidge(Regressor):
-    """Ridge regression on the exact moments of ML-APP: what sampled ridge tends to.
+    """Ridge regression on the exact moments of ML-APP, the limit of ridge on many samples.
 
     In ``RQ(PCC(), "moments")`` no samples are drawn. For bases that are means over items: CC, PCC,
     and ACC and PACC before they are clipped. Given rows, it is `NormalisedRidge`.
@@ -459,7 +448,7 @@ class MomentsRidge(Regressor):
                     "regressor 'ridge', which learns from samples."
                 )
         moments = [protocol_moments(X, Y, protocol) for X, Y, protocol in parts]
-        self._one_target = moments[0].cov_xy.shape[1] == 1
+        self._flat_target = moments[0].cov_xy.shape[1] == 1
         self.n_features_in_ = len(moments[0].mean_x)
         self._solve(ProtocolMoments.mixed(moments))
         return self
@@ -469,7 +458,7 @@ class MomentsRidge(Regressor):
 
     def _solve(self, moments: ProtocolMoments) -> None:
         deviation = np.sqrt(np.maximum(np.diag(moments.cov_xx), 0.0))
-        # As StandardScaler does it: what does not vary is left as it is.
+        # As in StandardScaler: constant inputs are not scaled.
         deviation = np.where(deviation > 1e-12, deviation, 1.0)
         system = moments.cov_xx / np.outer(deviation, deviation)
         system[np.diag_indices_from(system)] += self.alpha
@@ -573,18 +562,18 @@ class NormalisedLasso(_Normalised):
 
 
 class PrevalenceForest(Regressor):
-    """A random forest whose trees answer for all labels together.
+    """A random forest whose trees predict all labels together.
 
     Parameters
     ----------
     n_estimators : int
-        Trees.
+        Number of trees.
     n_jobs : int, optional
     random_state : int or None
 
     Notes
     -----
-    Cannot answer beyond what it was trained on, which prevalences between 0 and 1 rarely ask for.
+    Cannot extrapolate beyond its training targets, which prevalences between 0 and 1 rarely need.
     Needs many training samples where there are many labels.
 
     References
@@ -612,16 +601,14 @@ class PrevalenceForest(Regressor):
         self.random_state = random_state
 
     def _fit(self, X: Floats, Y: Floats) -> None:
-        forest = RandomForestRegressor(
-            self.n_estimators, n_jobs=self.n_jobs, random_state=self.random_state
-        )
-        self.forest_ = forest.fit(X, Y[:, 0] if Y.shape[1] == 1 else Y)
+        self.forest_ = RandomForestRegressor(**self.get_params())
+        self.forest_.fit(X, Y[:, 0] if Y.shape[1] == 1 else Y)
 
     def _predict(self, X: Floats) -> Floats:
         return np.asarray(self.forest_.predict(X))
 
 
-#: The regressors that have a short name, by which `RQ` and the catalogue know them.
+#: The regressors that `RQ` and the catalogue accept by a short name, their `code`.
 REGRESSORS: tuple[type[Regressor], ...] = (
     BatchedLinearSVR,
     StackedSVR,
@@ -634,7 +621,7 @@ REGRESSORS: tuple[type[Regressor], ...] = (
 
 
 def check_regressor(regressor: Any) -> Any:
-    """A regressor from None (`BatchedLinearSVR`), a short name, or an estimator."""
+    """Return a regressor from None (`BatchedLinearSVR`), a short name, or an estimator."""
     if regressor is None:
         return BatchedLinearSVR()
     by_code = {maker.code: maker for maker in REGRESSORS}
