@@ -28,9 +28,9 @@ def splits(labels):
 
 
 def test_every_family_is_drawn_in_every_fold(splits):
-    found = {(split.fold, split.family) for split in splits}
-    folds = {fold for fold, _ in found}
-    assert found == {(fold, family) for fold in folds for family in FAMILY_WEIGHTS}
+    pairs = {(split.fold, split.family) for split in splits}
+    folds = {fold for fold, _ in pairs}
+    assert pairs == {(fold, family) for fold in folds for family in FAMILY_WEIGHTS}
     assert len(folds) == 10
 
 
@@ -55,16 +55,16 @@ def test_splits_of_a_fold_stand_together_and_share_their_items(splits):
 @pytest.mark.parametrize(("n_items", "n_folds"), [(301, 8), (2 * FEW, 2)])
 def test_halves_are_divided_by_chance(n_items, n_folds):
     labels = (np.random.default_rng(1).random((n_items, 2)) < [0.5, 0.2]).astype(np.int8)
-    found = half_splits(labels)
-    assert {(split.fold, split.family) for split in found} == {
+    drawn = half_splits(labels)
+    assert {(split.fold, split.family) for split in drawn} == {
         (fold, family) for fold in range(n_folds) for family in FAMILY_WEIGHTS
     }
-    for split in found:
+    for split in drawn:
         assert abs(len(split.held) - len(split.rest)) <= 1
         assert not set(split.rest) & set(split.held)
     # By chance: the halves of a division do not have as many positives each.
-    halves = {tuple(labels[split.held].sum(axis=0)) for split in found}
-    assert len(halves) == n_folds
+    positives = {tuple(labels[split.held].sum(axis=0)) for split in drawn}
+    assert len(positives) == n_folds
     assert half_splits(labels[: FEWEST - 1]) == []
 
 
@@ -93,9 +93,9 @@ def test_too_few_items_are_not_divided(labels):
 
 def test_labels_that_never_move_say_nothing_of_a_method():
     constant = np.ones((90, 2), dtype=np.int8)
-    found = losses(shifted_splits(constant), lambda split: split.true)
-    assert found
-    assert set(found.values()) == {1.0}
+    by_family = losses(shifted_splits(constant), lambda split: split.true)
+    assert by_family
+    assert set(by_family.values()) == {1.0}
 
 
 def test_the_naive_prevalences_are_those_of_the_items_to_learn_from(labels, splits):

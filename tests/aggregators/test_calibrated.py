@@ -34,10 +34,10 @@ def calibrate(pav: PAV, scores: Scores) -> np.ndarray:
 def test_without_a_shift_it_is_isotonic_regression(seed: int) -> None:
     scores, Y = labelled(seed)
     fresh = Scores(np.random.default_rng(seed).random((40, 3)))
-    found = calibrate(PAV().fit(scores, Y), fresh)
+    answers = calibrate(PAV().fit(scores, Y), fresh)
     for j in range(3):
         oracle = IsotonicRegression(out_of_bounds="clip").fit(scores.values[:, j], Y[:, j])
-        np.testing.assert_allclose(found[:, j], oracle.predict(fresh.values[:, j]), atol=1e-9)
+        np.testing.assert_allclose(answers[:, j], oracle.predict(fresh.values[:, j]), atol=1e-9)
 
 
 @given(seed=st.integers(0, 2**32 - 1), target=st.floats(0, 1), unify=st.sampled_from([0, 0.05]))

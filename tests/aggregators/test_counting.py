@@ -68,15 +68,15 @@ def test_intervals_of_the_training_prevalence_cover_under_drawn_shifts(
     data = synthetic(n_train=n_items, n_test=1000, n_labels=n_labels, random_state=1)
     naive = TrainingPrevalence().fit(Scores(data.train.X, "features"), data.train.Y)
     samples = protocol.draw(data.test.Y, 3)
-    point, found = naive.estimate(Scores(data.test.X, "features"), samples, 0.9)
+    point, intervals = naive.estimate(Scores(data.test.X, "features"), samples, 0.9)
     truth = samples.mean(data.test.Y)
     np.testing.assert_array_equal(point, np.tile(data.train.Y.mean(axis=0), (len(samples), 1)))
-    assert np.mean((found.lower <= truth) & (truth <= found.upper)) > 0.8
-    assert np.mean(found.upper - found.lower) < 0.6
+    assert np.mean((intervals.lower <= truth) & (truth <= intervals.upper)) > 0.8
+    assert np.mean(intervals.upper - intervals.lower) < 0.6
 
 
 def test_three_labelled_items_say_nothing_of_shifts() -> None:
     items = Scores(np.zeros((3, 1)), "features")
     naive = TrainingPrevalence().fit(items, [[1], [0], [0]])
-    _, found = naive.estimate(items, Samples.whole(3), 0.9)
-    assert (found.lower, found.upper) == (0, 1)
+    _, intervals = naive.estimate(items, Samples.whole(3), 0.9)
+    assert (intervals.lower, intervals.upper) == (0, 1)

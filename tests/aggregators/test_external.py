@@ -33,8 +33,8 @@ def test_any_of_them_by_name_is_quapys_own_answer_per_label(name):
     items, samples = Scores(X, kind="features"), make_samples()
     ours = QuapyPerLabel(name).fit(items, Y).aggregate(items, samples)
     for j in range(3):
-        one = QuapyPerLabel(name).make().fit(X, Y[:, j])
-        alone = [one.predict(X[rows])[1] for rows in samples]
+        quantifier = QuapyPerLabel(name).make().fit(X, Y[:, j])
+        alone = [quantifier.predict(X[rows])[1] for rows in samples]
         np.testing.assert_allclose(ours[:, j], alone, atol=1e-6)
 
 
@@ -91,9 +91,9 @@ def test_several_classes_for_the_powerset():
     state = Y @ [1, 2, 4]
     samples = make_samples()
     emq = QuapyPerLabel("EMQ").make().fit(X, state)
-    found = quapy_estimates(emq, X, samples)
-    assert found.shape == (5, len(np.unique(state)))
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    shares = quapy_estimates(emq, X, samples)
+    assert shares.shape == (5, len(np.unique(state)))
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
 
 
 def test_what_is_of_quapy():

@@ -247,10 +247,10 @@ def test_inside_rq():
 
 
 def test_in_parallel_it_is_the_same():
-    one = LPQ(PACC(), RandomClusters(2)).fit(ITEMS, Y).aggregate(TEST, SAMPLES)
+    first = LPQ(PACC(), RandomClusters(2)).fit(ITEMS, Y).aggregate(TEST, SAMPLES)
     with parallel_config("threading"):
-        two = LPQ(PACC(), RandomClusters(2), n_jobs=2).fit(ITEMS, Y).aggregate(TEST, SAMPLES)
-    np.testing.assert_allclose(one, two, atol=1e-12)
+        second = LPQ(PACC(), RandomClusters(2), n_jobs=2).fit(ITEMS, Y).aggregate(TEST, SAMPLES)
+    np.testing.assert_allclose(first, second, atol=1e-12)
 
 
 def test_refusals():

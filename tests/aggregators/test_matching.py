@@ -59,10 +59,10 @@ def slow_hdx(X, y, sample, bins, grid=101):
 
 @pytest.mark.parametrize("bins", [4, 10])
 def test_it_is_the_slow_loop(bins):
-    found = HDx(bins).fit(features(X), Y).aggregate(features(X_TEST), SAMPLES)
+    estimates = HDx(bins).fit(features(X), Y).aggregate(features(X_TEST), SAMPLES)
     for j in range(2):
         slow = [slow_hdx(X, Y[:, j], X_TEST[rows], bins) for rows in SAMPLES]
-        np.testing.assert_allclose(found[:, j], slow, atol=1e-9)
+        np.testing.assert_allclose(estimates[:, j], slow, atol=1e-9)
 
 
 def test_it_is_quapys_with_its_grid():
@@ -87,17 +87,17 @@ def test_several_numbers_of_bins_give_the_median():
 
 
 def test_it_follows_a_shift():
-    found = HDx().fit(features(X), Y).aggregate(features(X_TEST), SAMPLES)
-    assert np.abs(found - TRUE).mean() < 0.6 * np.abs(Y.mean(axis=0) - TRUE).mean()
+    estimates = HDx().fit(features(X), Y).aggregate(features(X_TEST), SAMPLES)
+    assert np.abs(estimates - TRUE).mean() < 0.6 * np.abs(Y.mean(axis=0) - TRUE).mean()
 
 
 def test_a_feature_that_is_the_label_gives_the_truth():
-    found = HDx().fit(features(Y), Y).aggregate(features(Y_TEST), SAMPLES)
+    estimates = HDx().fit(features(Y), Y).aggregate(features(Y_TEST), SAMPLES)
     for j in range(2):
         alone = HDx().fit(features(Y[:, [j]]), Y[:, [j]])
         exact = alone.aggregate(features(Y_TEST[:, [j]]), SAMPLES)
         np.testing.assert_allclose(exact[:, 0], TRUE[:, j], atol=0.0051)
-    assert np.abs(found - TRUE).mean() < 0.1
+    assert np.abs(estimates - TRUE).mean() < 0.1
 
 
 def test_sparse_features_are_present_or_absent():
@@ -117,8 +117,8 @@ def test_sparse_features_are_present_or_absent():
 def test_sparse_features_with_stored_zeros():
     stored = sp.csr_matrix(([0.0, 1.0, 1.0, 0.0], ([0, 1, 2, 3], [0, 0, 0, 0])), shape=(4, 1))
     truth = [[0], [1], [1], [0]]
-    found = HDx().fit(features(stored), truth).aggregate(features(stored), Samples.whole(4))
-    np.testing.assert_allclose(found, [[0.5]])
+    estimates = HDx().fit(features(stored), truth).aggregate(features(stored), Samples.whole(4))
+    np.testing.assert_allclose(estimates, [[0.5]])
     assert stored.nnz == 4
 
 
@@ -145,14 +145,14 @@ def test_sparse_samples_of_different_sizes():
 def test_constant_labels_keep_their_constant():
     truth = Y.copy()
     truth[:, 0], truth[:, 1] = 0, 1
-    found = HDx().fit(features(X), truth).aggregate(features(X_TEST), SAMPLES)
-    assert (found == [0.0, 1.0]).all()
+    estimates = HDx().fit(features(X), truth).aggregate(features(X_TEST), SAMPLES)
+    assert (estimates == [0.0, 1.0]).all()
 
 
 def test_features_that_say_nothing_answer_the_smallest_prevalence():
     nothing = np.ones((300, 1))
-    found = HDx().fit(features(nothing), Y).aggregate(features(nothing), SAMPLES)
-    assert (found == 0).all()
+    estimates = HDx().fit(features(nothing), Y).aggregate(features(nothing), SAMPLES)
+    assert (estimates == 0).all()
 
 
 def test_values_beyond_the_training_range_count_for_the_ends():
@@ -202,8 +202,8 @@ def test_whatever_the_features_the_answers_are_shares(seed, bins, digits, n_item
     rng = np.random.default_rng(seed)
     items = features(np.round(rng.normal(size=(n_items, 3)), digits))
     truth = rng.random((n_items, 2)) < rng.random(2)
-    found = HDx(bins, grid=11).fit(items, truth).aggregate(items, Samples.whole(n_items))
-    assert np.all((found >= 0) & (found <= 1))
+    estimates = HDx(bins, grid=11).fit(items, truth).aggregate(items, Samples.whole(n_items))
+    assert np.all((estimates >= 0) & (estimates <= 1))
 
 
 @pytest.mark.data

@@ -55,8 +55,10 @@ def test_hdy_is_the_loop(seed: int) -> None:
     estimates = hdy.aggregate(scores, Samples.from_indices(bags, n_items=120))
     for i, bag in enumerate(bags):
         for j in range(2):
-            one = scores.values[:, j]
-            assert estimates[i, j] == pytest.approx(slow(one, Y[:, j], one[bag], [10, 30, 70], 101))
+            column = scores.values[:, j]
+            assert estimates[i, j] == pytest.approx(
+                slow(column, Y[:, j], column[bag], [10, 30, 70], 101)
+            )
 
 
 def test_the_labelled_pool_gets_its_own_prevalence() -> None:

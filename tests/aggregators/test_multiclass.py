@@ -90,8 +90,8 @@ def test_counting_is_the_mean():
     posteriors, state_of = make_data()
     samples = make_samples(state_of)
     for maker in (MulticlassCC, MulticlassPCC):
-        found = maker().fit(None, state_of, N_STATES).estimate(posteriors, samples)
-        np.testing.assert_allclose(found, samples.mean(posteriors))
+        estimates = maker().fit(None, state_of, N_STATES).estimate(posteriors, samples)
+        np.testing.assert_allclose(estimates, samples.mean(posteriors))
 
 
 def test_with_a_perfect_classifier_acc_is_cc():
@@ -111,9 +111,9 @@ def test_adjustment_is_the_constrained_least_squares_it_says(maker, guard):
     values = values_for(quantifier, posteriors)
     quantifier.fit(values, state_of, N_STATES)
     samples = make_samples(state_of)
-    found = quantifier.estimate(values, samples)
+    estimates = quantifier.estimate(values, samples)
     resist = np.square((guard or 0.0) * quantifier.error_)
-    for seen, ours in zip(samples.mean(values), found, strict=True):
+    for seen, ours in zip(samples.mean(values), estimates, strict=True):
 
         def cost(p, seen=seen):
             miss = quantifier.rates_ @ p - seen
@@ -165,17 +165,17 @@ def test_adjustment_corrects_a_shift():
     sample = Samples.from_indices([rows], n_items=4000)
     counted = MulticlassPCC().fit(None, state_of, N_STATES).estimate(fresh, sample)
     for maker in (MulticlassPACC, MulticlassSLD):
-        found = maker().fit(posteriors, state_of, N_STATES).estimate(fresh, sample)
-        assert np.abs(found - wanted).max() < 0.05 < np.abs(counted - wanted).max()
+        estimates = maker().fit(posteriors, state_of, N_STATES).estimate(fresh, sample)
+        assert np.abs(estimates - wanted).max() < 0.05 < np.abs(counted - wanted).max()
 
 
 def test_sld_is_quapys_em():
     quapy = pytest.importorskip("quapy")
     posteriors, state_of = make_data()
     samples = make_samples(state_of)
-    found = MulticlassSLD().fit(None, state_of, N_STATES).estimate(posteriors, samples)
+    estimates = MulticlassSLD().fit(None, state_of, N_STATES).estimate(posteriors, samples)
     prior = np.bincount(state_of) / len(state_of)
-    for rows, ours in zip(samples, found, strict=True):
+    for rows, ours in zip(samples, estimates, strict=True):
         theirs, _ = quapy.method.aggregative.EMQ.EM(prior, posteriors[rows])
         np.testing.assert_allclose(ours, theirs, atol=2e-4)
 
@@ -202,8 +202,8 @@ def test_sld_says_when_it_was_stopped():
 def test_sld_with_posteriors_of_exactly_zero():
     state_of = np.array([0, 1, 2, 2])
     posteriors = np.eye(3)[[0, 0, 1, 1]]
-    found = MulticlassSLD().fit(None, state_of, 3).estimate(posteriors, Samples.whole(4))
-    np.testing.assert_allclose(found, [[0.5, 0.5, 0.0]])
+    estimates = MulticlassSLD().fit(None, state_of, 3).estimate(posteriors, Samples.whole(4))
+    np.testing.assert_allclose(estimates, [[0.5, 0.5, 0.0]])
 
 
 def test_one_versus_rest_scales_to_one():
@@ -212,15 +212,15 @@ def test_one_versus_rest_scales_to_one():
     for aggregator in (HDy(bins=10), PAV(), PACC()):
         quantifier = OneVsRest(aggregator)
         assert quantifier.consumes == aggregator.consumes
-        found = quantifier.fit(posteriors, state_of, N_STATES).estimate(posteriors, samples)
-        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        estimates = quantifier.fit(posteriors, state_of, N_STATES).estimate(posteriors, samples)
+        np.testing.assert_allclose(estimates.sum(axis=1), 1.0)
 
 
 def test_one_versus_rest_without_any_share_answers_the_prior():
     state_of = np.array([0, 1, 1, 1])
     votes = np.zeros((4, 2))
-    found = OneVsRest(CC()).fit(votes, state_of, 2).estimate(votes, Samples.whole(4))
-    np.testing.assert_array_equal(found, [[0.25, 0.75]])
+    estimates = OneVsRest(CC()).fit(votes, state_of, 2).estimate(votes, Samples.whole(4))
+    np.testing.assert_array_equal(estimates, [[0.25, 0.75]])
 
 
 def test_names_of_labels_stand_for_states():

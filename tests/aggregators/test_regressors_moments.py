@@ -38,7 +38,7 @@ def all_samples(X: np.ndarray, Y: np.ndarray, protocol: MLAPP) -> ProtocolMoment
             drawn = Samples.from_indices(rows, n_items=len(Y))
             means = np.hstack([drawn.mean(X), drawn.mean(Y)])
             cells.append((means.mean(axis=0), means.T @ means / len(means)))
-    mean = np.mean([one for one, _ in cells], axis=0)
+    mean = np.mean([cell_mean for cell_mean, _ in cells], axis=0)
     cov = np.mean([two for _, two in cells], axis=0) - np.outer(mean, mean)
     d = X.shape[1]
     return ProtocolMoments(mean[:d], mean[d:], cov[:d, :d], cov[:d, d:])
@@ -49,9 +49,9 @@ def test_moments_are_those_of_all_samples() -> None:
     Y[:, 2] = 0
     Y[4, 2] = 1  # a single positive has no covariance, and hides most of the grid
     protocol = MLAPP(size=4, grid=5)
-    found, wanted = (f(scores.values, Y, protocol) for f in (protocol_moments, all_samples))
+    exact_moments, wanted = (f(scores.values, Y, protocol) for f in (protocol_moments, all_samples))
     for name in ("mean_x", "mean_y", "cov_xx", "cov_xy"):
-        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=1e-12)
+        np.testing.assert_allclose(getattr(exact_moments, name), getattr(wanted, name), atol=1e-12)
 
 
 def test_rows_give_normalised_ridge() -> None:
@@ -61,8 +61,8 @@ def test_rows_give_normalised_ridge() -> None:
     Y = rng.random((50, 3))
     exact, sampled = MomentsRidge(0.1).fit(X, Y), NormalisedRidge(0.1).fit(X, Y)
     np.testing.assert_allclose(exact.predict(X), sampled.predict(X), atol=1e-10)
-    one = MomentsRidge(0.1).fit(X, Y[:, 0])
-    np.testing.assert_allclose(one.predict(X), exact.predict(X)[:, 0], atol=1e-12)
+    flat = MomentsRidge(0.1).fit(X, Y[:, 0])
+    np.testing.assert_allclose(flat.predict(X), exact.predict(X)[:, 0], atol=1e-12)
 
 
 def test_sampled_ridge_tends_to_it() -> None:
@@ -93,10 +93,12 @@ def test_adjusted_bases_are_cross_fitted_and_not_clipped() -> None:
 def test_settings_keep_exact_moments() -> None:
     scores, Y = labelled(200, 3)
     rq = RQ(PCC(), MomentsRidge())
-    found = list(rq.fit_settings([{"regressor__alpha": a} for a in (0.01, 10.0)], scores, Y))
+    fitted = list(rq.fit_settings([{"regressor__alpha": a} for a in (0.01, 10.0)], scores, Y))
     whole = Samples.whole(200)
     alone = RQ(PCC(), MomentsRidge(10.0)).fit(scores, Y)
-    np.testing.assert_array_equal(found[1].aggregate(scores, whole), alone.aggregate(scores, whole))
+    np.testing.assert_array_equal(
+        fitted[1].aggregate(scores, whole), alone.aggregate(scores, whole)
+    )
 
 
 def test_one_label_and_votes() -> None:

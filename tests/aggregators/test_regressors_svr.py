@@ -41,7 +41,7 @@ def test_svr_settings_of_other_kinds_are_fitted_one_by_one():
     X, Y = pairs()
     settings = [{"C": 10.0, "epsilon": 0.1}, {"epsilon": 0.0}]
     fitted = list(BatchedLinearSVR().fit_settings(settings, X, Y))
-    assert [one.epsilon for one in fitted] == [0.1, 0.0]
+    assert [regressor.epsilon for regressor in fitted] == [0.1, 0.0]
     np.testing.assert_array_equal(fitted[1].coef_, BatchedLinearSVR().fit(X, Y).coef_)
 
 

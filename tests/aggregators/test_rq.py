@@ -152,7 +152,7 @@ def test_small_collections_get_fewer_folds_and_smaller_samples(monkeypatch, n_it
     scores, truth = make_data(n_items=n_items)
     RQ(PACC(), "ridge").fit(scores, truth)
     assert len(drawn) == n_folds
-    assert {one for one, _ in drawn} <= {size, size + 1}
+    assert {n_drawn for n_drawn, _ in drawn} <= {size, size + 1}
     assert sum(rows for _, rows in drawn) == n_items
 
 
@@ -183,8 +183,8 @@ def test_regressors_of_any_origin(regressor):
 
 
 def test_one_label_and_a_regressor_of_one_output():
-    one = SCORES.labels([0])
-    rq = RQ(PCC(), LinearSVR(random_state=0), protocol=FEW).fit(one, Y[:, :1])
+    single = SCORES.labels([0])
+    rq = RQ(PCC(), LinearSVR(random_state=0), protocol=FEW).fit(single, Y[:, :1])
     assert rq.aggregate(TEST.labels([0]), SAMPLES).shape == (len(SAMPLES), 1)
     with pytest.raises(InputError, match="LinearSVR answers a single output, but there are 3"):
         RQ(PCC(), LinearSVR(), protocol=FEW).fit(SCORES, Y)
@@ -251,8 +251,8 @@ def test_many_settings_are_fits_one_by_one():
         {"regressor__C": 0.1},
         {"base__guard": None, "regressor": NormalisedRidge()},
     ]
-    found = list(rq.fit_settings(settings, SCORES, Y))
-    for setting, fitted in zip(settings, found, strict=True):
+    copies = list(rq.fit_settings(settings, SCORES, Y))
+    for setting, fitted in zip(settings, copies, strict=True):
         alone = clone(rq).set_params(**setting).fit(SCORES, Y)
         assert repr(fitted.get_params()) == repr(alone.get_params())
         np.testing.assert_allclose(
@@ -263,11 +263,11 @@ def test_many_settings_are_fits_one_by_one():
 
 @pytest.mark.parametrize("regressor", [BatchedLinearSVR(), LinearSVR(random_state=0)], ids=repr)
 def test_many_settings_of_one_label(regressor):
-    one, truth = SCORES.labels([0]), Y[:, :1]
+    single, truth = SCORES.labels([0]), Y[:, :1]
     rq = RQ(PCC(), regressor, protocol=FEW)
     settings = [{"regressor__C": 0.1}, {"regressor__C": 10.0}]
-    for setting, fitted in zip(settings, rq.fit_settings(settings, one, truth), strict=True):
-        alone = clone(rq).set_params(**setting).fit(one, truth)
+    for setting, fitted in zip(settings, rq.fit_settings(settings, single, truth), strict=True):
+        alone = clone(rq).set_params(**setting).fit(single, truth)
         np.testing.assert_allclose(
             fitted.aggregate(TEST.labels([0]), SAMPLES),
             alone.aggregate(TEST.labels([0]), SAMPLES),

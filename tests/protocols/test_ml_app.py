@@ -24,15 +24,15 @@ def labels(seed: int, n_items: int = 40, n_labels: int = 3) -> np.ndarray:
 
 def cells(Y: np.ndarray, size: int, grid: int) -> list[tuple[int, Fraction, int]]:
     """The algorithm in loops: label, grid point and positives of each point that is reachable."""
-    found = []
+    cells = []
     for label in range(Y.shape[1]):
         positives = int(Y[:, label].sum())
         for i in range(grid):
             g = Fraction(i, grid - 1)
             wanted = -(-size * i // (grid - 1))
             if positives >= wanted and len(Y) - positives >= size - wanted:
-                found.append((label, g, wanted))
-    return found
+                cells.append((label, g, wanted))
+    return cells
 
 
 def steered_positives(samples: Samples, Y: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ def test_every_point_is_either_reachable_or_reported(seed: int, size: int, grid:
 def test_the_report_says_what_is_lacking() -> None:
     Y = np.array([[1], [1], [1], [0]])
     missing = MLAPP(size=4, grid=5).unreachable(Y)
-    assert [str(one) for one in missing] == [
+    assert [str(point) for point in missing] == [
         "label 0 at 0: 4 negatives needed, 1 in the pool",
         "label 0 at 0.25: 3 negatives needed, 1 in the pool",
         "label 0 at 0.5: 2 negatives needed, 1 in the pool",
@@ -108,8 +108,8 @@ def test_repeats_for_is_the_smallest_that_gives_more(seed: int, more_than: int) 
 
 def test_repeats_are_the_least_that_more_than_may_ask_for() -> None:
     Y = labels(1)
-    one = MLAPP(size=10, grid=11).count(Y)
-    assert MLAPP(size=10, grid=11, repeats=7, more_than=one).count(Y) == 7 * one
+    per_repeat = MLAPP(size=10, grid=11).count(Y)
+    assert MLAPP(size=10, grid=11, repeats=7, more_than=per_repeat).count(Y) == 7 * per_repeat
 
 
 @given(st.integers(0, 50), st.integers(1, 200))

@@ -97,9 +97,9 @@ class TestCovariateTilt:
         planned = CovariateTilt(size=50, n_samples=20, scale=2.0)
         with pytest.raises(InputError, match=r"CovariateTilt\(X\) or call with_items"):
             planned.draw(Y, 0)
-        told = planned.with_items(X)
+        with_features = planned.with_items(X)
         direct = CovariateTilt(X, size=50, n_samples=20, scale=2.0)
-        np.testing.assert_array_equal(told.draw(Y, 0).indices, direct.draw(Y, 0).indices)
+        np.testing.assert_array_equal(with_features.draw(Y, 0).indices, direct.draw(Y, 0).indices)
         assert direct.with_items(X[:, :1]) is direct
         assert planned.X is None
 

@@ -29,9 +29,11 @@ def test_hits_both_prevalences_wherever_that_is_possible(
             protocol.draw(Y, seed)
         return
     samples = protocol.draw(Y, seed)
-    found = np.rint(samples.mean(Y) * size).astype(int)
-    assert [tuple(row) for row in found.tolist()] == [e for e in expected for _ in range(repeats)]
-    np.testing.assert_array_equal(found, np.ceil(np.round(size * samples.prevalences, 9)))
+    positives = np.rint(samples.mean(Y) * size).astype(int)
+    assert [tuple(row) for row in positives.tolist()] == [
+        e for e in expected for _ in range(repeats)
+    ]
+    np.testing.assert_array_equal(positives, np.ceil(np.round(size * samples.prevalences, 9)))
     assert np.all(samples.targets == [0, 1])
     assert np.all(np.diff(np.sort(samples.indices, axis=1), axis=1) > 0)
     assert protocol.count(Y) == len(samples)

@@ -34,12 +34,14 @@ def test_covers_under_several_shifts(aggregator: object) -> None:
         samples = protocol.draw(TEST.Y, 1)
         truth = samples.mean(TEST.Y)
         scores = quantifier.score(TEST.X)
-        _, found = quantifier.uncertainty_.estimate(quantifier.aggregator_, scores, samples, 0.9)
-        inside = (found.lower <= truth) & (truth <= found.upper)
+        _, intervals = quantifier.uncertainty_.estimate(
+            quantifier.aggregator_, scores, samples, 0.9
+        )
+        inside = (intervals.lower <= truth) & (truth <= intervals.upper)
         # ML-APP drives four labels further than 500 labelled items let calibration go.
         assert inside.mean() > (0.75 if isinstance(protocol, MLAPP) else 0.8)
-        assert (found.upper - found.lower).mean() < 0.35
-        assert np.mean(found.p_value < 0.01) < 0.1
+        assert (intervals.upper - intervals.lower).mean() < 0.35
+        assert np.mean(intervals.p_value < 0.01) < 0.1
 
 
 def test_calibration_is_needed_for_pcc() -> None:
@@ -71,8 +73,8 @@ def test_counting_is_not_refitted_but_still_calibrated() -> None:
 def test_every_scheme_and_items_without_classifier() -> None:
     assert fit(PACC(), scheme=HoldOut(0.4)).quantify(TEST.X, interval=0.9).level == 0.9
     quantifier = Quantifier(None, HDx(), uncertainty=Bootstrap(replicas=2, resamples=5))
-    found = quantifier.fit(TRAIN.X[:150], TRAIN.Y[:150]).quantify(TEST.X[:60], interval=0.9)
-    assert np.all(found.lower <= found.upper)
+    intervals = quantifier.fit(TRAIN.X[:150], TRAIN.Y[:150]).quantify(TEST.X[:60], interval=0.9)
+    assert np.all(intervals.lower <= intervals.upper)
     again = clone(quantifier).set_params(uncertainty=None).fit(TRAIN.X, TRAIN.Y)
     assert again.uncertainty_ is None
 
@@ -86,9 +88,9 @@ def test_rare_and_constant_labels() -> None:
         quantifier = Quantifier(PerLabel(), PACC(), uncertainty=Bootstrap(replicas=4)).fit(
             TRAIN.X, Y
         )
-    found = quantifier.quantify(TEST.X, interval=0.9)
-    assert found.upper[0] < 0.01
-    assert np.all(np.isfinite(found.upper))
+    intervals = quantifier.quantify(TEST.X, interval=0.9)
+    assert intervals.upper[0] < 0.01
+    assert np.all(np.isfinite(intervals.upper))
 
 
 @pytest.mark.parametrize(("size", "items"), [(50, 1 / 50), (1_600, 1 / 400)])
@@ -97,22 +99,22 @@ def test_a_label_without_errors_leaves_room_for_one_odd_item(size: int, items: f
     scores = Scores(Y.astype(float), kind="posteriors")
     pcc = PCC().fit(scores, Y)
     bag = Samples.from_indices([np.arange(size) % 400], n_items=400)
-    _, found = Bootstrap(resamples=4).fit(pcc, scores, Y).estimate(pcc, scores, bag, 0.9)
+    _, intervals = Bootstrap(resamples=4).fit(pcc, scores, Y).estimate(pcc, scores, bag, 0.9)
     truth = bag.mean(Y)
-    np.testing.assert_allclose(truth - found.lower, 1 / size, atol=1e-4)
-    np.testing.assert_allclose(found.upper - truth, 1 / size, atol=1e-4)
-    np.testing.assert_allclose(truth - found.band_lower, items, atol=1e-4)
-    np.testing.assert_allclose(found.band_upper - truth, items, atol=1e-4)
+    np.testing.assert_allclose(truth - intervals.lower, 1 / size, atol=1e-4)
+    np.testing.assert_allclose(intervals.upper - truth, 1 / size, atol=1e-4)
+    np.testing.assert_allclose(truth - intervals.band_lower, items, atol=1e-4)
+    np.testing.assert_allclose(intervals.band_upper - truth, items, atol=1e-4)
 
 
 def test_plain_estimate_are_percentiles() -> None:
     values = np.random.default_rng(0).random((400, 2))
     scores = Scores(values)
     pcc = PCC().fit(scores, np.eye(400, 2))
-    _, found = plain_estimate(pcc, scores, Samples.whole(400), 0.9, resamples=2000)
+    _, intervals = plain_estimate(pcc, scores, Samples.whole(400), 0.9, resamples=2000)
     half = 1.645 * values.std(axis=0) / 20
-    np.testing.assert_allclose((found.upper - found.lower)[0] / 2, half, rtol=0.1)
-    assert np.all(found.band_upper > found.upper)
+    np.testing.assert_allclose((intervals.upper - intervals.lower)[0] / 2, half, rtol=0.1)
+    assert np.all(intervals.band_upper > intervals.upper)
 
 
 @pytest.mark.parametrize("name", ["replicas", "resamples"])
@@ -151,10 +153,10 @@ def test_intervals_are_calibrated_on_items_that_a_replica_has_not_seen() -> None
     memory = Memory().fit(scores, Y)
     prepared = Bootstrap(replicas=4, resamples=5).fit(memory, scores, Y)
     test, Y_test = items(100, 1)
-    point, found = prepared.estimate(memory, test, Samples.whole(100), 0.9)
+    point, intervals = prepared.estimate(memory, test, Samples.whole(100), 0.9)
     assert point == 0.5
     # On items it had seen, it would have erred by nothing.
-    assert found.lower[0, 0] < Y_test.mean() < found.upper[0, 0]
+    assert intervals.lower[0, 0] < Y_test.mean() < intervals.upper[0, 0]
 
 
 class Watched(PACC):

@@ -25,11 +25,11 @@ def test_resampled_bags_hold_items_of_their_sample() -> None:
 
 
 def test_variance_of_a_mean() -> None:
-    found = measure_noise(COUNT, [], SCORES, SAMPLES, times=4000, rng=np.random.default_rng(2))
+    noise = measure_noise(COUNT, [], SCORES, SAMPLES, times=4000, rng=np.random.default_rng(2))
     wanted = [SCORES.values[bag].var(axis=0) / len(bag) for bag in SAMPLES]
-    np.testing.assert_allclose(found.items, wanted, rtol=0.15, atol=1e-15)
-    np.testing.assert_array_equal(found.point, SAMPLES.mean(SCORES.values))
-    assert not found.training.any()
+    np.testing.assert_allclose(noise.items, wanted, rtol=0.15, atol=1e-15)
+    np.testing.assert_array_equal(noise.point, SAMPLES.mean(SCORES.values))
+    assert not noise.training.any()
 
 
 class _Moved(PCC):
@@ -47,8 +47,8 @@ def test_training_variance_is_that_over_replicas() -> None:
     moves = [-0.01, 0.0, 0.02, 0.05]
     replicas = [_Moved(by).fit(SCORES, np.eye(60, 3)) for by in moves]
     samples = SAMPLES[:2]
-    found = measure_noise(COUNT, replicas, SCORES, samples, times=2, rng=np.random.default_rng(0))
-    np.testing.assert_allclose(found.training, np.var(moves, ddof=1))
+    noise = measure_noise(COUNT, replicas, SCORES, samples, times=2, rng=np.random.default_rng(0))
+    np.testing.assert_allclose(noise.training, np.var(moves, ddof=1))
 
 
 def test_blocks_and_large_samples_draw_as_many(monkeypatch) -> None:

@@ -41,7 +41,7 @@ def test_loud_when_scores_change_their_look() -> None:
 def test_constant_labels_and_scores_do_no_harm() -> None:
     posteriors, Y = TRAIN.copy(), Y_TRAIN.copy()
     posteriors[:, 0], Y[:, 0] = 0.0, 0
-    found = fit_misfit(posteriors, Y, np.arange(1000) % 5, np.random.default_rng(0))
-    p = found.p_value(posteriors, Natural(100, 50).draw(Y, 0))
+    intervals = fit_misfit(posteriors, Y, np.arange(1000) % 5, np.random.default_rng(0))
+    p = intervals.p_value(posteriors, Natural(100, 50).draw(Y, 0))
     assert np.all(np.isfinite(p))
     assert p.mean() > 0.2

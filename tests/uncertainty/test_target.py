@@ -54,23 +54,23 @@ def test_all_items_labelled_is_the_truth() -> None:
     estimate = PrevalenceEstimate(
         [0.9] * 3, ["a", "b", "c"], lower=[0.8] * 3, upper=[1.0] * 3, level=0.9
     )
-    found = with_labels(estimate, rng.random((40, 3)), (np.arange(40), Y))
-    np.testing.assert_allclose(found.point, Y.mean(axis=0))
-    np.testing.assert_allclose(found.lower, found.upper)
+    intervals = with_labels(estimate, rng.random((40, 3)), (np.arange(40), Y))
+    np.testing.assert_allclose(intervals.point, Y.mean(axis=0))
+    np.testing.assert_allclose(intervals.lower, intervals.upper)
 
 
 def test_never_outside_what_is_known() -> None:
     estimate = PrevalenceEstimate([0.01], ["a"], lower=[0.0], upper=[0.02], level=0.9)
     rows, Y = np.arange(30), np.ones((30, 1))
-    found = with_labels(estimate, np.full((100, 1), 0.1), (rows, Y))
-    assert found.lower[0] >= 0.3
-    assert found.band_lower[0] <= found.lower[0] <= found.point[0] <= found.upper[0]
+    intervals = with_labels(estimate, np.full((100, 1), 0.1), (rows, Y))
+    assert intervals.lower[0] >= 0.3
+    assert intervals.band_lower[0] <= intervals.lower[0] <= intervals.point[0] <= intervals.upper[0]
 
 
 def test_a_sure_estimate_that_agrees_stays() -> None:
     estimate = PrevalenceEstimate([0.5], ["a"], lower=[0.499], upper=[0.501], level=0.9)
-    found = with_labels(estimate, np.full((200, 1), 0.5), (np.arange(4), [[1], [0], [0], [1]]))
-    assert found.point[0] == pytest.approx(0.5, abs=0.01)
+    combined = with_labels(estimate, np.full((200, 1), 0.5), (np.arange(4), [[1], [0], [0], [1]]))
+    assert combined.point[0] == pytest.approx(0.5, abs=0.01)
 
 
 def test_labels_do_not_hurt_and_help_in_the_end() -> None:
@@ -90,11 +90,11 @@ def test_labels_do_not_hurt_and_help_in_the_end() -> None:
 
 def test_without_scores_the_labels_count_alone() -> None:
     quantifier = Quantifier(None, HDx()).fit(DATA.train.X, DATA.train.Y)
-    found = quantifier.quantify(
+    combined = quantifier.quantify(
         DATA.test.X[:50], labelled=(np.arange(50), DATA.test.Y[:50]), interval=0.8
     )
-    np.testing.assert_allclose(found.point, DATA.test.Y[:50].mean(axis=0))
-    assert found.level == 0.8
+    np.testing.assert_allclose(combined.point, DATA.test.Y[:50].mean(axis=0))
+    assert combined.level == 0.8
 
 
 @pytest.mark.parametrize(

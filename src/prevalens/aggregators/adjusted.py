@@ -54,7 +54,7 @@ class _Adjusted(Aggregator):
         self.guard = guard
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        check_guard(self.guard)
+        _check_guard(self.guard)
         rates = _measure(scores.values, Y)
         self.tpr_, self.fpr_ = rates.tpr, rates.fpr
         self.adjusted_ = _distinct(rates, self.guard)
@@ -162,8 +162,7 @@ class PACC(_Adjusted):
     consumes: Kind = "posteriors"
 
 
-def check_guard(guard: object) -> None:
-    """Raise `InputError` unless the guard is None or a number of at least 0."""
+def _check_guard(guard: object) -> None:
     number = isinstance(guard, numbers.Real) and not isinstance(guard, bool)
     if guard is not None and not (number and float(guard) >= 0):  # type: ignore[arg-type]
         raise InputError(

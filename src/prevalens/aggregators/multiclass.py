@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 
-from prevalens.aggregators.adjusted import ACC, PACC, check_guard
+from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.sld import SLD
@@ -228,14 +228,16 @@ class MulticlassACC(StateQuantifier):
         self.guard = guard
 
     def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
-        check_guard(self.guard)
+        guard = 0.0 if self.guard is None else self.guard
+        if not guard >= 0:
+            raise InputError(f"guard must be zero or positive, or None; got {self.guard!r}.")
         n_states = len(self.prior_)
         members = np.eye(n_states)[state_of]
         counts = members.sum(axis=0)
         self.rates_ = (np.asarray(values, dtype=np.float64).T @ members) / counts
         scatter = np.square(values - self.rates_.T[state_of]).sum()
         self.error_ = np.sqrt(scatter / max(len(state_of) - n_states, 1) / counts)
-        self._resist = np.square((self.guard or 0.0) * self.error_)
+        self._resist = np.square(guard * self.error_)
 
     def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""

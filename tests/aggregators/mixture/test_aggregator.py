@@ -61,8 +61,8 @@ def test_large_samples_are_nearly_exact(scored, fitted):
     rows = np.concatenate(
         [np.flatnonzero(data.test.Y[:, 0])[:400], np.flatnonzero(data.test.Y[:, 0] == 0)[:200]]
     )
-    one = Samples.from_indices([rows], n_items=len(data.test.Y))
-    assert abs(fitted.aggregate(test, one)[0, 0] - 400 / len(rows)) < 0.06
+    sample = Samples.from_indices([rows], n_items=len(data.test.Y))
+    assert abs(fitted.aggregate(test, sample)[0, 0] - 400 / len(rows)) < 0.06
 
 
 @pytest.mark.parametrize(
@@ -72,12 +72,14 @@ def test_intervals_cover_about_as_often_as_they_say(scored, fitted, protocol):
     data, _, test = scored
     samples = protocol.draw(data.test.Y, 1)
     true = samples.mean(data.test.Y)
-    found = fitted.estimate(test, samples, 0.9)[1]
-    inside = (found.lower <= true) & (true <= found.upper)
+    intervals = fitted.estimate(test, samples, 0.9)[1]
+    inside = (intervals.lower <= true) & (true <= intervals.upper)
     assert 0.82 < inside.mean() < 0.98
-    together = ((found.band_lower <= true) & (true <= found.band_upper)).all(axis=1)
+    together = ((intervals.band_lower <= true) & (true <= intervals.band_upper)).all(axis=1)
     assert together.mean() > 0.75
-    assert np.all((found.band_lower <= found.lower) & (found.upper <= found.band_upper))
+    assert np.all(
+        (intervals.band_lower <= intervals.lower) & (intervals.upper <= intervals.band_upper)
+    )
 
 
 def test_intervals_hold_the_point_and_grow_with_the_level(scored, fitted):
@@ -130,9 +132,9 @@ def test_few_items_are_answered_without_rehearsal():
     scores = Scores(rng.random((20, 3)))
     fitted = ScenarioMixture().fit(scores, Y)
     assert np.isnan(fitted.loss_)
-    found = fitted.estimate(scores, Samples.whole(20), 0.9)[1]
-    assert found.p_value is None
-    assert np.all(found.lower <= found.upper)
+    intervals = fitted.estimate(scores, Samples.whole(20), 0.9)[1]
+    assert intervals.p_value is None
+    assert np.all(intervals.lower <= intervals.upper)
 
 
 @pytest.mark.parametrize(
@@ -170,9 +172,9 @@ def test_losses_can_be_had_without_a_fit(scored, fitted):
     data, scores, _ = scored
     Y = data.train.Y
     mixture = ScenarioMixture()
-    found = mixture.validation_losses(scores, Y)
+    losses = mixture.validation_losses(scores, Y)
     assert not hasattr(mixture, "shrinkage_")
-    assert found == pytest.approx(fitted.losses_, rel=1e-9)
+    assert losses == pytest.approx(fitted.losses_, rel=1e-9)
     assert ScenarioMixture().validation_losses(scores.take(np.arange(20)), Y[:20]) == {}
 
 
@@ -181,9 +183,9 @@ def test_without_rehearsal_bands_are_those_of_independent_gaussians():
     Y = (rng.random((30, 4)) < 0.5).astype(int)
     scores = Scores(0.2 + 0.6 * Y, kind="posteriors")
     mixture = ScenarioMixture().fit(scores, Y)
-    found = mixture.estimate(scores, Samples.from_indices([np.arange(20)], n_items=30), 0.9)[1]
-    half, band = found.upper - found.lower, found.band_upper - found.band_lower
-    inside = (found.band_lower > 0) & (found.band_upper < 1)
+    intervals = mixture.estimate(scores, Samples.from_indices([np.arange(20)], n_items=30), 0.9)[1]
+    half, band = intervals.upper - intervals.lower, intervals.band_upper - intervals.band_lower
+    inside = (intervals.band_lower > 0) & (intervals.band_upper < 1)
     assert inside.any()
     wider = norm.ppf((1 + 0.9**0.25) / 2) / norm.ppf(0.95)
     np.testing.assert_allclose((band / half)[inside], wider, rtol=1e-6)

@@ -30,10 +30,12 @@ def seen(drifts, scale):
 
 def test_the_likelihood_is_that_of_the_joint_gaussian(drifts):
     z = np.random.default_rng(1).normal(scale=0.3, size=(5, 4))
-    found = drifts.log_likelihood(np.square(z), COUNT)
+    log_likelihoods = drifts.log_likelihood(np.square(z), COUNT)
     for column, scale in enumerate(drifts.scales):
         expected = multivariate_normal.logpdf(z, np.zeros(4), seen(drifts, scale)[0])
-        np.testing.assert_allclose(found[:, column], expected + 2 * np.log(2 * np.pi), atol=1e-9)
+        np.testing.assert_allclose(
+            log_likelihoods[:, column], expected + 2 * np.log(2 * np.pi), atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("column", [0, 1])
@@ -41,18 +43,18 @@ def test_mean_and_variance_are_conditional_ones(drifts, column):
     z = np.random.default_rng(2).normal(scale=0.3, size=(5, 4))
     scale = drifts.scales[column]
     within, shared, labels = seen(drifts, scale)
-    found = drifts.mean(z, np.tile(np.eye(2)[column], (5, 1)), COUNT)
+    estimates = drifts.mean(z, np.tile(np.eye(2)[column], (5, 1)), COUNT)
     onto = np.linalg.solve(within, shared)
-    np.testing.assert_allclose(found, drifts.prevalence + z @ onto, atol=1e-12)
+    np.testing.assert_allclose(estimates, drifts.prevalence + z @ onto, atol=1e-12)
     left = labels - np.einsum("ij,ij->j", shared, onto)
     np.testing.assert_allclose(drifts.variance(scale, COUNT), left, atol=1e-12)
 
 
 def test_unlikely_drifts_are_not_followed(drifts):
     z = np.ones((2, 4))
-    found = drifts.mean(z, np.array([[1e-9, 0.0], [0.5, 0.0]]), COUNT)
-    np.testing.assert_allclose(found[0], 1e-9 * drifts.prevalence)
-    assert np.abs(found[1] - 0.5 * drifts.prevalence).max() > 1e-3
+    estimates = drifts.mean(z, np.array([[1e-9, 0.0], [0.5, 0.0]]), COUNT)
+    np.testing.assert_allclose(estimates[0], 1e-9 * drifts.prevalence)
+    assert np.abs(estimates[1] - 0.5 * drifts.prevalence).max() > 1e-3
 
 
 def test_there_may_be_none(drifts):

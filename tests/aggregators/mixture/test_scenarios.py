@@ -45,9 +45,9 @@ def test_moments_are_those_of_the_items(labelled):
 
 def test_weights_are_the_evidence_summed_over_a_fine_grid(labelled):
     values, Y = labelled
-    found = model(labelled)
+    scenario_model = model(labelled)
     size, z = 50, values[Y[:, 0] == 1][:50].mean(axis=0)
-    posterior = found.posterior(z[np.newaxis], size)
+    posterior = scenario_model.posterior(z[np.newaxis], size)
     expected = _weights_by_hand(values, Y, z, size)
     np.testing.assert_allclose(posterior.weights[0], expected, rtol=0.02, atol=1e-6)
 
@@ -84,7 +84,7 @@ def _weights_by_hand(values, Y, z, size):
 def test_many_moves_are_the_conditional_mean_of_a_gaussian(labelled):
     values, Y = labelled
     size, scale = 50, 1.0
-    found = model(labelled, prior=(0.0, 0.0, 1.0, 0.0), scales=(scale,))
+    scenario_model = model(labelled, prior=(0.0, 0.0, 1.0, 0.0), scales=(scale,))
     z = values.mean(axis=0) + 0.02
     count = 1 / (1 / size + 1 / len(Y))
     S, V = np.cov(values.T, bias=True), np.cov(Y.T, bias=True)
@@ -92,7 +92,7 @@ def test_many_moves_are_the_conditional_mean_of_a_gaussian(labelled):
     seen = S / count + scale**2 * C @ C.T
     shared = C / count + scale**2 * C @ V
     expected = Y.mean(axis=0) + shared.T @ np.linalg.solve(seen, z - values.mean(axis=0))
-    posterior = found.posterior(z[np.newaxis], size)
+    posterior = scenario_model.posterior(z[np.newaxis], size)
     np.testing.assert_allclose(posterior.mean[0], expected, atol=2e-3)
 
 
@@ -128,10 +128,10 @@ def test_several_tempers_are_weighed_by_their_evidence(labelled):
         alone.append(part)
     shares = np.exp(shares - np.max(shares, axis=0))
     shares /= shares.sum(axis=0)
-    mean = sum(share[:, np.newaxis] * one.mean for share, one in zip(shares, alone, strict=True))
+    mean = sum(share[:, np.newaxis] * part.mean for share, part in zip(shares, alone, strict=True))
     second = sum(
-        share[:, np.newaxis] * (one.variance + one.mean**2)
-        for share, one in zip(shares, alone, strict=True)
+        share[:, np.newaxis] * (part.variance + part.mean**2)
+        for share, part in zip(shares, alone, strict=True)
     )
     np.testing.assert_allclose(together.mean, np.clip(mean, 0, 1), atol=1e-5)
     np.testing.assert_allclose(together.variance, second - mean**2, atol=1e-5)
