@@ -41,7 +41,7 @@ class CatalogueEntry:
     ----------
     code : str
     role : {"classifier", "aggregator", "regressor", "clusterer", "scheme", "quantifier"}
-        A "quantifier" stands for a whole method; higher layers register these.
+        A "quantifier" is a whole method; higher layers register these.
     make : callable
         The class, or a function that builds the part.
     build : callable, optional
@@ -131,7 +131,7 @@ _INNER = frozenset({"estimator", "base", "meta", "classifier", "first", "second"
 
 
 def parse(text: str, *, more: Mapping[str, CatalogueEntry] | None = None) -> Any:
-    """The quantifier that a name stands for.
+    """Build the quantifier that an expression names.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def parse_value(text: str) -> Any:
 
 
 class _Builder:
-    """Builds the parts of one text; the text is kept for errors that point into it."""
+    """Builds the parts of an expression; errors point into its text."""
 
     def __init__(self, text: str, entries: Mapping[str, CatalogueEntry]) -> None:
         self.text = text
@@ -379,7 +379,7 @@ def load_parts(name: str) -> ModuleType:
         raise InputError(f"There is no file {name}; name a Python file that registers parts.")
     folder = str(path.parent) if is_file else str(Path.cwd())
     if folder not in sys.path:
-        # In front for a file: it is that file that was asked for.
+        # A file has precedence over other modules of the same name.
         sys.path.insert(0 if is_file else len(sys.path), folder)
     try:
         return importlib.import_module(path.stem if is_file else name)

@@ -1,7 +1,7 @@
 """Charts of estimates and errors for notebooks: in matplotlib, in altair, or as a table.
 
-Results such as `PrevalenceEstimate` say what to show as `Dots` or `Lines`; `draw` and `table` show
-it. The pages of `prevalens.reports` have a kit of their own, which needs no library.
+Results such as `PrevalenceEstimate` describe a chart as `Dots` or `Lines`; `draw` and `table` show
+it. The pages of `prevalens.reports` have their own charts, which need no library.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from prevalens.validation import InputError, check_choice
 Drawing: TypeAlias = Any
 
 _HUE, _TABLE_HUE = "#0067a5", "#2f83ab"
-#: As many names as an axis has room for.
+#: Maximum number of names at an axis.
 _MOST_TICKS = 12
 #: Size of a bar in a table, and the room at its ends.
 _WIDTH, _HEIGHT, _MARGIN = 160, 18, 5
@@ -31,7 +31,7 @@ _MODULES = {"matplotlib": "matplotlib.pyplot", "altair": "altair"}
 
 @dataclass(frozen=True)
 class Dots:
-    """A value per name, with its interval and something to compare it with.
+    """A value per name, with an optional interval and an optional reference value.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Dots:
 
     @property
     def columns(self) -> dict[str, Floats]:
-        """Values, ends of the intervals and reference by their names, as far as they are there."""
+        """Values, ends of the intervals and reference by their names; missing ones are left out."""
         names = ("values", "lower", "upper", "reference")
         parts = {name: vars(self)[name] for name in names}
         return {name: part for name, part in parts.items() if part is not None}
@@ -72,7 +72,7 @@ class Dots:
 
 @dataclass(frozen=True)
 class Line:
-    """Values over something, with a band around them where there is one."""
+    """Values over an axis, with an optional band around them."""
 
     name: str
     values: Floats
@@ -247,7 +247,7 @@ def _matplotlib_lines(ax: Drawing, chart: Lines) -> None:
 
 
 def table(chart: Dots, *, most: int = 200) -> str:
-    """Names, values, intervals and a bar each.
+    """An HTML table with the name, value, interval and a small chart of each entry.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""How labelled scores for the second stage arise: scores of items the classifier did not train on.
+"""Labelled scores for the aggregator: scores of items that the classifier was not trained on.
 
 Scores of the training items themselves are too good: an aggregator that learns from them
-believes the classifier better than it is. `CrossFit` scores every item by a classifier
-trained on the other folds, `HoldOut` keeps some items aside. `out_of_fold` is the one function
-that trains and scores; everything in the package that needs such scores calls it.
+overestimates the classifier. `CrossFit` scores every item by a classifier
+trained on the other folds, `HoldOut` holds some items out. All parts of the package that
+need such scores call `out_of_fold`, which trains and scores.
 
 Items that depend on each other (several rows of one person, copies of one text) leak through any
 division that separates them. With ``groups``, the items of one group stay on one side.
@@ -40,7 +40,7 @@ from prevalens.validation import (
     take_items,
 )
 
-#: How many labels a warning names before it says "and so on".
+#: Maximum number of labels that a warning names.
 _NAMED = 10
 #: A warning names copies if they are at least this share of the items, and at least this many.
 _MANY_COPIES, _FEWEST_COPIES = 0.1, 20
@@ -83,9 +83,9 @@ class LabelledScores:
     classifier : fitted classifier
         The classifier that scores new items.
     by_kind : mapping from kind to Scores
-        Scores of the items in `rows`, for each kind that was asked for.
+        Scores of the items in `rows`, for each requested kind.
     rows : array of int
-        Which of the labelled items they are.
+        Row numbers of the labelled items that have scores.
     folds : array of int, optional
         Which classifier scored each item; None if there was a single one.
     """
@@ -97,7 +97,7 @@ class LabelledScores:
 
     @property
     def scores(self) -> Scores:
-        """The scores, if a single kind was asked for."""
+        """The scores, if a single kind was requested."""
         if len(self.by_kind) != 1:
             raise InputError(f"There are scores of {' and '.join(self.by_kind)}; use by_kind.")
         return next(iter(self.by_kind.values()))
@@ -106,7 +106,7 @@ class LabelledScores:
 class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
     """A way to get labelled scores of items the classifier has not trained on.
 
-    A subclass declares `refits` and writes `divide`.
+    A subclass declares `refits` and implements `divide`.
 
     Attributes
     ----------
@@ -142,12 +142,12 @@ class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         classifier : multi-label classifier
-            It is cloned. A :class:`sklearn.frozen.FrozenEstimator` is trained already: it is
-            asked about all items, which it must not have been trained on.
+            It is cloned. A :class:`sklearn.frozen.FrozenEstimator` is trained already: it scores
+            all items, on which it must not have been trained.
         X : matrix, data frame or list of texts
         Y : 0/1 array, shape (n_items, n_labels)
         kinds : {"votes", "posteriors"} or several of them
-            However many are asked for, nothing is trained twice.
+            The classifier is trained once for all kinds.
         groups : sequence, one entry per item, optional
             Items of one group are never both trained on and scored.
         """
@@ -163,7 +163,7 @@ class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
         *,
         groups: Groups = None,
     ) -> list[LabelledScores]:
-        """What `fit` gives, for each of several settings of one classifier.
+        """The result of `fit` for each of several settings of a classifier.
 
         All settings see the same division, and share the work where the classifier
         `TrainsTogether`.
@@ -171,9 +171,9 @@ class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
         names = column_names(Y)
         Y = check_binary_matrix(Y)
         check_same_length(count_items(X), "X", Y.shape[0], "Y")
-        asked = _check_kinds(classifier, kinds)
+        requested = _check_kinds(classifier, kinds)
         if isinstance(classifier, FrozenEstimator):
-            scores = _score(classifier, X, Y.shape[1], asked)
+            scores = _score(classifier, X, Y.shape[1], requested)
             return [LabelledScores(classifier, scores, np.arange(len(Y)))] * len(settings)
         divisions = self.divide(Y, groups)
         warn_of_constant_labels(Y, divisions, names)
@@ -182,7 +182,7 @@ class Scheme(BaseEstimator, ABC):  # type: ignore[misc]
             X,
             Y,
             divisions,
-            asked,
+            requested,
             settings=settings,
             refit=self.refits,
             n_jobs=self.n_jobs,
@@ -392,7 +392,7 @@ def _train_and_score(
         else fit_settings(classifier, settings, X_rest, Y[rest])
     )
     return [
-        # What nobody needs is not sent back from another process.
+        # Other processes return only the classifiers that are kept.
         (
             trained if keep else None,
             _score(trained, X_held, Y.shape[1], kinds) if len(held) else {},
@@ -408,22 +408,22 @@ def _score(
 
 
 def _check_kinds(classifier: Classifier, kinds: Kind | Iterable[Kind]) -> tuple[Kind, ...]:
-    asked: tuple[Kind, ...] = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    requested: tuple[Kind, ...] = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     offered = offers(classifier)
-    for kind in asked:
+    for kind in requested:
         check_choice(kind, "kinds", ("votes", "posteriors"))
         if kind not in offered:
             raise InputError(
                 f"{type(classifier).__name__} offers no {kind}, only "
                 f"{' and '.join(sorted(offered)) or 'nothing'}."
             )
-    return asked
+    return requested
 
 
 def warn_of_constant_labels(
     Y: LabelMatrix, divisions: Sequence[Division], names: Iterable[object] | None = None
 ) -> None:
-    """Name the labels that some classifier cannot learn, and in how many of the divisions."""
+    """Warn of labels that are constant in a training part, and in how many divisions."""
     times = np.sum([constant_labels(Y[rest]) for rest, _ in divisions], axis=0)
     affected = np.flatnonzero(times)
     if len(affected) == 0:
@@ -444,7 +444,7 @@ def warn_of_copies(X: Items, Y: LabelMatrix) -> None:
     """Warn if many items are exact copies of others, which any division may separate.
 
     A copy has the same features (or text) and the same labels as an earlier item. The warning
-    comes if copies are at least 10 % of the items, and at least 20. Data frames are not looked at.
+    is given if copies are at least 10 % of the items, and at least 20. Data frames are not checked.
     """
     if len(Y) < 2 * _FEWEST_COPIES:
         return

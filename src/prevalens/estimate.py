@@ -1,4 +1,4 @@
-"""PrevalenceEstimate: what a quantifier answers, with the names of the labels on it."""
+"""PrevalenceEstimate: the result of a quantifier, with the names of the labels."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MOST_LINES = 8
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of many samples, as an aggregator or a bootstrap hands them to the quantifier.
+    """Intervals of many samples, computed by an aggregator or a bootstrap.
 
     Attributes
     ----------
     lower, upper : array of float, shape (n_samples, n_labels)
-        Per label: each interval covers with the probability that was asked for.
+        Per label: each interval covers the prevalence with the requested probability.
     band_lower, band_upper : array of float, shape (n_samples, n_labels)
         Simultaneous: all labels of a sample are covered together with that probability.
     p_value : array of float, shape (n_samples,), optional
@@ -53,8 +53,8 @@ class Intervals:
 class PrevalenceEstimate(NDArrayOperatorsMixin):
     """Estimated prevalences of one sample, or of several.
 
-    It is read like a numpy array (arithmetic, comparison, ``np.asarray``) and knows the names
-    of its labels.
+    It can be used like a numpy array (arithmetic, comparison, ``np.asarray``) and has the names of
+    its labels.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         return iter(self.point)
 
     def __getitem__(self, key: object) -> Any:
-        """By label name: that label's prevalence; else as numpy does it."""
+        """The prevalence of a label, by its name; any other key is an index into the array."""
         if isinstance(key, str):
             if key not in self.labels:
                 raise InputError(f"There is no label {key!r} in this estimate.")

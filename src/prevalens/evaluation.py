@@ -71,7 +71,7 @@ class Evaluation:
         return dict(zip(self.labels, means.tolist(), strict=True))
 
     def by_target(self, metric: str = "ae") -> dict[str, tuple[float, int]]:
-        """Mean error over the samples that steered each label, for the labels that were."""
+        """Mean error over the samples that steered a label, for each label that was steered."""
         errors, target = self.errors(metric), self.samples.target
         return {self.labels[j]: _mean(errors[target == j]) for j in np.unique(target) if j >= 0}
 
@@ -197,7 +197,7 @@ def evaluate_samples(
     Parameters
     ----------
     quantifiers : mapping of name to fitted Quantifier
-        An empty name stands for the quantifier's own.
+        An empty name is replaced by the quantifier's own name.
     pool : Collection
     samples : Samples
         Bags of rows of the pool.

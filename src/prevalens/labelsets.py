@@ -111,7 +111,7 @@ class RandomLabelsets(Labelsets):
     Notes
     -----
     The groups are cut from random orders of all labels, not drawn one by one, so that every
-    label stands in about as many groups as every other, and none is left out.
+    label is in about as many groups as every other, and none is left out.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class RandomLabelsets(Labelsets):
 
 
 def _cut(order: npt.NDArray[np.intp], size: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Groups of `size` from one order of the labels; the last is filled up with others."""
+    """Groups of `size` from an order of the labels; the last is completed with other labels."""
     missing = -len(order) % size
     filler = rng.choice(order[: len(order) - len(order) % size], missing, replace=False)
     full = np.concatenate([order, filler]).reshape(-1, size)
@@ -152,7 +152,7 @@ def _cut(order: npt.NDArray[np.intp], size: int, rng: np.random.Generator) -> li
 
 
 class RandomClusters(Labelsets):
-    """Disjoint random groups of equal size, as the disjoint version of RAkEL has them.
+    """Disjoint random groups of equal size, as in the disjoint version of RAkEL.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ class RandomClusters(Labelsets):
 
     Notes
     -----
-    O(n_labels). Does not look at which labels occur together, so most of what LPQ could use is
-    lost between groups.
+    O(n_labels). Ignores which labels occur together, so that most dependences between labels, which
+    LPQ could use, are lost.
 
     References
     ----------
@@ -189,7 +189,7 @@ class RandomClusters(Labelsets):
 
 
 class KMeansClusters(Labelsets):
-    """Labels of the same items together, by k-means over the label-by-item matrix.
+    """Groups of labels that occur on the same items, by k-means over the label-by-item matrix.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class KMeansClusters(Labelsets):
     -----
     A label is the vector of its column of Y. O(n_items x n_labels x n_clusters) per round of
     k-means. Rare labels are all near zero and tend to end up in one large group, whose
-    combinations are then many; ask for more groups if that happens.
+    combinations are then many; raise `n_clusters` if that happens.
 
     References
     ----------

@@ -1,8 +1,7 @@
 """Results with their provenance.
 
-A `Result` is what one method did on one dataset, sample by sample; a `Record` is one figure of
-it. Everything that is ever put into a table or a picture is made from these, and from nothing
-else.
+A `Result` has the errors of a method on a dataset, sample by sample; a `Record` is one figure of
+it. All tables and charts are made from these.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class Record:
     dataset, method, protocol : str
         The names of method and protocol in the catalogue.
     seed : int
-        What the randomness came from.
+        Seed of the random numbers.
     shift : str
         The shift regime (``low``, ``mid``, ``high``), or ``all``.
     metric : str
@@ -69,17 +68,17 @@ def to_rows(records: Iterable[Record]) -> list[dict[str, object]]:
 
 @dataclass(frozen=True)
 class Result:
-    """What one method did on the samples of one dataset.
+    """The errors of a method on the samples of a dataset.
 
     Attributes
     ----------
     dataset, protocol : str
     method : str
-        What it is called in tables, such as ``BC+BA``.
+        Its name in tables, such as ``BC+BA``.
     expression : str
         The method's name in the catalogue.
     variant : str
-        Which of several ways to run the method; empty if there is one.
+        Which of several ways to run the method; empty if there is a single way.
     seed : int
     shift : array of float, shape (n_samples,)
         How far each sample has moved from the training prevalences.

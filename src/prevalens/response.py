@@ -1,10 +1,10 @@
-"""The only adapter of classifiers' answers: whatever a classifier returns becomes `Scores`.
+"""The adapter of classifiers: whatever shape a classifier returns becomes `Scores`.
 
 scikit-learn has no single shape for multi-label answers. Trees, neighbours and
 `MultiOutputClassifier` return a list with one (n_items, n_classes) array per label,
 in which a label that was constant in training has one column; chains, one-vs-rest and
 perceptrons return (n_items, n_labels); anything that learnt a single label returns (n_items, 2)
-posteriors and flat votes; scikit-multilearn returns sparse matrices. All of this ends here.
+posteriors and flat votes; scikit-multilearn returns sparse matrices.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _HOLDERS = (FrozenEstimator, GridSearchCV, RandomizedSearchCV)
 
 @runtime_checkable
 class DeclaresJoint(Protocol):
-    """A classifier that says whether it looks at labels together."""
+    """A classifier that declares whether it learns labels together."""
 
     joint: bool
 
 
 @runtime_checkable
 class DeclaresLabelWise(Protocol):
-    """A classifier that says whether dividing the labels changes nothing."""
+    """A classifier that declares whether it scores each label independently of the others."""
 
     label_wise: bool
 
 
 @runtime_checkable
 class HasMembers(Protocol):
-    """A classifier made of several, whose posteriors are of use one by one."""
+    """An ensemble of classifiers whose posteriors can be used separately."""
 
     def member_posteriors(self, X: Any) -> Floats:
         """Posteriors of all members side by side, shape (n_items, n_members * n_labels)."""
@@ -87,9 +87,9 @@ def offers(classifier: Any) -> set[Kind]:
 def is_joint(classifier: Any) -> bool:
     """Tell whether a classifier looks at labels together (MLC) or at each alone (BC).
 
-    Classifiers of this package say so themselves. Of scikit-learn's, one-vs-rest and multi-output
-    are one classifier per label; a pipeline, a search or a frozen estimator is what
-    it holds; a classifier that can only learn one label sees no other.
+    Classifiers of this package declare it. Of scikit-learn's classifiers, one-vs-rest and
+    multi-output train one classifier per label; for a pipeline, a search or a frozen estimator the
+    inner classifier counts; a classifier that can learn only one label uses no other labels.
 
     Examples
     --------
@@ -134,8 +134,8 @@ def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
         Any with scikit-learn's `predict` or `predict_proba`.
     X : items, as the classifier takes them
     kind : {"votes", "posteriors", "features"}
-        Votes are what `predict` says, never posteriors cut at one half. Features are the
-        items themselves; the classifier is not asked.
+        Votes are the result of `predict`, never posteriors above one half. Features are the
+        items themselves; the classifier is not called.
     n_labels : int
         Number of labels it was trained on.
 
@@ -160,7 +160,7 @@ def response(classifier: Any, X: Any, kind: Kind, n_labels: int) -> Scores:
     if kind == "votes":
         return Scores(_votes(classifier, X, n_labels), kind)
     if isinstance(classifier, Pipeline) and isinstance(classifier[-1], HasMembers):
-        # A pipeline passes on what scikit-learn knows of, which these are not.
+        # A pipeline passes on scikit-learn's methods only, not those of HasMembers.
         X = classifier[:-1].transform(X) if len(classifier) > 1 else X
         return response(classifier[-1], X, kind, n_labels)
     if isinstance(classifier, HasMembers):
@@ -214,7 +214,7 @@ def _from_list(classifier: Any, X: Any, answers: list[Any], n_labels: int) -> Fl
 def _of_one_label(
     classifier: Any, X: Any, answer: npt.NDArray[Any], label: int, n_labels: int
 ) -> npt.NDArray[Any]:
-    """The positive class's column among the one or two classes of a label."""
+    """The column of the positive class; a label has one or two classes."""
     if answer.ndim == 1:
         return answer
     classes = _classes(classifier, label, n_labels)
@@ -222,13 +222,13 @@ def _of_one_label(
         positive = np.flatnonzero(np.asarray(classes) == 1)
         return answer[:, positive[0]] if len(positive) else np.zeros(len(answer))
     if answer.shape[1] == 1 and classes is None and n_labels > 1:
-        # The one class it has seen; only its votes can tell which.
+        # The label has a single class; the votes show which.
         return _votes(classifier, X, n_labels)[:, label]
     return answer[:, -1]
 
 
 def _classes(classifier: Any, label: int, n_labels: int) -> Any:
-    """The classes of one label; None if the classifier does not tell them."""
+    """The classes of a label; None if the classifier has no such attribute."""
     classes = getattr(classifier, "classes_", None)
     if classes is None:
         return None

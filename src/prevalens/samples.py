@@ -53,7 +53,7 @@ class Samples:
     Notes
     -----
     Memory is linear in the number of indices (4 bytes each below 2**31 items).
-    An index may stand several times in a sample (drawing with replacement).
+    An index may occur several times in a sample (drawing with replacement).
 
     Examples
     --------
@@ -139,7 +139,7 @@ class Samples:
 
     @classmethod
     def whole(cls, n_items: int) -> Samples:
-        """The one sample that holds every item of the pool once."""
+        """A single sample that holds every item of the pool once."""
         n_items = check_int(n_items, "n_items", minimum=1)
         return cls(np.arange(n_items), [0, n_items], n_items=n_items)
 
@@ -161,7 +161,7 @@ class Samples:
 
     @classmethod
     def concat(cls, parts: Sequence[Samples]) -> Samples:
-        """Put several sets over the same pool behind each other."""
+        """Concatenate several sets of samples of the same pool."""
         if not parts:
             raise InputError("There is nothing to concatenate: give at least one set of samples.")
         pools = sorted({part.n_items for part in parts})
@@ -304,8 +304,8 @@ class Samples:
     def blocks(self, max_indices: int = 2**16) -> Iterator[tuple[slice, Samples]]:
         """Cut into runs of consecutive samples with at most `max_indices` indices each.
 
-        A sample larger than that stands alone. For kernels that look at items: a block's
-        rows fit the cache.
+        A larger sample is a block of its own. For computations on items: the rows of a block
+        fit into the cache.
         """
         max_indices = check_int(max_indices, "max_indices", minimum=1)
         start = 0
@@ -318,7 +318,7 @@ class Samples:
 
 
 def _stack(parts: Sequence[Array], fill: float) -> Array:
-    """Put arrays (n, width) behind each other; narrower ones are filled up on the right."""
+    """Concatenate arrays (n, width); narrower arrays are padded on the right."""
     width = max(part.shape[1] for part in parts)
     padding = [((0, 0), (0, width - part.shape[1])) for part in parts]
     return np.concatenate(

@@ -1,4 +1,4 @@
-"""Scores: what a classifier says about each item, as the aggregators read it."""
+"""Scores: the votes or posteriors of a classifier for each item, the input of aggregators."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Scores:
 
     @property
     def evidence(self) -> Array:
-        """All there is to know of each item: the posteriors of all members, or else the values."""
+        """The posteriors of all members of an ensemble, or the values if there are no members."""
         evidence: Array = self.values if self.members is None else self.members
         return evidence
 
@@ -95,11 +95,11 @@ class Scores:
 
 
 def _in_range(values: Array, kind: str) -> Array:
-    """Values between 0 and 1; what lies outside by rounding alone is put back."""
+    """Check that values lie between 0 and 1; clip those outside by rounding errors."""
     if values.size == 0:
         return values
     low, high = values.min(), values.max()
-    # Written so that NaN fails too.
+    # The comparison is written so that NaN fails too.
     if not (low >= 0 and high <= 1):
         if low >= -_ROUNDING and high <= 1 + _ROUNDING:
             return np.clip(values, 0.0, 1.0)

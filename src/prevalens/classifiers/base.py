@@ -28,9 +28,9 @@ from prevalens.validation import (
 
 
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """A scikit-learn classifier whose answers have one column per label.
+    """A scikit-learn classifier whose predictions have one column per label.
 
-    A subclass declares `code` and writes `_fit` and `_posteriors`, which may trust their input.
+    A subclass declares `code` and implements `_fit` and `_posteriors`; their input is checked before.
     Everything else has a default, or is optional and declared as a Protocol:
 
     ======================== ======================================================================
@@ -53,8 +53,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     `expected_bytes`         size of the fitted classifier, known before training (forests)
     ======================== ======================================================================
 
-    A classifier of scikit-learn or of your own needs none of these: `prevalens.response` asks it
-    in scikit-learn's words.
+    A classifier of scikit-learn or of your own needs none of these: `prevalens.response` calls its
+    scikit-learn methods.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
 class CompositeClassifier(MultiLabelClassifier):
     """A classifier whose scores come from another classifier inside it.
 
-    A subclass writes `respond` instead of `_posteriors` and `_votes`.
+    A subclass implements `respond` instead of `_posteriors` and `_votes`.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from prevalens.types import Floats, LabelMatrix
 
 
 class ClassifierEnsemble(MultiLabelClassifier):
-    """Several classifiers, whose posteriors are averaged, or read side by side.
+    """Several classifiers, whose posteriors are averaged or used separately.
 
     Parameters
     ----------
@@ -35,10 +35,11 @@ class ClassifierEnsemble(MultiLabelClassifier):
     -----
     `predict_proba` is the mean of the members' posteriors. Aggregators that can weigh them, such as
     `ScenarioMixture`, read `member_posteriors`: classifiers of different kinds err in different
-    ways and say more about a sample together. Costs the sum of its members.
+    ways, so that together they contain more information about a sample. The cost is the sum of the
+    members' costs.
 
-    Members with class weights answer as if each label were about as frequent as its absence, not
-    how frequent it is. They are read, but left out of the mean, unless all members are like that.
+    The posteriors of members with class weights are not frequencies of the labels. Aggregators read
+    them, but the mean leaves them out, unless all members have class weights.
 
     Examples
     --------
@@ -60,13 +61,13 @@ class ClassifierEnsemble(MultiLabelClassifier):
 
     @classmethod
     def of_members(cls, *members: Any, more: Any = ()) -> ClassifierEnsemble:
-        """An ensemble of any number of members, as names of methods list them."""
+        """An ensemble of any number of members, as expressions list them."""
         first, second = (*members[:2], None, None)[:2]
         return cls(first, second, more=[*members[2:], *more])
 
     @property
     def expression(self) -> Call:
-        """Its name: all members, one after the other."""
+        """The code with all members as arguments."""
         given = [member for member in (self.first, self.second) if member is not None]
         return Call(self.code, tuple(map(expression_of, (*given, *self.more))), {})
 
@@ -103,7 +104,7 @@ class ClassifierEnsemble(MultiLabelClassifier):
         )
 
     def mean_of(self, member_posteriors: Floats) -> Floats:
-        """The mean posterior of the members that answer how frequent labels are."""
+        """The mean posterior of the members without class weights."""
         stacked = member_posteriors.reshape(len(member_posteriors), -1, self.n_labels_)
         return mean_posterior(stacked, [not is_weighted(part) for part in self.members_])
 
@@ -112,7 +113,7 @@ class ClassifierEnsemble(MultiLabelClassifier):
 
 
 def is_weighted(classifier: Any) -> bool:
-    """Whether it was told to weigh classes, so that its posteriors are no frequencies.
+    """Whether a classifier has class weights, so that its posteriors are not frequencies.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def is_weighted(classifier: Any) -> bool:
 
 
 def mean_posterior(members: Floats, counted: Sequence[bool]) -> Floats:
-    """Mean over those members that count, or over all if none does.
+    """Mean over the members that are counted, or over all if none is.
 
     Parameters
     ----------

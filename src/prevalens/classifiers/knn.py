@@ -24,9 +24,9 @@ _WORKING_MEMORY = 64
 class MLkNN(MultiLabelClassifier):
     """Multi-label k nearest neighbours.
 
-    For each label, the number of neighbours that carry it is the evidence. Its likelihood with
-    and without the label, and the label's prior, are counted over the training items with additive
-    smoothing; Bayes' rule gives the posterior.
+    For each label, the number of neighbours that have it is counted. The likelihood of that count
+    with and without the label, and the label's prior, are estimated from the training items with
+    additive smoothing; Bayes' rule gives the posterior.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class MLkNN(MultiLabelClassifier):
         the probability of the count. The second is what scikit-multilearn 0.2 returned; its mean
         over a sample lies far below the prevalence. Votes are the same.
     exclude_self : bool
-        Whether a training item is kept out of its own neighbours, as the method says. False is
-        what scikit-multilearn does; its likelihoods are too sure of themselves.
+        Whether a training item is not its own neighbour, as in the original method. False is
+        what scikit-multilearn does; its likelihoods are overconfident.
     n_jobs : int, optional
         Processes or threads of the neighbour search.
 
@@ -121,9 +121,9 @@ class MLkNN(MultiLabelClassifier):
         self._Y = Y
         self.prior_ = (self.s + Y.sum(axis=0)) / (2 * self.s + len(Y))
         self.likelihood_ = _likelihood(self._count(nearest), Y, self.k, self.s)
-        evidence = self.likelihood_ * np.stack([1 - self.prior_, self.prior_])[:, :, np.newaxis]
-        self._joint = evidence[1]
-        self._posterior = evidence[1] / evidence.sum(axis=0)
+        joint = self.likelihood_ * np.stack([1 - self.prior_, self.prior_])[:, :, np.newaxis]
+        self._joint = joint[1]
+        self._posterior = joint[1] / joint.sum(axis=0)
 
     def _check_parameters(self, n_items: int) -> None:
         k = check_int(self.k, "k", minimum=1)
@@ -162,7 +162,7 @@ class MLkNN(MultiLabelClassifier):
 
 
 def _nearest(index: NearestNeighbors, X: Any, k: int) -> npt.NDArray[np.intp]:
-    """The k nearest of each item, nearest first; None stands for the indexed items."""
+    """The k nearest of each item, nearest first; `X` is None for the indexed items."""
     with config_context(working_memory=_WORKING_MEMORY):
         return np.asarray(index.kneighbors(X, n_neighbors=k, return_distance=False))
 

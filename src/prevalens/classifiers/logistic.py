@@ -57,8 +57,8 @@ class BatchedLogistic(LogisticParameters, MultiLabelClassifier):
     fit_intercept : bool
         The intercept is not penalised.
     tol : float
-        A label is finished when its next Newton step promises to lower the objective by no more
-        than this share.
+        A label is finished when the predicted decrease of its next Newton step is no more than this
+        share of the objective.
     max_iter : int
         Newton steps per label.
 
@@ -77,8 +77,8 @@ class BatchedLogistic(LogisticParameters, MultiLabelClassifier):
     Notes
     -----
     Time is some tens of passes over the items, each a matrix product for all labels; memory is
-    bounded by chunks of labels. It takes as many threads as the linear algebra library. Fails to be
-    quick on sparse features of very different scales: scale them first.
+    bounded by chunks of labels. It uses as many threads as the linear algebra library. It is slow
+    on sparse features of very different scales: scale them first.
 
     References
     ----------

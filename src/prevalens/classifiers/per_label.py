@@ -1,4 +1,4 @@
-"""Binary relevance: one classifier per label, blind to all other labels."""
+"""Binary relevance: one classifier per label, trained without the other labels."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, count_items
 
 
-def _default_or_has(method: str) -> Any:
-    """Whether a `PerLabel` can answer `method`: its classifier can."""
-    return available_if(lambda self: self.estimator is None or hasattr(self.estimator, method))
+def _has_decisions(classifier: PerLabel) -> bool:
+    return classifier.estimator is None or hasattr(classifier.estimator, "decision_function")
 
 
 class PerLabel(CompositeClassifier):
@@ -40,7 +39,7 @@ class PerLabel(CompositeClassifier):
         Cloned for each label. Default: logistic regression of all labels at once,
         `BatchedLogistic`, with the parameters below.
     C, class_weight, tol, max_iter
-        Of the default; an estimator that is given has its own.
+        Parameters of the default; ignored if an estimator is given.
     n_jobs : int, optional
         Labels trained at the same time where an estimator is given. The default uses as many
         threads as the linear algebra library.
@@ -58,8 +57,8 @@ class PerLabel(CompositeClassifier):
     Notes
     -----
     Votes are the classifier's own, not posteriors above one half. A label that is constant in
-    training is answered as it was, with posteriors of exactly 0 or 1. Fails where a label is best
-    told from other labels: it never sees them.
+    training gets that constant as its answer, with posteriors of exactly 0 or 1. Fails where other
+    labels are the best predictors of a label: it does not use them.
 
     References
     ----------
@@ -104,7 +103,7 @@ class PerLabel(CompositeClassifier):
 
     @property
     def takes_texts(self) -> bool:  # type: ignore[override]
-        """Whether texts may be handed in: if the estimator's matter."""
+        """True if an estimator was given; it decides whether texts are accepted."""
         return self.estimator is not None
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
@@ -137,7 +136,7 @@ class PerLabel(CompositeClassifier):
             model.classifier_ = batched
             yield model
 
-    @_default_or_has("decision_function")  # type: ignore[untyped-decorator]
+    @available_if(_has_decisions)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Confidence in each label, shape (n_items, n_labels); infinite for constant labels."""
         check_is_fitted(self)

@@ -39,15 +39,15 @@ class Powerset(CompositeClassifier):
     Attributes
     ----------
     states_ : array of int8, shape (n_states, n_labels)
-        The labelsets seen in training, in lexicographic order: which labels each class stands for.
+        The labelsets seen in training, in lexicographic order; a row for each class.
     estimator_ : fitted classifier, or None if there was a single labelset
         Its classes are the row numbers of `states_`.
 
     Notes
     -----
     Votes are the most probable labelset, which need not consist of the labels with posteriors
-    above one half. Cannot answer a labelset it has not seen; with many labels nearly every item is
-    its own class, and `RAkEL` is the way out.
+    above one half. It cannot predict a labelset that is not in the training data. With many labels
+    nearly every item is its own class; use `RAkEL` then.
 
     References
     ----------
@@ -150,8 +150,8 @@ class RAkEL(LabelsetEnsemble):
     Notes
     -----
     A label's posterior is the mean over the groups that hold it, its vote the majority of theirs.
-    One multi-class training per group with at most 2**size classes. Sees no relation between
-    labels of different groups.
+    One multi-class training per group with at most 2**size classes. Relations between labels of
+    different groups are not used.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Selection: the settings or the whole method with the smallest quantification error.
 
 `GridSearch` chooses the settings of a given quantifier; `choose` picks classifiers and aggregator
-for ``Quantifier()``. Both look at the labelled items only. This package works on the two parts of
-a method and stands below the join.
+for ``Quantifier()``. Both use the labelled items only. This package knows classifiers and
+aggregators; `prevalens.quantifier` imports it.
 """
 
 from prevalens.selection.automatic import Candidate, Choice, choose

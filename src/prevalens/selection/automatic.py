@@ -446,10 +446,10 @@ class _Search:
 
     def _ranked(self, ensembles: list[list[Member]]) -> list[Member]:
         """The last members of the ensembles, those of the most promising ensembles first."""
-        promises = [self._promise(members) for members in ensembles]
-        return [ensembles[number][-1] for number in np.argsort(promises, kind="stable")]
+        expected = [self._expected_loss(members) for members in ensembles]
+        return [ensembles[number][-1] for number in np.argsort(expected, kind="stable")]
 
-    def _promise(self, members: list[Member]) -> float:
+    def _expected_loss(self, members: list[Member]) -> float:
         """The loss to expect of an ensemble: the smaller of counting's and a simple mixture's."""
         self.progress(f"comparing logistic regressions, {_name(members)}")
         scores = scores_of(members)

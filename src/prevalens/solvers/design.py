@@ -25,8 +25,8 @@ Array: TypeAlias = npt.NDArray[Any]
 
 #: Predictors per block; in double precision they are a megabyte.
 _BLOCK_SIZE = 2**17
-#: Rows per parameter that stand for all rows in a dense Gram matrix. With ten, the eigenvalues of
-#: the preconditioned Hessian lie within (1 +- 10 ** -0.5) ** 2 or so.
+#: Rows per parameter in the sample that a dense Gram matrix is computed from. With ten, the
+#: eigenvalues of the preconditioned Hessian lie within (1 +- 10 ** -0.5) ** 2 or so.
 _ROWS_PER_PARAMETER = 10
 #: A sparse design may hold this many products of two entries of a row, for its Gram matrices.
 _MOST_PAIRS = 2 * 10**7
@@ -330,7 +330,7 @@ def make_design(
 ) -> tuple[Design, Design]:
     """The design of `X` in single and in double precision.
 
-    It is for so many problems, of which up to `width` columns are in work at a time.
+    It serves `n_problems` problems; up to `width` columns are in work at a time.
     """
     double: Any
     if not sp.issparse(X):
@@ -450,7 +450,7 @@ class MixedDesign:
         return self._joined(thin_sums, thick_sums), self._joined(thin_squares, thick_squares)
 
     def grams(self, D: Array, columns: Array) -> Iterator[tuple[int, Array]]:
-        """Nothing: `gram_cost` is infinite, so that no solver asks."""
+        """Not available: `gram_cost` is infinite, so that no solver calls this."""
         raise NotImplementedError("A mixed design makes no Gram matrices.")
 
     def parameters(self, coef: Array, intercept: Array) -> Array:

@@ -71,8 +71,8 @@ def fit_logistic(
     class_weight : None, "balanced", dict, or a list of these with one entry per label
     sample_weight : array, shape (n_items,), optional
     tol : float
-        A label is finished when its next Newton step promises to lower the objective by no more
-        than this share. That step is still taken.
+        A label is finished when the predicted decrease of its next Newton step is no more than this
+        share of the objective. That step is still taken.
     max_iter : int
         Newton steps per label at most.
     fit_intercept : bool

@@ -2,8 +2,8 @@
 
 A loss knows the targets and weights of some columns. For a block of rows it turns the linear
 predictor into values and residuals, remembers the curvature there, and multiplies by that curvature
-later. `pool` adds up what belongs to one problem: columns stand alone in the binary loss, the
-columns of one softmax stand together. With it, one solver serves both.
+later. `pool` sums over the columns of a problem: a problem has one column in the binary loss, and a
+column per class in the softmax loss. With it, the same solver serves both.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class BinaryLoss:
         np.exp(exponential, out=exponential)
         inverse = exponential + 1.0
         values = np.log(inverse)
-        # What the sum has rounded away is all there is of the losses far on the right side.
+        # For items far on the right side, the loss is the part that the sum has rounded away.
         rounded = inverse - 1.0
         np.subtract(exponential, rounded, out=rounded)
         np.reciprocal(inverse, out=inverse)
@@ -162,7 +162,7 @@ class BinaryLoss:
         Q *= self._curvature[rows]
 
     def diagonal(self) -> Array:
-        """The curvature itself: columns do not meet."""
+        """The curvature itself: the columns are independent."""
         return self._curvature
 
     def pool(self, per_column: Array) -> Array:

@@ -88,13 +88,14 @@ def fit_multinomial(
         start=(np.zeros((items.n_columns, X.shape[1])), intercept),
     )
     solution = solve_path(X, problems, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
-    return [_fit_of(solution, group) for group in items.groups]
-
-
-def _fit_of(solution: LinearFit, group: Array) -> LinearFit:
-    """The solution of the target whose classes are the columns of `group`."""
-    intercept, target = solution.intercept[0, group], solution[0, group[0]]
-    return replace(target, coef=solution.coef[0, group], intercept=intercept - intercept.mean())
+    fits = []
+    for group in items.groups:
+        intercept = solution.intercept[0, group]
+        intercept = intercept - intercept.mean()
+        fits.append(
+            replace(solution[0, group[0]], coef=solution.coef[0, group], intercept=intercept)
+        )
+    return fits
 
 
 class _Items:
@@ -248,8 +249,8 @@ class MultinomialLogistic(ClassifierMixin, LogisticParameters):  # type: ignore[
     fit_intercept : bool
         The intercepts are not penalised.
     tol : float
-        Finished when the next Newton step promises to lower the objective by no more than this
-        share.
+        Finished when the predicted decrease of the next Newton step is no more than this share of
+        the objective.
     max_iter : int
         Newton steps.
 
@@ -264,8 +265,8 @@ class MultinomialLogistic(ClassifierMixin, LogisticParameters):  # type: ignore[
 
     Notes
     -----
-    A single class is allowed: it is always the answer. Many rare classes make the time grow: each
-    is one more column in every product.
+    A single class is allowed: it is always the prediction. Each class adds a column to every
+    product, so that many rare classes take much time.
 
     References
     ----------

@@ -63,8 +63,8 @@ class HasColumns(Protocol):
 class ColumnState:
     """A dataclass with values per column of parameters.
 
-    Columns are the last axis of arrays and the entries of lists; what `HasColumns` is asked for its
-    part; everything else is shared by all columns.
+    Columns are the last axis of arrays and the entries of lists; a value that `HasColumns` selects
+    its part itself; all other values are shared by all columns.
     """
 
     def select(self, columns: Array) -> Self:
@@ -309,7 +309,7 @@ class Batch:
     Attributes
     ----------
     places : array of int, shape (n_columns,)
-        What the source calls them.
+        Their positions in the source.
     loss : Loss
     start : array, shape (n_params, n_columns)
     """
@@ -493,7 +493,7 @@ class _Columns(ColumnState):
     search : _LineSearch
     extrapolation : _Extrapolation
     places : array of int
-        What the source calls the columns.
+        Positions of the columns in the source.
     T, gradient : array, shape (n_params, n_columns)
         The parameters of each column, and the gradient there.
     value : array

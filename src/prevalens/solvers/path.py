@@ -25,7 +25,7 @@ from prevalens.validation import Matrix
 
 #: Newton steps after which single precision is given up.
 _PATIENCE = 40
-#: Below this many multiplications in a product, single precision saves nothing worth its trouble.
+#: Below this many multiplications in a product, single precision saves too little time.
 _SMALL = 10**6
 #: Columns in work: wide enough for matrix products, narrow enough for the cache.
 _WIDTH = 128
@@ -88,7 +88,7 @@ class LinearFit:
 
     @classmethod
     def blank(cls, shape: tuple[int, int], n_features: int) -> LinearFit:
-        """Room for solutions."""
+        """Solutions of zeros, to be filled."""
         return cls(
             np.zeros((*shape, n_features)),
             np.zeros(shape),
@@ -198,14 +198,15 @@ def _width(n_items: int, n_params: int, n_columns: int, threads: int) -> int:
 def _n_threads() -> int:
     """As many threads as the linear algebra library would use here.
 
-    This honours OMP_NUM_THREADS and the like, and what joblib tells its workers.
+    This respects OMP_NUM_THREADS and similar variables, and the limits that joblib sets in its
+    workers.
     """
     return max((int(library["num_threads"]) for library in _blas().info()), default=1)
 
 
 @cache
 def _blas() -> Any:
-    """The linear algebra libraries; to look for them takes longer than a small problem."""
+    """The linear algebra libraries; searching for them takes longer than a small problem."""
     return ThreadpoolController().select(user_api="blas")
 
 
