@@ -13,10 +13,10 @@ from prevalens.errors import InputError
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
 def test_columns_become_a_frame(backend: str) -> None:
     pytest.importorskip(backend)
-    found = frame({"label": ["a", "b"], "value": [1.0, 2.0]}, backend)
-    assert list(found.columns) == ["label", "value"]
-    assert found["value"].to_list() == [1.0, 2.0]
-    assert type(found).__module__.startswith(backend)
+    table = frame({"label": ["a", "b"], "value": [1.0, 2.0]}, backend)
+    assert list(table.columns) == ["label", "value"]
+    assert table["value"].to_list() == [1.0, 2.0]
+    assert type(table).__module__.startswith(backend)
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

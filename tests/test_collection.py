@@ -129,13 +129,13 @@ def test_other_features_same_labels() -> None:
 
 
 def test_statistics_by_hand() -> None:
-    found = statistics([[1, 0], [1, 0], [0, 0], [1, 1]])
-    assert found.cardinality == 1.0
-    assert found.density == 0.5
-    assert found.diversity == 3
-    assert found.normalised_diversity == 1.5
-    assert found.puniq == 0.5
-    assert found.pmax == 0.5
+    result = statistics([[1, 0], [1, 0], [0, 0], [1, 1]])
+    assert result.cardinality == 1.0
+    assert result.density == 0.5
+    assert result.diversity == 3
+    assert result.normalised_diversity == 1.5
+    assert result.puniq == 0.5
+    assert result.pmax == 0.5
     assert statistics([[1, 0], [1, 0]], n_reference=1).pmax == 2.0
     with pytest.raises(InputError, match="n_reference"):
         statistics([[1]], n_reference=0)
@@ -148,22 +148,22 @@ BINARY = arrays(
 
 @given(BINARY)
 def test_statistics_properties(labels: np.ndarray) -> None:
-    found = Collection(np.ones((len(labels), 1)), labels).statistics()
+    result = Collection(np.ones((len(labels), 1)), labels).statistics()
     rows = {tuple(row) for row in labels.tolist()}
-    assert found.diversity == len(rows)
-    assert 1 / len(labels) <= found.pmax <= 1
-    assert 0 <= found.puniq <= 1
-    assert found.cardinality == pytest.approx(labels.sum(axis=1).mean())
+    assert result.diversity == len(rows)
+    assert 1 / len(labels) <= result.pmax <= 1
+    assert 0 <= result.puniq <= 1
+    assert result.cardinality == pytest.approx(labels.sum(axis=1).mean())
 
 
 @given(BINARY)
 def test_correlation_matches_numpy(labels: np.ndarray) -> None:
-    found = label_correlation(labels)
+    correlation = label_correlation(labels)
     with np.errstate(invalid="ignore", divide="ignore"):
         expected = np.atleast_2d(np.corrcoef(labels.astype(float), rowvar=False))
     expected = np.nan_to_num(expected)
     np.fill_diagonal(expected, 1.0)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(correlation, expected, atol=1e-12)
     np.testing.assert_array_equal(
-        found, Collection(np.ones((len(labels), 1)), labels).label_correlation()
+        correlation, Collection(np.ones((len(labels), 1)), labels).label_correlation()
     )

@@ -124,9 +124,9 @@ def test_two_kinds_cost_no_more_training_than_one():
     X, Y = data()
     Memory.trainings = 0
     CrossFit(5).fit(Memory(), X, Y, "votes")
-    one = Memory.trainings
+    n_first = Memory.trainings
     CrossFit(5).fit(Memory(), X, Y, BOTH)
-    assert (one, Memory.trainings - one) == (6, 6)
+    assert (n_first, Memory.trainings - n_first) == (6, 6)
     Memory.trainings = 0
     HoldOut().fit(Memory(), X, Y, BOTH)
     assert Memory.trainings == 1

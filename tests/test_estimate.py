@@ -40,9 +40,9 @@ def test_to_dict() -> None:
 
 
 def test_to_frame() -> None:
-    one, many = ONE.to_frame(), MANY.to_frame("polars")
-    assert isinstance(one, pd.DataFrame)
-    assert one["prevalence"].tolist() == [0.25, 0.5]
+    single, many = ONE.to_frame(), MANY.to_frame("polars")
+    assert isinstance(single, pd.DataFrame)
+    assert single["prevalence"].tolist() == [0.25, 0.5]
     assert isinstance(many, pl.DataFrame)
     assert many.columns == ["sample", "spam", "urgent"]
     with pytest.raises(InputError, match="backend must be one of"):
@@ -89,18 +89,18 @@ def test_bad_estimates(point: np.ndarray, index: list[str] | None, sentence: str
 
 
 def test_one_sample_with_intervals() -> None:
-    one = PrevalenceEstimate(
+    single = PrevalenceEstimate(
         [0.25, 0.5], ["a", "b"], lower=[0.2, 0.4], upper=[0.3, 0.6], level=0.9, p_value=0.5
     )
-    assert one.to_frame().columns.tolist() == ["label", "prevalence", "lower", "upper"]
-    assert one.to_frame()["upper"].tolist() == [0.3, 0.6]
-    assert one.to_frame(form="wide").to_dict("list") == {"a": [0.25], "b": [0.5]}
-    assert one.to_dict() == {"a": 0.25, "b": 0.5}
-    assert repr(one) == (
+    assert single.to_frame().columns.tolist() == ["label", "prevalence", "lower", "upper"]
+    assert single.to_frame()["upper"].tolist() == [0.3, 0.6]
+    assert single.to_frame(form="wide").to_dict("list") == {"a": [0.25], "b": [0.5]}
+    assert single.to_dict() == {"a": 0.25, "b": 0.5}
+    assert repr(single) == (
         "PrevalenceEstimate(a=0.2500 [0.2000, 0.3000], b=0.5000 [0.4000, 0.6000], level=0.9)"
     )
-    assert (one.p_value, one.band_lower) == (0.5, None)
-    assert "<th>upper</th>" in one._repr_html_()
+    assert (single.p_value, single.band_lower) == (0.5, None)
+    assert "<th>upper</th>" in single._repr_html_()
 
 
 def test_several_samples_in_long_form() -> None:
@@ -146,17 +146,19 @@ def test_form_is_long_or_wide() -> None:
 
 def test_one_sample_is_drawn_with_its_intervals() -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    one = PrevalenceEstimate([0.2, 0.4], ["a", "b"], lower=[0.1, 0.3], upper=[0.3, 0.6], level=0.9)
-    axes = one.plot(reference=[0.5, 0.5])
-    np.testing.assert_allclose(axes.lines[0].get_xdata(), one.point)
+    single = PrevalenceEstimate(
+        [0.2, 0.4], ["a", "b"], lower=[0.1, 0.3], upper=[0.3, 0.6], level=0.9
+    )
+    axes = single.plot(reference=[0.5, 0.5])
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), single.point)
     np.testing.assert_allclose(axes.lines[1].get_xdata(), [0.5, 0.5])
     ends = [path.vertices[:, 0].tolist() for path in axes.collections[0].get_paths()]
     assert ends == [[0.1, 0.3], [0.3, 0.6]]
-    assert [layer["mark"]["type"] for layer in one.plot("altair").to_dict()["layer"]] == [
+    assert [layer["mark"]["type"] for layer in single.plot("altair").to_dict()["layer"]] == [
         "bar",
         "point",
     ]
-    only = one.plot(labels=["b"])
+    only = single.plot(labels=["b"])
     assert [text.get_text() for text in only.get_yticklabels()] == ["b"]
 
 

@@ -24,34 +24,38 @@ NAIVE = Quantifier(None, TrainingPrevalence()).fit(DATA.train.X, DATA.train.Y)
 
 def test_the_whole_pool_as_one_sample() -> None:
     whole = Samples.whole(DATA.test.n_items)
-    found = evaluate_samples({"": FITTED}, DATA.test, whole)[""]
-    np.testing.assert_allclose(found.true[0], DATA.test.prevalence)
-    np.testing.assert_allclose(found.estimated[0], FITTED.quantify(DATA.test.X))
-    assert found.method == "lr+pcc"
+    evaluation = evaluate_samples({"": FITTED}, DATA.test, whole)[""]
+    np.testing.assert_allclose(evaluation.true[0], DATA.test.prevalence)
+    np.testing.assert_allclose(evaluation.estimated[0], FITTED.quantify(DATA.test.X))
+    assert evaluation.method == "lr+pcc"
 
 
 def test_the_naive_error_is_the_shift() -> None:
-    found = evaluate(NAIVE, DATA.test, MLAPP(size=50, grid=11), random_state=0)
-    np.testing.assert_allclose(found.errors("ae"), found.shift)
-    assert found.by_shift()["low"][0] < found.by_shift()["high"][0]
+    evaluation = evaluate(NAIVE, DATA.test, MLAPP(size=50, grid=11), random_state=0)
+    np.testing.assert_allclose(evaluation.errors("ae"), evaluation.shift)
+    assert evaluation.by_shift()["low"][0] < evaluation.by_shift()["high"][0]
 
 
 def test_regimes_add_up() -> None:
-    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), random_state=0)
-    regimes = found.by_shift("rae")
+    evaluation = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), random_state=0)
+    regimes = evaluation.by_shift("rae")
     counts = [regimes[name][1] for name in ("low", "mid", "high")]
-    assert sum(counts) == regimes["all"][1] == len(found)
-    mean = sum(v * n for v, n in (regimes[r] for r in ("low", "mid", "high")) if n) / len(found)
+    assert sum(counts) == regimes["all"][1] == len(evaluation)
+    mean = sum(v * n for v, n in (regimes[r] for r in ("low", "mid", "high")) if n) / len(
+        evaluation
+    )
     assert mean == pytest.approx(regimes["all"][0])
-    assert np.mean(list(found.by_label().values())) == pytest.approx(found.errors().mean())
+    assert np.mean(list(evaluation.by_label().values())) == pytest.approx(
+        evaluation.errors().mean()
+    )
 
 
 def test_by_target_and_prevalence() -> None:
-    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), random_state=0)
-    targets = found.by_target()
-    assert sum(n for _, n in targets.values()) == len(found)
-    rows = found.by_prevalence(n_bins=5)
-    assert sum(row["n_samples"] for row in rows) == len(found)
+    evaluation = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=11), random_state=0)
+    targets = evaluation.by_target()
+    assert sum(n for _, n in targets.values()) == len(evaluation)
+    rows = evaluation.by_prevalence(n_bins=5)
+    assert sum(row["n_samples"] for row in rows) == len(evaluation)
     assert all(row["low"] < row["high"] for row in rows)
     natural = evaluate(FITTED, DATA.test, Natural(size=20, n_samples=5), random_state=0)
     assert natural.by_target() == {}
@@ -60,8 +64,8 @@ def test_by_target_and_prevalence() -> None:
 
 def test_an_empty_regime_is_nan() -> None:
     samples = Samples.from_indices([[0, 1], [0, 1]], n_items=DATA.test.n_items)
-    found = evaluate_samples({"a": FITTED}, DATA.test, samples)["a"]
-    value, count = found.by_shift()["high"]
+    evaluation = evaluate_samples({"a": FITTED}, DATA.test, samples)["a"]
+    value, count = evaluation.by_shift()["high"]
     assert np.isnan(value)
     assert count == 0
 
@@ -89,13 +93,13 @@ def test_every_item_is_scored_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_protocols_that_look_at_items_are_told_them() -> None:
-    found = evaluate(FITTED, DATA.test, CovariateTilt(size=50, n_samples=10), random_state=0)
-    assert len(found) == 10
+    evaluation = evaluate(FITTED, DATA.test, CovariateTilt(size=50, n_samples=10), random_state=0)
+    assert len(evaluation) == 10
 
 
 def test_records_carry_their_provenance() -> None:
-    found = evaluate(FITTED, DATA.test, Natural(size=20, n_samples=30), random_state=5)
-    records = found.records("synthetic", data_sha="abc")
+    evaluation = evaluate(FITTED, DATA.test, Natural(size=20, n_samples=30), random_state=5)
+    records = evaluation.records("synthetic", data_sha="abc")
     assert {record.metric for record in records} == {"ae", "rae"}
     assert {record.shift for record in records} == {"low", "mid", "high", "all"}
     assert all(r.seed == 5 and r.data_sha == "abc" and r.method == "lr+pcc" for r in records)
@@ -111,12 +115,17 @@ def test_other_labels_are_refused() -> None:
 
 def test_an_evaluation_shows_itself_in_notebooks() -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    found = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=5))
-    axes = found.plot(n_bins=4)
+    evaluation = evaluate(FITTED, DATA.test, MLAPP(size=50, grid=5))
+    axes = evaluation.plot(n_bins=4)
     (line,) = axes.lines
     assert line.get_label() == "lr+pcc"
     assert len(line.get_xdata()) <= 4
-    assert found.shift.min() <= min(line.get_xdata()) <= max(line.get_xdata()) <= found.shift.max()
-    assert found.plot("altair").to_dict()["layer"]
-    page = found._repr_html_()
-    assert all(f"{error:.4f}" in page for error in found.by_label().values())
+    assert (
+        evaluation.shift.min()
+        <= min(line.get_xdata())
+        <= max(line.get_xdata())
+        <= evaluation.shift.max()
+    )
+    assert evaluation.plot("altair").to_dict()["layer"]
+    page = evaluation._repr_html_()
+    assert all(f"{error:.4f}" in page for error in evaluation.by_label().values())

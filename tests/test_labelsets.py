@@ -160,8 +160,8 @@ def test_k_means_with_fewer_different_labels_than_clusters():
 
 
 def test_clusters_handed_in_are_checked():
-    found = check_clusters([[2, 0], (), [1]], 3)
-    assert [cluster.tolist() for cluster in found] == [[2, 0], [1]]
+    clusters = check_clusters([[2, 0], (), [1]], 3)
+    assert [cluster.tolist() for cluster in clusters] == [[2, 0], [1]]
     for wrong in ([[0, 1]], [[0, 1], [1, 2]], [[0, 1, 2, 3]], []):
         with pytest.raises(InputError, match=r"each of the 3 labels \(0 to 2\) exactly once"):
             check_clusters(wrong, 3)

@@ -161,11 +161,11 @@ def test_per_label_averages_to_the_measure(pair: tuple[np.ndarray, np.ndarray], 
 @pytest.mark.parametrize("metric", MEASURES)
 def test_per_label_knows_the_size_of_each_sample(metric: str) -> None:
     true, estimated = np.array([[0.5, 0.0], [0.2, 0.9]]), np.array([[0.4, 0.1], [0.5, 0.8]])
-    found = metrics.per_label(metric, true, estimated, [10, 1000])
+    errors = metrics.per_label(metric, true, estimated, [10, 1000])
     for row, size in enumerate([10, 1000]):
         for label in range(2):
             cell = true[row, label].reshape(1, 1), estimated[row, label].reshape(1, 1)
-            assert found[row, label] == pytest.approx(MEASURES[metric](*cell, size)[0])
+            assert errors[row, label] == pytest.approx(MEASURES[metric](*cell, size)[0])
 
 
 def test_a_shift_on_an_edge_belongs_to_the_bin_above() -> None:

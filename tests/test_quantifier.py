@@ -138,12 +138,12 @@ def test_label_names_from_a_frame_or_label_sets() -> None:
 
 
 def test_texts_and_mixed_frames_through_a_pipeline() -> None:
-    words = ["red fox", "blue sea", "red sea", "blue fox"] * 30
-    Y = [[int("red" in text), int("fox" in text)] for text in words]
+    texts = ["red fox", "blue sea", "red sea", "blue fox"] * 30
+    Y = [[int("red" in text), int("fox" in text)] for text in texts]
     text = make_pipeline(TfidfVectorizer(), PerLabel(C=100))
-    estimate = Quantifier(text, PACC()).fit(words, Y).quantify(["red fox"] * 3 + ["blue sea"])
+    estimate = Quantifier(text, PACC()).fit(texts, Y).quantify(["red fox"] * 3 + ["blue sea"])
     np.testing.assert_allclose(estimate, [0.75, 0.75], atol=0.05)
-    frame = pd.DataFrame({"colour": [w.split()[0] for w in words], "n": np.arange(120.0)})
+    frame = pd.DataFrame({"colour": [w.split()[0] for w in texts], "n": np.arange(120.0)})
     columns = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="drop")
     mixed = Quantifier(make_pipeline(columns, PerLabel()), CC()).fit(frame, Y)
     assert mixed.quantify(frame)[0] == 0.5
@@ -162,7 +162,7 @@ def test_texts_and_mixed_frames_through_a_pipeline() -> None:
         ((PerLabel(), HDx()), "HDx reads the items themselves and needs no classifier"),
     ],
 )
-def test_halves_that_do_not_fit(parts: tuple[object, object], sentence: str) -> None:
+def test_parts_that_do_not_fit_together(parts: tuple[object, object], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         fit(*parts)
 
@@ -210,11 +210,11 @@ def test_the_scheme_decides_who_sees_what() -> None:
 
 def test_intervals_on_demand() -> None:
     quantifier = fit(PerLabel(), PACC())
-    plain, one = quantifier.quantify(TEST.X), quantifier.quantify(TEST.X, interval=0.9)
-    assert (plain.level, plain.lower, one.level) == (None, None, 0.9)
-    np.testing.assert_array_equal(one, plain)
-    assert np.all((one.band_lower <= one.lower) & (one.lower < one.point))
-    assert np.all((one.band_upper >= one.upper) & (one.upper > one.point))
+    plain, estimate = quantifier.quantify(TEST.X), quantifier.quantify(TEST.X, interval=0.9)
+    assert (plain.level, plain.lower, estimate.level) == (None, None, 0.9)
+    np.testing.assert_array_equal(estimate, plain)
+    assert np.all((estimate.band_lower <= estimate.lower) & (estimate.lower < estimate.point))
+    assert np.all((estimate.band_upper >= estimate.upper) & (estimate.upper > estimate.point))
     groups = np.repeat(["a", "b"], len(TEST.Y) // 2)
     many = quantifier.quantify_many(TEST.X, groups, interval=0.9)
     assert many.index == ["a", "b"]
@@ -241,9 +241,9 @@ class _Knowing(PCC):
 
 def test_intervals_of_the_aggregator_and_the_warning_of_misfit() -> None:
     quantifier = fit(PerLabel(), _Knowing())
-    one = quantifier.quantify(TEST.X, interval=0.5)
-    assert one.p_value == 0.5
-    np.testing.assert_allclose(one.lower, one.point / 2)
+    estimate = quantifier.quantify(TEST.X, interval=0.5)
+    assert estimate.p_value == 0.5
+    np.testing.assert_allclose(estimate.lower, estimate.point / 2)
     groups = np.arange(len(TEST.Y)) % 3
     with pytest.warns(PrevalensWarning, match="Samples 1, 2 look unlike anything the training"):
         many = quantifier.quantify_many(TEST.X, groups, interval=0.5)
@@ -254,12 +254,12 @@ class StopError(Exception):
     """The work is no longer wanted."""
 
 
-def stop_at(words: str, told: list[str]) -> object:
+def stop_at(message: str, messages: list[str]) -> object:
     """A progress that takes everything down and ends the work at these words."""
 
     def progress(now: str) -> None:
-        told.append(now)
-        if now == words:
+        messages.append(now)
+        if now == message:
             raise StopError
 
     return progress
@@ -276,30 +276,30 @@ def stop_at(words: str, told: list[str]) -> object:
         ),
         (Quantifier(None, HDx()), ["fitting the aggregator"]),
     ],
-    ids=lambda one: getattr(one, "name", None),
+    ids=lambda value: getattr(value, "name", None),
 )
 def test_stages_are_told_in_order(quantifier: Quantifier, stages: list[str]) -> None:
-    told: list[str] = []
-    quantifier.fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=told.append)
-    assert told == stages
+    messages: list[str] = []
+    quantifier.fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=messages.append)
+    assert messages == stages
 
 
-def test_the_automatic_fit_tells_what_the_choice_tells() -> None:
+def test_the_automatic_fit_reports_the_stages_of_the_choice() -> None:
     stages: list[str] = []
-    told: list[str] = []
+    messages: list[str] = []
     choose(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=stages.append)
-    Quantifier().fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=told.append)
-    assert told == stages
-    assert "logistic regressions, fold 2 of 5" in told
+    Quantifier().fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=messages.append)
+    assert messages == stages
+    assert "logistic regressions, fold 2 of 5" in messages
 
 
-@pytest.mark.parametrize("words", ["logistic regressions, fold 2 of 5", "choosing"])
-def test_what_progress_raises_ends_the_fit(words: str) -> None:
-    told: list[str] = []
+@pytest.mark.parametrize("message", ["logistic regressions, fold 2 of 5", "choosing"])
+def test_what_progress_raises_ends_the_fit(message: str) -> None:
+    messages: list[str] = []
     quantifier = Quantifier()
     with pytest.raises(StopError):
-        quantifier.fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=stop_at(words, told))
-    assert told[-1] == words
+        quantifier.fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=stop_at(message, messages))
+    assert messages[-1] == message
     assert vars(quantifier) == quantifier.get_params(deep=False)
 
 
@@ -322,16 +322,16 @@ def test_a_choice_is_gone_when_the_parts_are_given() -> None:
 
 @pytest.mark.parametrize("routed", [False, True])
 def test_progress_through_a_pipeline(routed: bool) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     quantifier = Quantifier(PerLabel(), PCC())
     with config_context(enable_metadata_routing=routed):
         # Nobody has to ask for what nobody gives.
         make_pipeline(StandardScaler(), clone(quantifier)).fit(TRAIN.X, TRAIN.Y)
         if routed:
             pipeline = make_pipeline(StandardScaler(), quantifier.set_fit_request(progress=True))
-            pipeline.fit(TRAIN.X, TRAIN.Y, progress=told.append)
+            pipeline.fit(TRAIN.X, TRAIN.Y, progress=messages.append)
         else:
             pipeline = make_pipeline(StandardScaler(), quantifier)
-            pipeline.fit(TRAIN.X, TRAIN.Y, quantifier__progress=told.append)
-    assert told == ["training the classifier"]
+            pipeline.fit(TRAIN.X, TRAIN.Y, quantifier__progress=messages.append)
+    assert messages == ["training the classifier"]
     assert "progress" not in quantifier.get_params()

@@ -99,9 +99,9 @@ def test_aggregate_is_what_quantify_and_quantify_many_answer() -> None:
     np.testing.assert_array_equal(many.upper, expected.upper)
     assert many.index == [0, 1, 2]
     whole = quantifier.aggregate(scores, Samples.whole(len(TEST.Y)), 0.8)
-    one = quantifier.quantify(TEST.X, interval=0.8)
-    np.testing.assert_array_equal(whole.sample(0), one)
-    np.testing.assert_array_equal(whole.sample(0).lower, one.lower)
+    estimate = quantifier.quantify(TEST.X, interval=0.8)
+    np.testing.assert_array_equal(whole.sample(0), estimate)
+    np.testing.assert_array_equal(whole.sample(0).lower, estimate.lower)
 
 
 def test_wrong_items_are_still_refused_by_the_classifier() -> None:

@@ -54,7 +54,7 @@ def positive_posteriors(classifier, X, n_labels):
     """What each label's posterior must be, written out by the shape of the answer."""
     answer = classifier.predict_proba(X)
     if isinstance(answer, list):
-        return np.column_stack([one[:, 1] for one in answer])
+        return np.column_stack([label[:, 1] for label in answer])
     return answer if n_labels > 1 or answer.shape[1] == 1 else answer[:, 1:]
 
 
@@ -296,7 +296,7 @@ def test_a_pipeline_passes_the_posteriors_of_ensemble_members_on():
         pipeline = make_pipeline(
             *steps, ClassifierEnsemble(PerLabel(), Forest(5, random_state=0))
         ).fit(X, Y)
-        found = response(pipeline, X, "posteriors", 2)
+        scores = response(pipeline, X, "posteriors", 2)
         before = steps[0].transform(X) if steps else X
-        np.testing.assert_array_equal(found.members, pipeline[-1].member_posteriors(before))
-        np.testing.assert_allclose(found.values, pipeline.predict_proba(X))
+        np.testing.assert_array_equal(scores.members, pipeline[-1].member_posteriors(before))
+        np.testing.assert_allclose(scores.values, pipeline.predict_proba(X))

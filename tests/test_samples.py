@@ -80,9 +80,9 @@ class TestMean:
         self, samples: Samples, seed: int, sparse: type
     ) -> None:
         values = np.where(values_for(samples, seed) > 0, values_for(samples, seed + 1), 0.0)
-        found = samples.mean(sparse(values))
-        assert isinstance(found, np.ndarray)
-        np.testing.assert_allclose(found, samples.mean(values), atol=1e-12)
+        means = samples.mean(sparse(values))
+        assert isinstance(means, np.ndarray)
+        np.testing.assert_allclose(means, samples.mean(values), atol=1e-12)
 
     def test_of_a_memory_mapped_float32_matrix_is_summed_in_float64(self, tmp_path: Path) -> None:
         path = tmp_path / "scores.f32"
@@ -187,10 +187,10 @@ class TestMaking:
         assert [bag.tolist() for bag in samples] == [[1], [0, 2], [3]]
 
     def test_steered_labels_have_a_first_and_all(self) -> None:
-        one = Samples.from_indices([[0]], n_items=2, target=[1], prevalence=[0.5])
+        first = Samples.from_indices([[0]], n_items=2, target=[1], prevalence=[0.5])
         two = Samples.from_indices([[1]], n_items=2, target=[[0, 1]], prevalence=[[0.2, 0.3]])
         none = Samples.whole(2)
-        together = Samples.concat([one, two, none])
+        together = Samples.concat([first, two, none])
         assert together.target.tolist() == [1, 0, -1]
         assert together.targets.tolist() == [[1, -1], [0, 1], [-1, -1]]
         np.testing.assert_array_equal(

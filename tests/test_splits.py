@@ -72,9 +72,9 @@ class TestFolds:
         self, order: int, seed: int, n_folds: int
     ) -> None:
         Y = labels(seed, n_items=80)
-        found = totals(Y, stratified_folds(Y, n_folds, order=order, seed=seed))
+        counts = totals(Y, stratified_folds(Y, n_folds, order=order, seed=seed))
         enough = Y.sum(axis=0) >= n_folds
-        assert found[:, enough].all()
+        assert counts[:, enough].all()
 
     @ORDERS
     @given(seed=st.integers(0, 99), n_folds=st.integers(2, 6))
@@ -82,8 +82,8 @@ class TestFolds:
         self, order: int, seed: int, n_folds: int
     ) -> None:
         Y = np.eye(4, dtype=int)[np.random.default_rng(seed).integers(0, 4, 50)]
-        found = totals(Y, stratified_folds(Y, n_folds, order=order, seed=seed))
-        assert np.ptp(found, axis=0).max() <= 2
+        counts = totals(Y, stratified_folds(Y, n_folds, order=order, seed=seed))
+        assert np.ptp(counts, axis=0).max() <= 2
 
     @ORDERS
     @settings(max_examples=60)
@@ -206,11 +206,11 @@ class TestSplitter:
     def test_serves_cross_validation(self) -> None:
         Y = labels(9, n_items=120)[:, :3]
         X = Y + np.random.default_rng(0).normal(size=Y.shape)
-        found = cross_validate(
+        results = cross_validate(
             MultiOutputClassifier(LogisticRegression()), X, Y, cv=IterativeStratification(3)
         )
-        assert found["test_score"].shape == (3,)
-        assert found["test_score"].min() > 0.2
+        assert results["test_score"].shape == (3,)
+        assert results["test_score"].min() > 0.2
 
     def test_shows_its_parameters(self) -> None:
         splitter = IterativeStratification(3, order=2)

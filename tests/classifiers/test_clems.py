@@ -86,8 +86,8 @@ def test_fewer_dimensions_than_labels():
     model = CLEMS(MLkNN(3), n_components=2, random_state=0).fit(X, Y)
     assert model.truths_.shape == model.answers_.shape == (len(model.states_), 2)
     assert model.stress_ > CLEMS(MLkNN(3), random_state=0).fit(X, Y).stress_
-    one = CLEMS(MLkNN(3), n_components=1, passthrough=False, random_state=0).fit(X, Y)
-    assert one.predict(X).shape == Y.shape
+    line = CLEMS(MLkNN(3), n_components=1, passthrough=False, random_state=0).fit(X, Y)
+    assert line.predict(X).shape == Y.shape
 
 
 def test_sparse_items_stay_sparse_beside_their_places():
@@ -150,14 +150,14 @@ def test_settings_of_the_classifier_share_the_regressor():
     Counted.fits = 0
     together = list(CLEMS(MLkNN(), Counted()).fit_settings(settings, X, Y))
     assert Counted.fits == 2
-    for setting, one in zip(settings, together, strict=True):
+    for setting, model in zip(settings, together, strict=True):
         alone = CLEMS(MLkNN(), Counted()).set_params(**setting).fit(X, Y)
-        assert one.get_params()["classifier__k"] == setting["classifier__k"]
-        np.testing.assert_array_equal(one.predict_proba(X_new), alone.predict_proba(X_new))
+        assert model.get_params()["classifier__k"] == setting["classifier__k"]
+        np.testing.assert_array_equal(model.predict_proba(X_new), alone.predict_proba(X_new))
 
 
 def test_settings_of_the_default_classifier_are_its_own():
     X, Y = data()
-    (one,) = CLEMS(regressor=LinearRegression()).fit_settings([{"classifier__k": 3}], X, Y)
+    (model,) = CLEMS(regressor=LinearRegression()).fit_settings([{"classifier__k": 3}], X, Y)
     alone = CLEMS(MLkNN(3), LinearRegression()).fit(X, Y)
-    np.testing.assert_array_equal(one.predict_proba(X), alone.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))

@@ -28,8 +28,8 @@ def make():
 def test_posteriors_are_the_mean_of_the_members(data):
     panel = make().fit(data.train.X, data.train.Y)
     alone = [
-        response(one, data.test.X, "posteriors", 3).values
-        for one in (
+        response(member, data.test.X, "posteriors", 3).values
+        for member in (
             PerLabel().fit(data.train.X, data.train.Y),
             Forest(10, random_state=0).fit(data.train.X, data.train.Y),
         )
@@ -58,7 +58,7 @@ def test_members_with_class_weights_are_read_but_not_averaged(data):
     panel = ClassifierEnsemble(members[0], members[1], more=members[2:]).fit(
         data.train.X, data.train.Y
     )
-    alone = [one.predict_proba(data.test.X) for one in panel.members_]
+    alone = [member.predict_proba(data.test.X) for member in panel.members_]
     scores = response(make_pipeline(panel), data.test.X, "posteriors", 3)
     np.testing.assert_allclose(scores.members, np.hstack(alone))
     for values in (scores.values, panel.predict_proba(data.test.X)):

@@ -77,8 +77,8 @@ def test_a_weight_is_a_repeated_row(model: Any) -> None:
 
 def test_settings_of_one_target_are_fitted_one_by_one() -> None:
     fitted = list(BatchedLogistic().fit_settings([{"C": 0.1}, {"C": 10.0}], X, WORDS))
-    for C, one in zip([0.1, 10.0], fitted, strict=True):
-        np.testing.assert_array_equal(one.predict(X_TEST), theirs(WORDS, C=C).predict(X_TEST))
+    for C, model in zip([0.1, 10.0], fitted, strict=True):
+        np.testing.assert_array_equal(model.predict(X_TEST), theirs(WORDS, C=C).predict(X_TEST))
 
 
 def test_the_warning_counts_the_labels() -> None:

@@ -52,8 +52,8 @@ def test_a_classifier_per_label_is_trained_once_too():
 def test_labels_that_always_agree_share_a_cluster():
     X, Y = data(n_labels=2)
     model = LabelSpaceClusters(2, random_state=0).fit(X, Y[:, [0, 1, 0, 1, 0]])
-    found = sorted(labels.tolist() for labels in model.clusters_)
-    assert found == [[0, 2, 4], [1, 3]]
+    clusters = sorted(labels.tolist() for labels in model.clusters_)
+    assert clusters == [[0, 2, 4], [1, 3]]
 
 
 def test_more_clusters_than_different_labels_are_as_many_as_there_are():

@@ -54,8 +54,8 @@ def test_labelled_scores_are_the_schemes(
     scheme: Any, classifier: Any, settings: list[dict[str, Any]]
 ) -> None:
     classifier = complete(classifier)
-    found = scheme.fit_settings(classifier, settings, X, Y, "posteriors")
-    for setting, labelled in zip(settings, found, strict=True):
+    results = scheme.fit_settings(classifier, settings, X, Y, "posteriors")
+    for setting, labelled in zip(settings, results, strict=True):
         plain = scheme.fit(clone(classifier).set_params(**setting), X, Y, "posteriors")
         np.testing.assert_array_equal(labelled.rows, np.sort(plain.rows))
         order = np.argsort(plain.rows)

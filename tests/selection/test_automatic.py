@@ -36,10 +36,14 @@ def fitted(data):
 
 
 def test_the_best_candidate_is_chosen_and_all_are_told(fitted):
-    names = [one.name for one in fitted.choice_.candidates]
+    names = [candidate.name for candidate in fitted.choice_.candidates]
     assert len(names) == len(set(names)) == 15
     assert "naive" in names
-    mixtures = [one.loss for one in fitted.choice_.candidates if one.name.endswith("mixture")]
+    mixtures = [
+        candidate.loss
+        for candidate in fitted.choice_.candidates
+        if candidate.name.endswith("mixture")
+    ]
     assert fitted.choice_.candidates[0].loss <= min(mixtures) * 1.005
     assert fitted.choice_.name in fitted.choice_.table()
     # Each name may be given to other commands.
@@ -71,8 +75,8 @@ def test_it_estimates_moved_samples_better_than_the_training_prevalence(data, fi
 
 
 def test_it_has_intervals(data, fitted):
-    found = fitted.quantify(data.test.X, interval=0.9)
-    assert np.all((found.lower <= found.point) & (found.point <= found.upper))
+    estimate = fitted.quantify(data.test.X, interval=0.9)
+    assert np.all((estimate.lower <= estimate.point) & (estimate.point <= estimate.upper))
 
 
 def test_the_same_items_give_the_same_choice(data, fitted):
@@ -84,7 +88,7 @@ def test_the_same_items_give_the_same_choice(data, fitted):
 def test_little_time_leaves_things_out_and_says_so(data):
     choice = choose(data.train.X, data.train.Y, time_budget=0.01)
     assert len(choice.notes) == 3
-    assert all(one.name.startswith(("lr+", "naive")) for one in choice.candidates)
+    assert all(candidate.name.startswith(("lr+", "naive")) for candidate in choice.candidates)
 
 
 def test_few_items_are_answered_by_the_mixture():
@@ -97,11 +101,11 @@ def test_few_items_are_answered_by_the_mixture():
 def test_texts_are_taken_as_they_are():
     rng = np.random.default_rng(0)
     Y = (rng.random((120, 2)) < 0.4).astype(int)
-    words = np.array(["refund", "login"])
-    texts = [" ".join([*words[row == 1], "please", str(i % 7)]) for i, row in enumerate(Y)]
+    topics = np.array(["refund", "login"])
+    texts = [" ".join([*topics[row == 1], "please", str(i % 7)]) for i, row in enumerate(Y)]
     quantifier = Quantifier(time_budget=30).fit(texts, Y)
-    found = quantifier.quantify([text for text, row in zip(texts, Y, strict=True) if row[0]])
-    assert found.point[0] > 0.9
+    estimate = quantifier.quantify([text for text, row in zip(texts, Y, strict=True) if row[0]])
+    assert estimate.point[0] > 0.9
 
 
 def test_its_name_can_be_parsed():
@@ -144,11 +148,11 @@ def trainer(data, seconds=600.0, progress=lambda _: None):
 
 
 def test_settings_are_scored_out_of_fold_and_the_default_is_trained(few):
-    one = trainer(few)
-    members = one.linear()
+    instance = trainer(few)
+    members = instance.linear()
     assert [member.name for member in members if member.trained] == ["lr"]
     assert sum(member.weighted for member in members) == 3
-    rest, held = one.divisions[0]
+    rest, held = instance.divisions[0]
     for member in members:
         alone = PerLabel(C=member.classifier.C, class_weight=member.classifier.class_weight)
         expected = alone.fit(few.X[rest], few.Y[rest]).predict_proba(few.X[held])
@@ -160,37 +164,43 @@ def test_settings_are_scored_out_of_fold_and_the_default_is_trained(few):
     [(600.0, 7, None), (4.0, 4, "balanced classes"), (0.5, 1, "Only one strength")],
 )
 def test_less_time_means_fewer_settings_and_a_note(few, seconds, n_settings, note):
-    one = trainer(few, seconds)
+    instance = trainer(few, seconds)
     # 2 folds x settings / 2 seconds, of which 0.4 of the budget may be planned.
-    assert len(one._settings(0.3)) == n_settings
-    assert [note in told for told in one.budget.notes] == ([True] if note else [])
+    assert len(instance._settings(0.3)) == n_settings
+    assert [note in text for text in instance.budget.notes] == ([True] if note else [])
 
 
 def test_forests_are_left_out_where_few_trees_are_affordable(few):
-    one = trainer(few, 1e-6)
-    assert one.trees() == []
-    assert [note.split(" was left out")[0] for note in one.budget.notes] == ["forest", "extratrees"]
+    instance = trainer(few, 1e-6)
+    assert instance.trees() == []
+    assert [note.split(" was left out")[0] for note in instance.budget.notes] == [
+        "forest",
+        "extratrees",
+    ]
 
 
 def test_extra_trees_are_for_dense_features(few):
     dense, sparse = trainer(few), trainer(few)
     sparse.X = sp.csr_array(few.X)
-    assert [type(one.classifier).__name__ for one in dense.trees()] == ["Forest", "ExtraTrees"]
-    found = sparse.trees()
-    assert [type(one.classifier).__name__ for one in found] == ["Forest"]
-    assert found[0].name == f"forest(n_estimators={found[0].classifier.n_estimators})"
-    assert np.all((found[0].scores >= 0) & (found[0].scores <= 1))
+    assert [type(member.classifier).__name__ for member in dense.trees()] == [
+        "Forest",
+        "ExtraTrees",
+    ]
+    members = sparse.trees()
+    assert [type(member.classifier).__name__ for member in members] == ["Forest"]
+    assert members[0].name == f"forest(n_estimators={members[0].classifier.n_estimators})"
+    assert np.all((members[0].scores >= 0) & (members[0].scores <= 1))
 
 
 def test_a_member_is_trained_on_all_items_only_once(few):
-    one = trainer(few)
+    instance = trainer(few)
     fitted = PerLabel().fit(few.X, few.Y)
-    assert one.on_all_items(Member("lr", fitted, np.empty(0), trained=True)) is fitted
-    told = []
-    late = trainer(few, progress=told.append)
-    found = late.on_all_items(Member("forest", Forest(3, random_state=0), np.empty(0)))
-    assert found.predict_proba(few.X).shape == few.Y.shape
-    assert told == ["forest, all items"]
+    assert instance.on_all_items(Member("lr", fitted, np.empty(0), trained=True)) is fitted
+    messages = []
+    late = trainer(few, progress=messages.append)
+    forest = late.on_all_items(Member("forest", Forest(3, random_state=0), np.empty(0)))
+    assert forest.predict_proba(few.X).shape == few.Y.shape
+    assert messages == ["forest, all items"]
 
 
 def test_weighted_members_are_evidence_but_not_counted():
@@ -205,8 +215,8 @@ def test_weighted_members_are_evidence_but_not_counted():
 
 def test_forests_must_lower_the_loss_by_three_percent():
     def forest(loss):
-        found = _tried("forest", loss, 1)
-        return found._replace(members=[Member("forest", Forest(), np.zeros((1, 1)))])
+        tried = _tried("forest", loss, 1)
+        return tried._replace(members=[Member("forest", Forest(), np.zeros((1, 1)))])
 
     lean = _tried("lean", 0.500, 1)
     assert _best([lean, forest(0.490)], 0.05).candidate.name == "lean"
@@ -220,8 +230,16 @@ def test_a_refused_forest_says_why(data, monkeypatch):
     monkeypatch.setattr(automatic, "FOREST_GAIN", 1.0)
     choice = choose(data.train.X, data.train.Y, time_budget=60)
     assert not choice.name.startswith(("forest", "extratrees"))
-    better = [one for one in choice.candidates if one.loss < 0.99 * choice.candidates[0].loss]
-    notes = [one.note for one in better if "forest" in one.name or "extratrees" in one.name]
+    better = [
+        candidate
+        for candidate in choice.candidates
+        if candidate.loss < 0.99 * choice.candidates[0].loss
+    ]
+    notes = [
+        candidate.note
+        for candidate in better
+        if "forest" in candidate.name or "extratrees" in candidate.name
+    ]
     assert all("forests must lower the loss by 100%" in note for note in notes)
 
 
@@ -234,10 +252,13 @@ def test_a_refused_forest_says_why(data, monkeypatch):
 )
 def test_forests_beyond_the_budget_of_bytes_are_left_out(few, monkeypatch, name, value, why):
     monkeypatch.setattr(automatic, name, value)
-    one = trainer(few)
-    assert one.trees() == []
-    assert one.budget.notes[0].startswith(why)
-    assert [found.name for found in one.left_out] == ["forest+mixture", "extratrees+mixture"]
+    instance = trainer(few)
+    assert instance.trees() == []
+    assert instance.budget.notes[0].startswith(why)
+    assert [candidate.name for candidate in instance.left_out] == [
+        "forest+mixture",
+        "extratrees+mixture",
+    ]
     choice = choose(few.X, few.Y, time_budget=20)
     assert "left out" in choice.table()
 
@@ -258,6 +279,6 @@ def test_an_automatic_choice_of_the_training_prevalence_has_intervals_with_width
     monkeypatch.setattr(automatic, "_best", lambda tried, _: tried[-1])
     quantifier = Quantifier(time_budget=1).fit(few.X, few.Y)
     assert quantifier.choice_.name == "naive"
-    found = quantifier.quantify(few.X[:80], interval=0.9)
-    assert np.all(found.upper - found.lower > 0.01)
-    assert np.all(found.band_upper - found.band_lower >= found.upper - found.lower)
+    estimate = quantifier.quantify(few.X[:80], interval=0.9)
+    assert np.all(estimate.upper - estimate.lower > 0.01)
+    assert np.all(estimate.band_upper - estimate.band_lower >= estimate.upper - estimate.lower)

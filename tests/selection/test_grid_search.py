@@ -43,27 +43,27 @@ def loss_by_hand(quantifier: Quantifier, seed: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize("aggregator", [CC(), PCC(), ACC(), RQ(PCC(), "ridge")], ids=repr)
 def test_the_table_is_what_a_plain_loop_gives(aggregator: Any) -> None:
-    found = search(Quantifier(PerLabel(), aggregator), GRID, choose="together")
+    tuned = search(Quantifier(PerLabel(), aggregator), GRID, choose="together")
     for params, score in zip(
-        found.cv_results_["params"], found.cv_results_["mean_test_score"], strict=True
+        tuned.cv_results_["params"], tuned.cv_results_["mean_test_score"], strict=True
     ):
         quantifier = Quantifier(PerLabel(), aggregator).set_params(**params)
         assert -score == pytest.approx(loss_by_hand(quantifier).mean(), abs=2e-4)
-    best = int(np.argmax(found.cv_results_["mean_test_score"]))
-    assert found.best_params_ == found.cv_results_["params"][best]
-    assert found.cv_results_["rank_test_score"][best] == 1
+    best = int(np.argmax(tuned.cv_results_["mean_test_score"]))
+    assert tuned.best_params_ == tuned.cv_results_["params"][best]
+    assert tuned.cv_results_["rank_test_score"][best] == 1
 
 
 def test_per_label_choice_is_the_best_of_each_label() -> None:
-    found = search(Quantifier(PerLabel(), PCC()), GRID)
-    params = found.cv_results_["params"]
+    tuned = search(Quantifier(PerLabel(), PCC()), GRID)
+    params = tuned.cv_results_["params"]
     table = [loss_by_hand(Quantifier(PerLabel(**_inner(p)), PCC())).mean(axis=0) for p in params]
     best = np.argmin(table, axis=0)
-    assert found.best_params_["classifier__C"] == [params[i]["classifier__C"] for i in best]
+    assert tuned.best_params_["classifier__C"] == [params[i]["classifier__C"] for i in best]
     for label, setting in enumerate(best):
         alone = PerLabel(**_inner(params[setting])).fit(X, Y[:, [label]])
         expected = alone.predict_proba(DATA.test.X).mean()
-        assert found.quantify(DATA.test.X)[label] == pytest.approx(expected, abs=1e-4)
+        assert tuned.quantify(DATA.test.X)[label] == pytest.approx(expected, abs=1e-4)
 
 
 def _inner(params: dict[str, Any]) -> dict[str, Any]:
@@ -71,16 +71,16 @@ def _inner(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_binary_app_looks_only_at_the_samples_of_the_label() -> None:
-    found = search(Quantifier(PerLabel(), PCC()), GRID, choose="binary-app")
+    tuned = search(Quantifier(PerLabel(), PCC()), GRID, choose="binary-app")
     _, held = stratified_holdout(Y, 0.4, seed=0)
     target = PROTOCOL.draw(Y[held], 0).target
-    params = found.cv_results_["params"]
+    params = tuned.cv_results_["params"]
     each = [loss_by_hand(Quantifier(PerLabel(**_inner(p)), PCC())) for p in params]
     for label in range(Y.shape[1]):
         mine = target == label
         assert mine.any()
         best = int(np.argmin([loss[mine, label].mean() for loss in each]))
-        chosen = {name: found.best_params_[name][label] for name in found.best_params_}
+        chosen = {name: tuned.best_params_[name][label] for name in tuned.best_params_}
         assert chosen == params[best]
 
 
@@ -89,26 +89,26 @@ def test_labels_that_are_too_rare_keep_the_settings_they_came_with() -> None:
     fewest = np.minimum(Y[rest].sum(axis=0), Y[held].sum(axis=0))
     limit = int(np.sort(fewest)[2])
     quantifier = Quantifier(PerLabel(C=7.0), PCC())
-    found = search(quantifier, GRID, choose="binary-app", min_positives=limit, order=2)
+    tuned = search(quantifier, GRID, choose="binary-app", min_positives=limit, order=2)
     free = search(quantifier, GRID, choose="binary-app", order=2)
     for label in range(Y.shape[1]):
         own = {"classifier__C": 7.0, "classifier__class_weight": None}
         chosen = {name: free.best_params_[name][label] for name in free.best_params_}
         expected = own if fewest[label] < limit else chosen
-        assert {n: found.best_params_[n][label] for n in found.best_params_} == expected
+        assert {n: tuned.best_params_[n][label] for n in tuned.best_params_} == expected
         alone = PerLabel(**_inner(expected)).fit(X, Y[:, [label]])
         share = alone.predict_proba(DATA.test.X).mean()
-        assert found.quantify(DATA.test.X)[label] == pytest.approx(share, abs=1e-4)
+        assert tuned.quantify(DATA.test.X)[label] == pytest.approx(share, abs=1e-4)
     assert np.isnan(search(quantifier, GRID, min_positives=10**6).best_score_)
 
 
 def test_refit_sees_every_item() -> None:
-    found = search(Quantifier(PerLabel(), PCC()), {"classifier__C": [1.0]}, choose="together")
+    tuned = search(Quantifier(PerLabel(), PCC()), {"classifier__C": [1.0]}, choose="together")
     everything = Quantifier(PerLabel(C=1.0), PCC()).fit(X, Y)
     np.testing.assert_allclose(
-        found.quantify(DATA.test.X), everything.quantify(DATA.test.X), atol=1e-6
+        tuned.quantify(DATA.test.X), everything.quantify(DATA.test.X), atol=1e-6
     )
-    np.testing.assert_allclose(found.prevalence_, DATA.train.prevalence)
+    np.testing.assert_allclose(tuned.prevalence_, DATA.train.prevalence)
 
 
 class Counting(ClassifierMixin, BaseEstimator):
@@ -147,54 +147,54 @@ def test_aggregator_settings_do_not_train_the_classifier_again() -> None:
 
 def test_a_failing_setting_is_a_row_and_not_the_end() -> None:
     quantifier = Quantifier(Counting(), PCC())
-    found = search(quantifier, {"classifier__level": [0.2, 7.0]}, choose="together")
-    assert found.best_params_ == {"classifier__level": 0.2}
-    assert "level is too high" in found.cv_results_["failure"][1]
+    tuned = search(quantifier, {"classifier__level": [0.2, 7.0]}, choose="together")
+    assert tuned.best_params_ == {"classifier__level": 0.2}
+    assert "level is too high" in tuned.cv_results_["failure"][1]
     with pytest.raises(InputError, match=r"No setting could be fitted.*level is too high"):
         search(quantifier, {"classifier__level": [7.0]})
 
 
 def test_a_slow_setting_is_out() -> None:
-    found = search(
+    tuned = search(
         Quantifier(Counting(), PCC()),
         {"classifier__pause": [0.0, 30.0]},
         time_limit=0.5,
         refit=False,
         choose="together",
     )
-    assert found.best_params_ == {"classifier__pause": 0.0}
-    assert "time limit" in found.cv_results_["failure"][1]
+    assert tuned.best_params_ == {"classifier__pause": 0.0}
+    assert "time limit" in tuned.cv_results_["failure"][1]
 
 
 def test_parallel_is_the_same() -> None:
     grid = {"classifier__k": [1, 5], "classifier__s": [0.5, 1.0]}
-    one = search(Quantifier(MLkNN(), PCC()), grid)
+    serial = search(Quantifier(MLkNN(), PCC()), grid)
     two = search(Quantifier(MLkNN(), PCC()), grid, n_jobs=2)
     np.testing.assert_array_equal(
-        one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
+        serial.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
     )
 
 
 def test_some_at_random() -> None:
     grid = {"classifier__C": [0.01, 0.1, 1.0, 10.0, 100.0]}
-    found = search(Quantifier(PerLabel(), PCC()), grid, n_candidates=2, random_state=4)
+    tuned = search(Quantifier(PerLabel(), PCC()), grid, n_candidates=2, random_state=4)
     again = search(Quantifier(PerLabel(), PCC()), grid, n_candidates=2, random_state=4)
-    assert len(found.cv_results_["params"]) == 2
-    assert found.cv_results_["params"] == again.cv_results_["params"]
+    assert len(tuned.cv_results_["params"]) == 2
+    assert tuned.cv_results_["params"] == again.cv_results_["params"]
 
 
 def test_joint_parts_are_chosen_together() -> None:
-    found = search(Quantifier(Stacked(), PCC()), {"classifier__normalize": [False, True]})
-    assert found.best_params_["classifier__normalize"] in (False, True)
-    assert (found.name, found.group) == ("tuned(stack+pcc)", "MLC+BA")
+    tuned = search(Quantifier(Stacked(), PCC()), {"classifier__normalize": [False, True]})
+    assert tuned.best_params_["classifier__normalize"] in (False, True)
+    assert (tuned.name, tuned.group) == ("tuned(stack+pcc)", "MLC+BA")
 
 
 def test_the_default_protocol_runs_and_evaluates() -> None:
-    found = GridSearch(Quantifier(PerLabel(), PCC()), {"classifier__C": [1.0]}).fit(X, Y)
-    scores = evaluate(found, DATA.test, Natural(size=20, n_samples=5))
-    expected = ae(scores.true, found.quantify_many(DATA.test.X, scores.samples).point)
+    tuned = GridSearch(Quantifier(PerLabel(), PCC()), {"classifier__C": [1.0]}).fit(X, Y)
+    scores = evaluate(tuned, DATA.test, Natural(size=20, n_samples=5))
+    expected = ae(scores.true, tuned.quantify_many(DATA.test.X, scores.samples).point)
     np.testing.assert_allclose(scores.errors(), expected)
-    assert found.quantify_many(DATA.test.X, Samples.whole(200)).shape == (1, 4)
+    assert tuned.quantify_many(DATA.test.X, Samples.whole(200)).shape == (1, 4)
 
 
 @pytest.mark.parametrize(
@@ -230,12 +230,12 @@ def test_unfitted_and_clone() -> None:
 
 def test_settings_of_a_classifier_that_the_aggregator_trains_count() -> None:
     quantifier = Quantifier(PerLabel(), LPQ(PCC(), [[0, 1], [2, 3]]))
-    found = search(quantifier, GRID).cv_results_
-    assert found["failure"] == [""] * 4
+    results = search(quantifier, GRID).cv_results_
+    assert results["failure"] == [""] * 4
     by_hand = [
-        loss_by_hand(clone(quantifier).set_params(**params)).mean() for params in found["params"]
+        loss_by_hand(clone(quantifier).set_params(**params)).mean() for params in results["params"]
     ]
-    np.testing.assert_allclose(-found["mean_test_score"], by_hand)
+    np.testing.assert_allclose(-results["mean_test_score"], by_hand)
     assert len(set(np.round(by_hand, 6))) == 4
 
 
@@ -260,25 +260,25 @@ def test_groups_are_never_on_both_sides_of_any_division() -> None:
 
 @pytest.mark.parametrize("choose", ["together", "per-label"])
 def test_a_fitted_search_is_saved_with_all_it_found(choose: str) -> None:
-    found = search(Quantifier(PerLabel(), PACC()), GRID, choose=choose)
-    again = pickle.loads(pickle.dumps(found))
-    assert again.best_params_ == found.best_params_
-    assert again.best_index_ == found.best_index_
-    assert again.cv_results_["params"] == found.cv_results_["params"]
-    np.testing.assert_array_equal(again.quantify(X), found.quantify(X))
+    tuned = search(Quantifier(PerLabel(), PACC()), GRID, choose=choose)
+    again = pickle.loads(pickle.dumps(tuned))
+    assert again.best_params_ == tuned.best_params_
+    assert again.best_index_ == tuned.best_index_
+    assert again.cv_results_["params"] == tuned.cv_results_["params"]
+    np.testing.assert_array_equal(again.quantify(X), tuned.quantify(X))
 
 
 def test_a_search_answers_as_the_quantifier_that_it_found() -> None:
-    found = search(Quantifier(PerLabel(), PCC()), GRID, choose="together")
-    scores, samples = found.score(X), Samples.from_indices([[0, 1, 2], [3, 4]], n_items=len(Y))
-    best = found.best_quantifier_
+    tuned = search(Quantifier(PerLabel(), PCC()), GRID, choose="together")
+    scores, samples = tuned.score(X), Samples.from_indices([[0, 1, 2], [3, 4]], n_items=len(Y))
+    best = tuned.best_quantifier_
     np.testing.assert_array_equal(
-        found.aggregate(scores, samples, 0.9).upper, best.aggregate(scores, samples, 0.9).upper
+        tuned.aggregate(scores, samples, 0.9).upper, best.aggregate(scores, samples, 0.9).upper
     )
     np.testing.assert_array_equal(
-        found.quantify(X, interval=0.9).lower, best.quantify(X, interval=0.9).lower
+        tuned.quantify(X, interval=0.9).lower, best.quantify(X, interval=0.9).lower
     )
-    many = found.quantify_many(X, np.arange(len(Y)) % 2, interval=0.5)
+    many = tuned.quantify_many(X, np.arange(len(Y)) % 2, interval=0.5)
     np.testing.assert_array_equal(
         many.upper, best.quantify_many(X, np.arange(len(Y)) % 2, interval=0.5).upper
     )

@@ -93,21 +93,21 @@ def test_the_intercept_is_the_last_parameter_and_free() -> None:
 def test_solutions_are_those_of_the_dense_matrix(sparse_type: Any) -> None:
     X = items()
     Y = labels(X)
-    found = fit_logistic_path(sparse_type(X), Y, Cs=[0.1, 10.0])
+    solution = fit_logistic_path(sparse_type(X), Y, Cs=[0.1, 10.0])
     expected = fit_logistic_path(X.toarray(), Y, Cs=[0.1, 10.0])
-    np.testing.assert_allclose(found.objective, expected.objective, rtol=1e-7)
-    np.testing.assert_allclose(found.coef, expected.coef, atol=2e-3)
-    assert found.converged.all()
+    np.testing.assert_allclose(solution.objective, expected.objective, rtol=1e-7)
+    np.testing.assert_allclose(solution.coef, expected.coef, atol=2e-3)
+    assert solution.converged.all()
 
 
 @pytest.mark.usefixtures("mixed")
 def test_hidden_features_stay_hidden() -> None:
     X = items()
     visible = np.random.default_rng(3).random((N_COLUMNS, X.shape[1])) < 0.5
-    found = fit_logistic(X, labels(X), visible=visible)
+    solution = fit_logistic(X, labels(X), visible=visible)
     expected = fit_logistic(X.toarray(), labels(X), visible=visible)
-    assert (found.coef[~visible] == 0).all()
-    np.testing.assert_allclose(found.objective, expected.objective, rtol=1e-7)
+    assert (solution.coef[~visible] == 0).all()
+    np.testing.assert_allclose(solution.objective, expected.objective, rtol=1e-7)
 
 
 def test_each_matrix_gets_its_design(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,8 +136,8 @@ def test_the_predictor_is_the_product(
     X = items()[:, columns]
     rng = np.random.default_rng(4)
     coef, intercept = rng.normal(size=(N_COLUMNS, X.shape[1])), rng.normal(size=N_COLUMNS)
-    found = linear_predictor(sparse_type(X), coef, intercept)
-    np.testing.assert_allclose(found, X.toarray() @ coef.T + intercept, rtol=1e-9)
+    solution = linear_predictor(sparse_type(X), coef, intercept)
+    np.testing.assert_allclose(solution, X.toarray() @ coef.T + intercept, rtol=1e-9)
 
 
 def test_a_matrix_without_rows_has_a_predictor_without_rows() -> None:

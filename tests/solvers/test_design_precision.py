@@ -79,9 +79,9 @@ def test_adjoint_moments_and_grams_are_those_of_the_matrix(sparse: bool, binary:
         sums, squares = design.moments(weights)
         np.testing.assert_allclose(sums, A.T @ D, rtol=tolerance, atol=tolerance)
         np.testing.assert_allclose(squares, (A**2).T @ D, rtol=tolerance, atol=tolerance)
-        found = dict(design.grams(weights, np.array([3, 1])))
-        assert sorted(found) == [1, 3]
-        for column, gram in found.items():
+        by_column = dict(design.grams(weights, np.array([3, 1])))
+        assert sorted(by_column) == [1, 3]
+        for column, gram in by_column.items():
             exact = A.T @ (D[:, [column]] * A)
             np.testing.assert_allclose(np.tril(gram), np.tril(exact), atol=10 * tolerance)
 

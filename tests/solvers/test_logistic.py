@@ -48,14 +48,14 @@ def test_the_minimum_is_scikit_learns(seed: int, setting: tuple[float, Any], spa
     C, weight = setting
     X, Y = problem(seed)
     items = sp.csr_matrix(X) if sparse else X
-    found = fit_logistic(items, Y, C=C, class_weight=weight)
-    assert found.converged.all()
+    solution = fit_logistic(items, Y, C=C, class_weight=weight)
+    assert solution.converged.all()
     for label, y in enumerate(Y.T):
         best = reference(X, y, C, weight)
         theirs = objective(X, y, best.coef_[0], best.intercept_[0], C, weight)
-        ours = objective(X, y, found.coef[label], found.intercept[label], C, weight)
+        ours = objective(X, y, solution.coef[label], solution.intercept[label], C, weight)
         assert ours <= theirs * (1 + 1e-4)
-        assert found.objective[label] == pytest.approx(ours, rel=1e-6)
+        assert solution.objective[label] == pytest.approx(ours, rel=1e-6)
 
 
 @settings(max_examples=10)
@@ -94,24 +94,24 @@ def test_a_label_may_use_some_features_only(tol: float, sparse: bool, fit_interc
     items = sp.csr_matrix(X) if sparse else X
     visible = np.array([[1, 1, 0, 0, 1], [0, 0, 1, 1, 1], [0, 0, 0, 0, 0]], dtype=bool)
     options: dict[str, Any] = {"tol": tol, "fit_intercept": fit_intercept}
-    found = fit_logistic(items, Y, visible=visible, **options)
-    assert not found.coef[~visible].any()
+    solution = fit_logistic(items, Y, visible=visible, **options)
+    assert not solution.coef[~visible].any()
     for label, seen in enumerate(visible[:2]):
         alone = fit_logistic(items[:, seen], Y[:, [label]], **options)
-        np.testing.assert_allclose(found.coef[label, seen], alone.coef[0], atol=1e-2)
-        assert found.objective[label] == pytest.approx(alone.objective[0], rel=tol)
+        np.testing.assert_allclose(solution.coef[label, seen], alone.coef[0], atol=1e-2)
+        assert solution.objective[label] == pytest.approx(alone.objective[0], rel=tol)
     share = Y[:, 2].mean()
     blind = np.log(share / (1 - share)) if fit_intercept else 0.0
-    assert found.intercept[2] == pytest.approx(blind)
+    assert solution.intercept[2] == pytest.approx(blind)
 
 
 def test_constant_labels_are_certain() -> None:
     X, Y = problem(2)
     Y[:, 0], Y[:, 1] = 0, 1
-    found = fit_logistic(X, Y)
-    assert found.intercept[0] == -np.inf
-    assert found.intercept[1] == np.inf
-    assert np.isfinite(found.intercept[2])
+    solution = fit_logistic(X, Y)
+    assert solution.intercept[0] == -np.inf
+    assert solution.intercept[1] == np.inf
+    assert np.isfinite(solution.intercept[2])
 
 
 @pytest.mark.parametrize(

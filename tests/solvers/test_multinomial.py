@@ -52,34 +52,34 @@ def test_the_minimum_is_scikit_learns(
 ) -> None:
     X, y = problem(seed, classes)
     items = sp.csr_matrix(X) if sparse else X
-    (found,) = fit_multinomial(items, y[:, np.newaxis], C=C, class_weight=weight)
+    (solution,) = fit_multinomial(items, y[:, np.newaxis], C=C, class_weight=weight)
     best = LogisticRegression(
         C=C, class_weight=weight, solver="newton-cholesky", tol=1e-10, max_iter=1000
     ).fit(X, y)
     weights = np.ones(classes) if weight is None else balanced(y)
     theirs = objective(X, y, best.coef_, best.intercept_, C, weights)
-    ours = objective(X, y, found.coef, found.intercept, C, weights)
-    assert found.converged
+    ours = objective(X, y, solution.coef, solution.intercept, C, weights)
+    assert solution.converged
     assert ours <= theirs * (1 + 1e-6)
-    assert found.objective == pytest.approx(ours, rel=1e-6)
+    assert solution.objective == pytest.approx(ours, rel=1e-6)
     np.testing.assert_allclose(
-        softmax(X @ found.coef.T + found.intercept, axis=1), best.predict_proba(X), atol=1e-3
+        softmax(X @ solution.coef.T + solution.intercept, axis=1), best.predict_proba(X), atol=1e-3
     )
 
 
 def test_coefficients_and_intercepts_sum_to_zero_over_the_classes() -> None:
     X, y = problem(3)
-    (found,) = fit_multinomial(X, y[:, np.newaxis])
-    np.testing.assert_allclose(found.coef.sum(axis=0), 0, atol=1e-6)
-    assert found.intercept.sum() == pytest.approx(0, abs=1e-9)
+    (solution,) = fit_multinomial(X, y[:, np.newaxis])
+    np.testing.assert_allclose(solution.coef.sum(axis=0), 0, atol=1e-6)
+    assert solution.intercept.sum() == pytest.approx(0, abs=1e-9)
 
 
 def test_without_intercept_is_scikit_learns() -> None:
     X, y = problem(4)
-    (found,) = fit_multinomial(X + 1, y[:, np.newaxis], fit_intercept=False)
+    (solution,) = fit_multinomial(X + 1, y[:, np.newaxis], fit_intercept=False)
     best = LogisticRegression(fit_intercept=False, tol=1e-10, max_iter=5000).fit(X + 1, y)
-    np.testing.assert_array_equal(found.intercept, 0)
-    np.testing.assert_allclose(found.coef, best.coef_, atol=1e-3)
+    np.testing.assert_array_equal(solution.intercept, 0)
+    np.testing.assert_allclose(solution.coef, best.coef_, atol=1e-3)
 
 
 def test_two_classes_are_a_binary_regression_with_twice_the_c() -> None:
@@ -107,9 +107,9 @@ def test_targets_together_are_targets_alone() -> None:
             0
         ],
     ]
-    for one, expected in zip([together[0], together[2]], alone, strict=True):
-        np.testing.assert_allclose(one.coef, expected.coef, rtol=1e-3, atol=1e-4)
-        assert one.objective == pytest.approx(expected.objective, rel=1e-6)
+    for single, expected in zip([together[0], together[2]], alone, strict=True):
+        np.testing.assert_allclose(single.coef, expected.coef, rtol=1e-3, atol=1e-4)
+        assert single.objective == pytest.approx(expected.objective, rel=1e-6)
     assert together[1].converged
     np.testing.assert_array_equal(together[1].coef, np.zeros((1, X.shape[1])))
 
@@ -125,10 +125,10 @@ def test_a_weight_is_a_repeated_row() -> None:
 
 def test_more_features_than_items() -> None:
     X, y = problem(9, n=30, d=200)
-    (found,) = fit_multinomial(sp.csr_matrix(X), y[:, np.newaxis], C=10.0)
+    (solution,) = fit_multinomial(sp.csr_matrix(X), y[:, np.newaxis], C=10.0)
     (dense,) = fit_multinomial(X, y[:, np.newaxis], C=10.0)
-    assert found.converged
-    assert found.objective == pytest.approx(dense.objective, rel=1e-6)
+    assert solution.converged
+    assert solution.objective == pytest.approx(dense.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize(

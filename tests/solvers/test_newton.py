@@ -23,7 +23,7 @@ class Listed:
         self.Y, self.n_params, self.weights = Y, n_params, weights
         self.next = 0
         self.widest = 0
-        self.found: dict[tuple[int, int], tuple[np.ndarray, float, int, bool]] = {}
+        self.solutions: dict[tuple[int, int], tuple[np.ndarray, float, int, bool]] = {}
 
     def take(self, n_columns: int) -> Batch | None:
         places = np.arange(self.next, min(self.next + n_columns, self.Y.shape[1]))
@@ -45,8 +45,8 @@ class Listed:
     ) -> np.ndarray:
         factors = []
         for place, *answer in zip(places, T.T.copy(), value, n_iter, converged, strict=True):
-            step = sum(1 for label, _ in self.found if label == place)
-            self.found[int(place), step] = tuple(answer)
+            step = sum(1 for label, _ in self.solutions if label == place)
+            self.solutions[int(place), step] = tuple(answer)
             more = step + 1 < len(self.weights)
             factors.append(self.weights[step + 1] / self.weights[step] if more else 0.0)
         return np.array(factors)
@@ -92,9 +92,9 @@ def test_each_column_ends_at_its_minimum_for_every_weight(
 ) -> None:
     X, Y = problem(seed)
     source = run(X, Y, weights, tol=tol)
-    assert len(source.found) == N_LABELS * len(weights)
+    assert len(source.solutions) == N_LABELS * len(weights)
     assert source.widest <= 3
-    for (label, step), (T, value, n_iter, converged) in source.found.items():
+    for (label, step), (T, value, n_iter, converged) in source.solutions.items():
         reached = objective(X, Y[:, label], T, weights[step])
         assert converged
         assert n_iter >= 1
@@ -105,13 +105,13 @@ def test_each_column_ends_at_its_minimum_for_every_weight(
 def test_columns_that_run_out_of_steps_say_so() -> None:
     X, Y = problem(0)
     source = run(X, Y, [1000.0], tol=1e-8, max_iter=1)
-    assert len(source.found) == N_LABELS
-    assert not any(converged for *_, converged in source.found.values())
+    assert len(source.solutions) == N_LABELS
+    assert not any(converged for *_, converged in source.solutions.values())
 
 
 def test_a_source_without_columns_is_nothing_to_do() -> None:
     X, Y = problem(0)
-    assert run(X, Y[:, :0], [1.0], tol=1e-4).found == {}
+    assert run(X, Y[:, :0], [1.0], tol=1e-4).solutions == {}
 
 
 def products(monkeypatch: pytest.MonkeyPatch, weights: list[float], *, extrapolate: bool) -> int:
@@ -132,7 +132,7 @@ def products(monkeypatch: pytest.MonkeyPatch, weights: list[float], *, extrapola
         if not extrapolate:
             patch.setattr(_Columns, "_extrapolate", lambda self, columns: None)
         source = run(sp.csr_matrix(X), Y, weights, tol=1e-4)
-    for (label, step), (T, *_, converged) in source.found.items():
+    for (label, step), (T, *_, converged) in source.solutions.items():
         C = weights[step]
         assert converged
         assert objective(X, Y[:, label], T, C) <= least(sp.csr_matrix(X), Y[:, label], C) * 1.0001

@@ -29,7 +29,7 @@ class State(ColumnState):
 def state(n_columns: int) -> State:
     numbers = np.arange(n_columns)
     matrix = np.arange(3 * n_columns).reshape(3, n_columns)
-    return State(matrix, numbers, [f"c{one}" for one in numbers], Inner(10 * numbers), 0.5)
+    return State(matrix, numbers, [f"c{number}" for number in numbers], Inner(10 * numbers), 0.5)
 
 
 @given(st.permutations(range(6)), st.integers(0, 6))
@@ -40,7 +40,7 @@ def test_parts_joined_are_the_columns_in_their_new_order(order: list[int], cut: 
     np.testing.assert_array_equal(joined.matrix, whole.matrix[:, places])
     np.testing.assert_array_equal(joined.row, places)
     np.testing.assert_array_equal(joined.inner.numbers, 10 * places)
-    assert joined.names == [f"c{one}" for one in order]
+    assert joined.names == [f"c{number}" for number in order]
     assert joined.shared == 0.5
 
 

@@ -54,13 +54,13 @@ def solved(
 @pytest.mark.parametrize("sparse", [True, False])
 def test_steps_predict_nearly_the_decrease_of_newton_steps(sparse: bool, cost: float) -> None:
     design, loss, gradient = setting(sparse=sparse, cost=cost)
-    found, best = solved(design, loss, gradient), solutions(design, loss, gradient)
-    predicted = -(gradient * found.step).sum(axis=0)
+    solution, best = solved(design, loss, gradient), solutions(design, loss, gradient)
+    predicted = -(gradient * solution.step).sum(axis=0)
     most = -(gradient * best).sum(axis=0)
-    assert found.solved.all()
+    assert solution.solved.all()
     assert np.all(predicted <= most * (1 + 1e-9))
     assert np.all(predicted >= 0.5 * most)
-    np.testing.assert_allclose(predicted, found.decrease, rtol=1e-6)
+    np.testing.assert_allclose(predicted, solution.decrease, rtol=1e-6)
 
 
 def test_steps_near_the_end_are_solved_more_exactly() -> None:
@@ -77,9 +77,9 @@ def test_steps_near_the_end_are_solved_more_exactly() -> None:
 
 def test_an_exact_factor_needs_one_product() -> None:
     design, loss, gradient = setting(sparse=True, cost=1.0)
-    found = solved(design, loss, gradient)
-    assert found.products.tolist() == [1] * N_COLUMNS
-    np.testing.assert_allclose(found.step, solutions(design, loss, gradient), rtol=1e-6)
+    solution = solved(design, loss, gradient)
+    assert solution.products.tolist() == [1] * N_COLUMNS
+    np.testing.assert_allclose(solution.step, solutions(design, loss, gradient), rtol=1e-6)
 
 
 def test_closed_systems_stay_as_they_are() -> None:
@@ -96,9 +96,9 @@ def test_closed_systems_stay_as_they_are() -> None:
 
 def test_without_a_gradient_there_is_nothing_to_solve() -> None:
     design, loss, gradient = setting(sparse=False)
-    found = solved(design, loss, np.zeros_like(gradient))
-    assert found.solved.all()
-    assert not found.step.any()
+    solution = solved(design, loss, np.zeros_like(gradient))
+    assert solution.solved.all()
+    assert not solution.step.any()
 
 
 def test_a_column_alone_is_solved_as_among_others() -> None:

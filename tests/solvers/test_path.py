@@ -76,12 +76,12 @@ def test_what_fails_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_too_few_steps_are_reported() -> None:
-    found = solved(max_iter=1)
-    assert not found.converged.any()
-    assert np.all(found.n_iter >= 1)
+    solution = solved(max_iter=1)
+    assert not solution.converged.any()
+    assert np.all(solution.n_iter >= 1)
 
 
 def test_no_problems_have_no_solutions() -> None:
     X, Y = items()
-    found = solve_path(X, problems(Y[:, :0]), fit_intercept=True, tol=1e-8, max_iter=10)
-    assert found.coef.shape == (len(CS), 0, N_FEATURES)
+    solution = solve_path(X, problems(Y[:, :0]), fit_intercept=True, tol=1e-8, max_iter=10)
+    assert solution.coef.shape == (len(CS), 0, N_FEATURES)

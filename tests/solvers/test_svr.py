@@ -60,17 +60,17 @@ def test_single_precision_on_the_way_leaves_the_certificate_true(monkeypatch, ep
     settings = {"Cs": [0.1, 10.0, 1000.0], "epsilon": epsilon, "tol": 1e-5}
     expected = linear_svr_path(X, Y, **settings)
     monkeypatch.setattr(svr, "_LARGE", 0)
-    found = linear_svr_path(X, Y, **settings)
-    for C, one, other in zip(settings["Cs"], found, expected, strict=True):
-        assert one.gap.max() <= 1e-5
-        np.testing.assert_allclose(one.objective, other.objective, rtol=2e-5)
+    solution = linear_svr_path(X, Y, **settings)
+    for C, single, other in zip(settings["Cs"], solution, expected, strict=True):
+        assert single.gap.max() <= 1e-5
+        np.testing.assert_allclose(single.objective, other.objective, rtol=2e-5)
         recomputed = [
             objective(X, y, w, b, C=C, epsilon=epsilon, loss="epsilon_insensitive")
-            for y, w, b in zip(Y.T, one.coef, one.intercept, strict=True)
+            for y, w, b in zip(Y.T, single.coef, single.intercept, strict=True)
         ]
-        np.testing.assert_allclose(one.objective, recomputed, rtol=1e-9)
+        np.testing.assert_allclose(single.objective, recomputed, rtol=1e-9)
         # The gap is a bound: no solution may lie below what it allows.
-        assert (other.objective >= one.objective * (1 - one.gap) - 1e-12).all()
+        assert (other.objective >= single.objective * (1 - single.gap) - 1e-12).all()
 
 
 def test_nothing_near_the_solution_is_better():

@@ -30,7 +30,7 @@ from prevalens.validation import (
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A scikit-learn classifier whose predictions have one column per label.
 
-    A subclass declares `code` and implements `_fit` and `_posteriors`; their input is checked before.
+    A subclass declares `code` and implements `_fit` and `_posteriors`, which get checked input.
     Everything else has a default, or is optional and declared as a Protocol:
 
     ======================== ======================================================================
