@@ -380,6 +380,9 @@ class OneVsRest(StateQuantifier):
     array([[0.8, 0.2]])
     """
 
+    #: Every aggregator is fitted on scores, even if it does not use them.
+    needs_labelled_scores = True
+
     def __init__(self, aggregator: Aggregator) -> None:
         self.aggregator = aggregator
 
@@ -387,11 +390,6 @@ class OneVsRest(StateQuantifier):
     def consumes(self) -> Kind:  # type: ignore[override]
         """The kind of scores that the aggregator reads."""
         return self.aggregator.consumes
-
-    @property
-    def needs_labelled_scores(self) -> bool:  # type: ignore[override]
-        """True: every aggregator needs scores to be fitted."""
-        return True
 
     def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
         members = np.eye(len(self.prior_), dtype=np.int8)[state_of]

@@ -115,7 +115,7 @@ def fit_misfit(posteriors: Array, Y: LabelMatrix, folds: Ints, rng: np.random.Ge
 def _measured(
     posteriors: Array, Y: LabelMatrix, in_fold: npt.NDArray[np.bool_], rng: np.random.Generator
 ) -> tuple[_Frame, Floats, Floats]:
-    """The frame of the other folds, the places of samples of this one in it, their variance."""
+    """Frame of the other folds, and places and variances of samples of this fold in it."""
     rest, held = np.flatnonzero(~in_fold), np.flatnonzero(in_fold)
     frame = _fit_frame(posteriors[rest], Y[rest])
     samples, _ = draw_shifts(Y[held], _SAMPLES, rng)

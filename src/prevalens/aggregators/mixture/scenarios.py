@@ -53,7 +53,7 @@ class Posterior(NamedTuple):
 
 
 class WeightedAnswer(NamedTuple):
-    """The answer at one evidence weight, for some of the samples."""
+    """Estimates and evidence at one evidence weight, for some of the samples."""
 
     rows: npt.NDArray[np.intp]
     evidence: Floats
@@ -277,7 +277,7 @@ class ScenarioModel:
 
     @cached_property
     def _log_prior(self) -> Floats:
-        """Log prior of each label being the one that moved: as often as ML-APP would steer it."""
+        """Log prior that each label is the one that moved: as often as ML-APP would steer it."""
         # A label that is constant in the labelled items has no step, so its moves are invisible.
         usable = (self.moments.positives > 0) & (self.moments.negatives > 0)
         share = np.where(usable, self._reachable, 0.0)
@@ -293,7 +293,7 @@ class ScenarioModel:
         return np.clip(1 - share, 0.05, 1.0)
 
     def posterior(self, means: Floats, size: float, *, variance: bool = False) -> Posterior:
-        """Weigh the scenarios for the mean scores of samples of one size.
+        """Return the posterior over the scenarios, from the mean scores of samples of one size.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class ScenarioModel:
         *,
         variance: bool,
     ) -> WeightedAnswer:
-        """The answer at one evidence weight."""
+        """Estimate the samples `rows` at one evidence weight."""
         steered = seen.line.integrate(self._precision(size, evidence_weight), self._density)
         count = self._count(size, evidence_weight)
         logs = np.column_stack([steered.evidence + self._log_prior, self._broad(seen, count)])
