@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from prevalens._version import __version__
 from prevalens.catalogue import parse
@@ -307,22 +308,15 @@ def compare_methods(
     watch.step("preparing", 0, len(names) * folds, len(Y))
     X = _prepared(items, preparation)
     check_same_length(X.shape[0], "The items", len(Y), "Y")
-    race = _Race(names, chosen, folds)
+    errors = _ErrorTable(names, chosen, folds)
     for fold in range(folds):
-        inside = of_item == fold
-        pool = _Fold(
-            take_items(X, ~inside),
-            Y[~inside],
-            None if groups is None else groups[~inside],
-            take_items(X, inside),
-            Y[inside],
-        )
+        pool = _Fold(X, Y, groups, of_item == fold)
         samples = pool.samples(chosen, seed, fold)
         for number, name in enumerate(names):
             done = fold * len(names) + number
             on_stage = watch.within(name, done, len(names) * folds, len(Y))
-            race.run(number, fold, pool, samples, on_stage)
-    return race.result(
+            errors.run(number, fold, pool, samples, on_stage)
+    return errors.result(
         n_items=len(Y),
         n_labels=Y.shape[1],
         size=size,
@@ -353,16 +347,18 @@ def _prepared(items: Items, given: Any) -> Items:
 
 
 class _Fold:
-    """Items to train on, and items to draw samples from."""
+    """Items to train on, and the items of the fold, from which samples are drawn."""
 
     def __init__(
-        self, X: Items, Y: LabelMatrix, groups: Groups, pool_X: Items, pool_Y: LabelMatrix
+        self, X: Items, Y: LabelMatrix, groups: Groups, inside: npt.NDArray[np.bool_]
     ) -> None:
-        self.X, self.Y, self.groups, self.pool_X, self.pool_Y = X, Y, groups, pool_X, pool_Y
+        self.X, self.pool_X = take_items(X, ~inside), take_items(X, inside)
+        self.Y, self.pool_Y = Y[~inside], Y[inside]
+        self.groups = None if groups is None else groups[~inside]
         self._labelled: dict[tuple[str, ...], Any] = {}
 
     def sharing(self, quantifier: Quantifier) -> Quantifier:
-        """The quantifier with a scheme that knows what others have trained on this fold."""
+        """The quantifier with a scheme that shares classifiers trained on this fold."""
         if not quantifier.is_automatic:
             scheme = _SharedScheme(quantifier.scheme_or_default(), self._labelled)
             quantifier.set_params(scheme=scheme)
@@ -386,7 +382,7 @@ class _SharedScheme:
     def fit(
         self, classifier: Any, X: Items, Y: LabelMatrix, kind: Kind, *, groups: Any = None
     ) -> Any:
-        """What the scheme gives for a classifier and a kind of scores."""
+        """The labelled scores and the classifier of the scheme, computed once for each kind."""
         parts = (expression_of(classifier), expression_of(self.scheme))
         key = (*map(to_text, parts), kind)
         if key not in self.known:
@@ -394,8 +390,8 @@ class _SharedScheme:
         return self.known[key]
 
 
-class _Race:
-    """Errors and times of methods, filled in fold by fold."""
+class _ErrorTable:
+    """Errors and times of methods, computed fold by fold."""
 
     def __init__(self, names: list[str], protocols: Mapping[str, Protocol], folds: int) -> None:
         self.names = names
