@@ -126,7 +126,7 @@ def _show(result: BatchResult, *, as_json: bool, written: list[Path]) -> None:
 
 
 def _moved_most(rows: Sequence[dict[str, Any]]) -> tuple[Sequence[dict[str, Any]], str]:
-    """The rows that fit on a screen, and what they are."""
+    """The rows that fit on a screen, and the title of their table."""
     title = "Prevalence in percent"
     if len(rows) <= _MOST_ROWS:
         return rows, title

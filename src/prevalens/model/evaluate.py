@@ -34,7 +34,7 @@ _SETTINGS: dict[str, dict[str, int]] = {"ml-app": {"grid": 21}}
 
 
 def protocols_of(names: str | Sequence[str], *, size: int, n_samples: int) -> dict[str, Protocol]:
-    """The protocols that names stand for, in their order.
+    """The protocols with these names, in their order.
 
     Parameters
     ----------

@@ -298,7 +298,7 @@ def _rebuilt(
 
 
 def quantifier_of(method: Method, time_budget: float | None = None) -> Quantifier | GridSearch:
-    """The quantifier that a method stands for; one that is named gets calibrated intervals."""
+    """The quantifier of a method; a method given by name gets calibrated intervals."""
     if not isinstance(method, str):
         if not isinstance(method, (Quantifier, GridSearch)):
             raise InputError(
@@ -384,7 +384,7 @@ class _Rows:
         return self._count
 
     def add(self, block: Array) -> None:
-        """Put rows behind those that are there."""
+        """Append rows."""
         if self._values is None:
             self._values = np.empty((len(block), block.shape[1]), dtype=np.float32)
         end = self._count + len(block)

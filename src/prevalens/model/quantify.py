@@ -1,4 +1,4 @@
-"""Quantify batches of items in files, chunk by chunk, with notices on what looks unusual."""
+"""Quantify batches of items in files, chunk by chunk, with notices on anything unusual."""
 
 from __future__ import annotations
 
