@@ -68,7 +68,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 def bench(*arguments: Any) -> Result:
-    return CliRunner().invoke(command, [str(one) for one in arguments])
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -81,8 +81,8 @@ def test_a_run_ends_with_a_table_from_the_store(plan: Path, tmp_path: Path) -> N
     lines = result.stdout.splitlines()
     (row,) = [line for line in lines if "PCC [plain]" in line]
     records = Store(tmp_path / "out").records()
-    found = [one for one in records if (one.metric, one.shift) == ("ae", "all")]
-    mean = sum(one.value for one in found if one.method == "PCC [plain]") / 2
+    chosen = [record for record in records if (record.metric, record.shift) == ("ae", "all")]
+    mean = sum(record.value for record in chosen if record.method == "PCC [plain]") / 2
     assert f"{mean:.4f}".removeprefix("0") in row
     assert "AE by shift" in result.stdout
     assert "0 cells were there, 4 were computed, 0 failed." in result.stdout
@@ -173,8 +173,8 @@ def test_failed_cells_are_named_and_the_exit_code_says_so(plan: Path, tmp_path: 
     result = bench(plan, "--store", store, "--only", "seed=0")
     assert result.exit_code == 1
     assert "2 were computed, 2 failed." in result.stdout
-    words = " ".join(result.stdout.split())
-    assert "Failed: synthetic, PCC [plain], too large, seed 0: A sample of 1000000" in words
+    text = " ".join(result.stdout.split())
+    assert "Failed: synthetic, PCC [plain], too large, seed 0: A sample of 1000000" in text
     assert len(Store(store)) == 2
     rows = json.loads(bench(plan, "--store", store, "--list", "--json").stdout)
     assert [row["state"] for row in rows if row["seed"] == "0"] == ["done", "failed"] * 2

@@ -12,19 +12,19 @@ from prevalens.cli.paper import command
 from prevalens.validation import FormatError, InputError
 
 DOCS = Path(__file__).parents[2] / "docs"
-WORDS = ["--tables", "pcc_general", "--datasets", "emotions", "--fast"]
+ARGUMENTS = ["--tables", "pcc_general", "--datasets", "emotions", "--fast"]
 
 
 @pytest.mark.data
 @pytest.mark.slow
 def test_run_report_and_resume(tmp_path: Path) -> None:
     store, html = str(tmp_path / "store"), tmp_path / "page.html"
-    words = [*WORDS, "--store", store]
-    listed = CliRunner().invoke(command, [*words, "--list"], catch_exceptions=False)
+    arguments = [*ARGUMENTS, "--store", store]
+    listed = CliRunner().invoke(command, [*arguments, "--list"], catch_exceptions=False)
     assert "0 of 8 cells are done" in listed.output
     first = CliRunner().invoke(
         command,
-        [*words, "--html", str(html), "--markdown", str(tmp_path / "p.md")],
+        [*arguments, "--html", str(html), "--markdown", str(tmp_path / "p.md")],
         catch_exceptions=False,
     )
     assert "8 cells computed, 0 were there" in first.stderr
@@ -35,7 +35,7 @@ def test_run_report_and_resume(tmp_path: Path) -> None:
     assert "http://" not in page.replace("http://www.w3.org", "")
     again = CliRunner().invoke(
         command,
-        [*words, "--html", str(html), "--save-records", str(tmp_path / "records")],
+        [*arguments, "--html", str(html), "--save-records", str(tmp_path / "records")],
         catch_exceptions=False,
     )
     assert "Wrote" in again.stderr
@@ -51,15 +51,15 @@ def test_an_interrupt_says_where_things_are(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("prevalens.cli.plans.run_plan", interrupt)
-    result = CliRunner().invoke(command, [*WORDS, "--store", str(tmp_path / "out")])
+    result = CliRunner().invoke(command, [*ARGUMENTS, "--store", str(tmp_path / "out")])
     assert result.exit_code != 0
     assert f"Finished cells are in {tmp_path / 'out'}; the same command" in result.stderr
 
 
 def test_the_reproduction_is_made_of_records(tmp_path: Path) -> None:
     out = tmp_path / "page.md"
-    words = ["--from-records", str(DOCS / "records"), "--reproduction", str(out)]
-    CliRunner().invoke(command, words, catch_exceptions=False)
+    arguments = ["--from-records", str(DOCS / "records"), "--reproduction", str(out)]
+    CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert out.read_text("utf-8") == (DOCS / "reproduction.md").read_text("utf-8")
 
 
@@ -70,23 +70,25 @@ def test_records_need_a_file_to_write() -> None:
 
 
 def test_some_cells_of_a_table(tmp_path: Path) -> None:
-    words = ["--tables", "pcc_general,acc_general", "--datasets", "synthetic", "--list"]
-    words += ["--store", str(tmp_path / "out")]
+    arguments = ["--tables", "pcc_general,acc_general", "--datasets", "synthetic", "--list"]
+    arguments += ["--store", str(tmp_path / "out")]
     only = ["--only", "method=pcc BC+MLA,variant=as printed"]
-    listed = CliRunner().invoke(command, [*words, *only], catch_exceptions=False).output
+    listed = CliRunner().invoke(command, [*arguments, *only], catch_exceptions=False).output
     assert listed.splitlines() == [
         "open  synthetic, pcc BC+MLA [as printed], ml-app, seed 0",
         "0 of 1 cells are done.",
     ]
     with pytest.raises(InputError, match=r"no such method; did you mean 'pcc BC[+]MLA'"):
-        CliRunner().invoke(command, [*words, "--only", "method=pcc BC+ML"], catch_exceptions=False)
+        CliRunner().invoke(
+            command, [*arguments, "--only", "method=pcc BC+ML"], catch_exceptions=False
+        )
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path) -> None:
-    words = [*WORDS, "--store", str(tmp_path / "store"), "--reproduction"]
+    arguments = [*ARGUMENTS, "--store", str(tmp_path / "store"), "--reproduction"]
     with pytest.raises(InputError, match="nowhere"):
         CliRunner().invoke(
-            command, [*words, str(tmp_path / "nowhere" / "page.md")], catch_exceptions=False
+            command, [*arguments, str(tmp_path / "nowhere" / "page.md")], catch_exceptions=False
         )
     assert not (tmp_path / "store").exists()
 
@@ -95,9 +97,9 @@ def test_records_that_cannot_be_joined_are_refused_before_the_run(tmp_path: Path
     records = tmp_path / "records"
     records.mkdir()
     (records / "pcc_general.json").write_text("not mine")
-    words = [*WORDS, "--store", str(tmp_path / "store"), "--save-records", str(records)]
+    arguments = [*ARGUMENTS, "--store", str(tmp_path / "store"), "--save-records", str(records)]
     with pytest.raises(FormatError, match=r"pcc_general.json is no record of a table"):
-        CliRunner().invoke(command, words, catch_exceptions=False)
+        CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert not (tmp_path / "store").exists()
     assert (records / "pcc_general.json").read_text() == "not mine"
 

@@ -27,8 +27,8 @@ def command(pages: Pages, other: str) -> None:
 
 def test_options_become_one_value() -> None:
     assert CliRunner().invoke(command, []).output == "None None None False x\n"
-    words = ["--html", "a.html", "--latex", "b.tex", "--other", "y"]
-    assert CliRunner().invoke(command, words).output == "a.html None b.tex True y\n"
+    arguments = ["--html", "a.html", "--latex", "b.tex", "--other", "y"]
+    assert CliRunner().invoke(command, arguments).output == "a.html None b.tex True y\n"
 
 
 def test_only_what_is_asked_for_is_written(

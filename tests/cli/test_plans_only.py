@@ -17,19 +17,19 @@ def test_nothing_asked_for_is_everything() -> None:
 
 def test_fields_are_met_together_and_values_one_by_one() -> None:
     only = ["dataset=yeast,seed=1", "method=pcc BC+BA", "method=Ridge-RQ"]
-    found = [cell_fields(cell) for cell in chosen_cells(CELLS, only)]
-    assert [(one["method"], one["variant"]) for one in found] == [
+    chosen = [cell_fields(cell) for cell in chosen_cells(CELLS, only)]
+    assert [(fields["method"], fields["variant"]) for fields in chosen] == [
         ("pcc BC+BA", "as described"),
         ("pcc BC+BA", "as printed"),
         ("Ridge-RQ", "as described"),
     ]
-    assert {(one["dataset"], one["seed"]) for one in found} == {("yeast", "1")}
+    assert {(fields["dataset"], fields["seed"]) for fields in chosen} == {("yeast", "1")}
 
 
 def test_every_cell_can_be_asked_for_alone() -> None:
     for cell in CELLS:
-        words = ",".join(f"{field}={value}" for field, value in cell_fields(cell).items())
-        assert chosen_cells(CELLS, [words]) == [cell]
+        text = ",".join(f"{field}={value}" for field, value in cell_fields(cell).items())
+        assert chosen_cells(CELLS, [text]) == [cell]
 
 
 def test_what_the_plan_does_not_have_is_named() -> None:

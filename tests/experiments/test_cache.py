@@ -30,11 +30,11 @@ def test_arrays_come_back_bit_for_bit(cache: ScoreCache) -> None:
     }
     assert cache.get("ab") is None
     cache.put("ab", arrays)
-    found = cache.get("ab")
-    assert found is not None
+    entry = cache.get("ab")
+    assert entry is not None
     for name, values in arrays.items():
-        assert found[name].dtype == values.dtype
-        np.testing.assert_array_equal(found[name], values)
+        assert entry[name].dtype == values.dtype
+        np.testing.assert_array_equal(entry[name], values)
     assert (cache.hits, cache.misses) == (1, 1)
 
 
@@ -94,10 +94,10 @@ def test_the_order_in_memory_counts(cache: ScoreCache) -> None:
     assert len({content_checksum(rows), content_checksum(columns), content_checksum(gaps)}) == 3
     assert content_checksum(np.asfortranarray(rows)) == content_checksum(columns)
     cache.put("ab", {"rows": rows, "columns": columns})
-    found = cache.get("ab")
-    assert found is not None
-    assert found["rows"].flags.c_contiguous
-    assert found["columns"].flags.f_contiguous
+    entry = cache.get("ab")
+    assert entry is not None
+    assert entry["rows"].flags.c_contiguous
+    assert entry["columns"].flags.f_contiguous
 
 
 def test_digest_of_every_form_of_items() -> None:
@@ -110,10 +110,10 @@ def test_digest_of_every_form_of_items() -> None:
         np.array(["ab", "c"], dtype=object),
         "abc",
     ]
-    found = [content_checksum(form) for form in forms]
-    assert None not in found
-    assert len(set(found)) == len(forms)
-    assert content_checksum(sp.csr_matrix(dense)) == found[1]
+    checksums = [content_checksum(form) for form in forms]
+    assert None not in checksums
+    assert len(set(checksums)) == len(forms)
+    assert content_checksum(sp.csr_matrix(dense)) == checksums[1]
     assert content_checksum("a", "b") != content_checksum("ab")
 
 
@@ -123,11 +123,11 @@ def test_what_has_no_digest() -> None:
 
 
 def test_identity_follows_the_parameters_at_any_depth() -> None:
-    def one(C: float, n_jobs: int | None = None) -> Any:
+    def tree(C: float, n_jobs: int | None = None) -> Any:
         return MultiOutputClassifier(LogisticRegression(C=C), n_jobs=n_jobs)
 
-    assert identity(one(1.0)) == identity(one(1.0, n_jobs=2))
-    assert identity(one(1.0)) != identity(one(2.0))
+    assert identity(tree(1.0)) == identity(tree(1.0, n_jobs=2))
+    assert identity(tree(1.0)) != identity(tree(2.0))
     assert identity(LogisticRegression()) != identity(RandomForestClassifier())
     weights = [LogisticRegression(class_weight={0: 1, 1: weight}) for weight in (1, 2)]
     assert identity(weights[0]) != identity(weights[1])

@@ -46,7 +46,7 @@ CLASSIFIERS = [
 ]
 
 
-@pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda c: type(c).__name__)
 @pytest.mark.parametrize("aggregator", [CC(), PCC(), ACC(), PACC()], ids=lambda a: a.code)
 def test_figures_are_bit_for_bit_those_without_a_cache(
     classifier: Any, aggregator: Any, cache: ScoreCache
@@ -88,19 +88,19 @@ def test_other_data_are_another_question(cache: ScoreCache, what: str) -> None:
     CachedClassifier(PerLabel(), cache).fit(X, Y).predict_proba(DATA.test.X)
     changed[what][0, 0] = 1 - changed[what][0, 0]
     classifier = CachedClassifier(PerLabel(), cache).fit(changed["X"], changed["Y"])
-    found = classifier.predict_proba(changed["pool"])
+    posteriors = classifier.predict_proba(changed["pool"])
     assert (cache.hits, cache.misses) == (0, 2)
     plain = PerLabel().fit(changed["X"], changed["Y"])
-    np.testing.assert_array_equal(found, plain.predict_proba(changed["pool"]))
+    np.testing.assert_array_equal(posteriors, plain.predict_proba(changed["pool"]))
 
 
 def test_the_same_items_in_another_order_of_memory_are_another_question(cache: ScoreCache) -> None:
     """Else a result would depend on which method happened to ask first."""
     columns = np.asfortranarray(X)
     for items in (X, columns):
-        found = CachedClassifier(PerLabel(), cache).fit(items, Y).predict_proba(DATA.test.X)
+        posteriors = CachedClassifier(PerLabel(), cache).fit(items, Y).predict_proba(DATA.test.X)
         expected = PerLabel().fit(items, Y).predict_proba(DATA.test.X)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(posteriors, expected)
     assert (cache.hits, cache.misses) == (0, 2)
 
 
@@ -118,11 +118,14 @@ def test_it_looks_like_the_classifier(cache: ScoreCache) -> None:
 
 def test_settings_are_trained_together_or_not_at_all(cache: ScoreCache) -> None:
     settings = [{"C": 0.1}, {"C": 10.0}]
-    plain = [one.predict_proba(DATA.test.X) for one in fit_settings(PerLabel(), settings, X, Y)]
+    plain = [
+        classifier.predict_proba(DATA.test.X)
+        for classifier in fit_settings(PerLabel(), settings, X, Y)
+    ]
     for _ in range(2):
         fitted = list(fit_settings(CachedClassifier(PerLabel(), cache), settings, X, Y))
-        for one, expected in zip(fitted, plain, strict=True):
-            np.testing.assert_array_equal(one.predict_proba(DATA.test.X), expected)
+        for classifier, expected in zip(fitted, plain, strict=True):
+            np.testing.assert_array_equal(classifier.predict_proba(DATA.test.X), expected)
     assert (cache.hits, cache.misses) == (2, 2)
 
 
@@ -131,8 +134,8 @@ def test_a_setting_trained_in_company_does_not_stand_for_one_trained_alone(
 ) -> None:
     """The last digits differ, and a result must not depend on what was computed before it."""
     settings = [{"C": 0.1}, {"C": 1.0}]
-    for one in fit_settings(CachedClassifier(PerLabel(), cache), settings, X, Y):
-        one.predict_proba(DATA.test.X)
+    for classifier in fit_settings(CachedClassifier(PerLabel(), cache), settings, X, Y):
+        classifier.predict_proba(DATA.test.X)
     alone = CachedClassifier(PerLabel(C=1.0), cache).fit(X, Y).predict_proba(DATA.test.X)
     assert cache.hits == 0
     np.testing.assert_array_equal(alone, PerLabel(C=1.0).fit(X, Y).predict_proba(DATA.test.X))
@@ -149,12 +152,13 @@ def test_a_search_chooses_and_estimates_the_same(cache: ScoreCache, choose: str)
         ).fit(X, Y)
 
     plain, first, second = (
-        search(one) for one in (PerLabel(), *[CachedClassifier(PerLabel(), cache)] * 2)
+        search(classifier)
+        for classifier in (PerLabel(), *[CachedClassifier(PerLabel(), cache)] * 2)
     )
-    for one in (first, second):
-        assert one.best_params_ == plain.best_params_
+    for fitted in (first, second):
+        assert fitted.best_params_ == plain.best_params_
         np.testing.assert_array_equal(
-            one.quantify_many(DATA.test.X, SAMPLES).point,
+            fitted.quantify_many(DATA.test.X, SAMPLES).point,
             plain.quantify_many(DATA.test.X, SAMPLES).point,
         )
     assert cache.hits >= 4
@@ -171,8 +175,8 @@ def test_constant_labels_are_answered_by_their_value(cache: ScoreCache) -> None:
     constant = Y.copy()
     constant[:, 0] = 1
     refusing = MultiOutputClassifier(LogisticRegression())
-    found = CachedClassifier(refusing, cache).fit(X, constant).predict_proba(DATA.test.X)
-    np.testing.assert_array_equal(found[:, 0], 1.0)
+    posteriors = CachedClassifier(refusing, cache).fit(X, constant).predict_proba(DATA.test.X)
+    np.testing.assert_array_equal(posteriors[:, 0], 1.0)
 
 
 def test_it_can_be_pickled_before_and_after_training(cache: ScoreCache) -> None:

@@ -91,10 +91,10 @@ def test_key_is_the_same_in_every_process(make_cell: Callable[..., Cell]) -> Non
         "print(Cell(DataSource('synthetic'), MethodSpec('lr+pcc', 'lr+pcc'), "
         "ProtocolSpec('ml-app', 'ml-app', {'grid': 5, 'size': 50}), 0).key('ab' * 32))"
     )
-    found = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
-    assert found.strip() == cell.key(SHA)
+    assert output.strip() == cell.key(SHA)
 
 
 @pytest.mark.parametrize(
@@ -118,10 +118,10 @@ def test_equal_values_of_a_grid_are_equal(make_cell: Callable[..., Cell]) -> Non
 def test_cells_that_differ_in_the_protocol_share_their_training(
     make_cell: Callable[..., Cell],
 ) -> None:
-    one, other = make_cell(), make_cell(protocol=ProtocolSpec("natural", "natural"))
-    assert one.key(SHA) != other.key(SHA)
-    assert one.training_key() == other.training_key()
-    assert make_cell(seed=1).training_key() != one.training_key()
+    cell, other = make_cell(), make_cell(protocol=ProtocolSpec("natural", "natural"))
+    assert cell.key(SHA) != other.key(SHA)
+    assert cell.training_key() == other.training_key()
+    assert make_cell(seed=1).training_key() != cell.training_key()
 
 
 def test_cells_that_differ_in_the_aggregator_share_their_scores(

@@ -13,13 +13,13 @@ from prevalens.validation import InputError
 
 @pytest.fixture
 def tickets(tmp_path: Path) -> DataSource:
-    words = {"billing": "invoice paid twice refund", "login": "password cannot enter account"}
+    terms = {"billing": "invoice paid twice refund", "login": "password cannot enter account"}
     for name, count in (("train", 40), ("test", 12)):
         lines = ["body,topics"]
         for i in range(count):
-            topic = list(words)[i % 2]
+            topic = list(terms)[i % 2]
             lines.append(
-                f"{words[topic]} {i},{topic}" + (";rare" if (name, i) == ("test", 0) else "")
+                f"{terms[topic]} {i},{topic}" + (";rare" if (name, i) == ("test", 0) else "")
             )
         (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
     options = {"text": "body", "tags": "topics"}

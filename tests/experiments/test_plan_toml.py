@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 from prevalens.experiments.plan import to_toml
 from prevalens.validation import InputError
 
-words = st.text(st.characters(codec="utf-8"), max_size=6)
+text = st.text(st.characters(codec="utf-8"), max_size=6)
 scalars = (
-    words
+    text
     | st.booleans()
     | st.integers(-(2**62), 2**62)
     | st.floats(allow_nan=False, allow_infinity=True)
 )
 tables = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=10,
 )
 
 
-@given(st.dictionaries(words, tables, max_size=5))
+@given(st.dictionaries(text, tables, max_size=5))
 def test_what_is_written_is_read_back(content: dict[str, Any]) -> None:
     assert tomllib.loads(to_toml(content)) == content
 

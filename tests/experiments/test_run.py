@@ -46,7 +46,7 @@ def test_figures_are_those_of_an_evaluation_by_hand(make_cell: Make) -> None:
     np.testing.assert_allclose(result.columns["estimated"], steered, rtol=1e-6)
     by_label = dict(zip(result.labels["name"], result.labels["error"], strict=True))
     assert by_label == pytest.approx(expected.by_label(), abs=1e-6)
-    records = {(one.metric, one.shift): one for one in result.records()}
+    records = {(record.metric, record.shift): record for record in result.records()}
     for regime in (*SHIFT_NAMES, "all"):
         value, count = expected.by_shift("ae")[regime]
         assert records["ae", regime].value == pytest.approx(value, rel=1e-6)
@@ -54,16 +54,16 @@ def test_figures_are_those_of_an_evaluation_by_hand(make_cell: Make) -> None:
 
 
 def test_a_result_for_tables_has_the_names_it_is_asked_for(make_cell: Make) -> None:
-    found = run_cell(make_cell())
+    computed = run_cell(make_cell())
     method = MethodSpec("PCC", "lr+pcc", variant="plain")
-    result = found.result(make_cell(method=method))
+    result = computed.result(make_cell(method=method))
     assert (result.method, result.variant, result.expression) == ("PCC", "plain", "lr+pcc")
     assert set(result.errors) == {"ae", "rae"}
-    assert result.shift is found.columns["shift"]
+    assert result.shift is computed.columns["shift"]
     assert list(result.by_label) == list(load("synthetic").test.labels)
-    assert found.usage is not None
-    assert result.usage["fit_seconds"] == found.usage.fit_seconds
-    assert found.records(make_cell(method=method))[0].method == "PCC [plain]"
+    assert computed.usage is not None
+    assert result.usage["fit_seconds"] == computed.usage.fit_seconds
+    assert computed.records(make_cell(method=method))[0].method == "PCC [plain]"
 
 
 def test_the_same_cell_gives_the_same_result(make_cell: Make, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_same_cell_gives_the_same_result(make_cell: Make, tmp_path: Path) ->
 
 
 def test_all_methods_see_the_same_samples(make_cell: Make) -> None:
-    left, right = (run_cell(make_cell(expression=one)) for one in ("lr+cc", "lr+pcc"))
+    left, right = (run_cell(make_cell(expression=text)) for text in ("lr+cc", "lr+pcc"))
     for name in ("shift", "target", "prevalence", "true", "size"):
         np.testing.assert_array_equal(left.columns[name], right.columns[name])
     other = run_cell(make_cell(expression="lr+cc", seed=1))
@@ -112,8 +112,8 @@ def test_searches_inside_others_tell_what_they_chose(make_cell: Callable[..., Ce
 
 
 def test_chosen_parts_are_written_as_text() -> None:
-    found = to_plain_values({"scheme": CrossFit(3), "values": (np.float64(10), None, "balanced")})
-    assert found == {"scheme": "crossfit(n_folds=3)", "values": [10, None, "balanced"]}
+    plain = to_plain_values({"scheme": CrossFit(3), "values": (np.float64(10), None, "balanced")})
+    assert plain == {"scheme": "crossfit(n_folds=3)", "values": [10, None, "balanced"]}
 
 
 def test_samples_without_a_target_have_no_steered_prevalence(make_cell: Make) -> None:
@@ -148,5 +148,7 @@ def test_one_failure_does_not_stop_the_others(make_cell: Make) -> None:
 
 def test_a_training_that_fails_fails_all_its_cells(make_cell: Make) -> None:
     method = MethodSpec("bad", "lr(C=-1)+pcc")
-    found = list(run_cells([make_cell(method=method), make_cell(method=method, metrics=("se",))]))
-    assert [type(one) for one in found] == [Failure, Failure]
+    outcomes = list(
+        run_cells([make_cell(method=method), make_cell(method=method, metrics=("se",))])
+    )
+    assert [type(outcome) for outcome in outcomes] == [Failure, Failure]

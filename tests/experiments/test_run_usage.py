@@ -47,8 +47,8 @@ def test_questions_to_the_cache_are_counted(tmp_path: Path) -> None:
 
 
 def test_versions_name_what_computes() -> None:
-    found = versions()
-    assert found["prevalens"] == prevalens.__version__
-    assert found["python"] == platform.python_version()
-    assert found["numpy"] == np.__version__
-    assert set(found) == {"prevalens", "numpy", "scipy", "scikit-learn", "python"}
+    known = versions()
+    assert known["prevalens"] == prevalens.__version__
+    assert known["python"] == platform.python_version()
+    assert known["numpy"] == np.__version__
+    assert set(known) == {"prevalens", "numpy", "scipy", "scikit-learn", "python"}

@@ -13,13 +13,13 @@ def table(**values: Any) -> PlanTable:
 
 
 def test_values_are_taken_by_type() -> None:
-    found = table(a="x", b=["x", "y"], c=[0, 1], d={"e": 1}, f=[{"g": 2}])
-    assert found.text("a") == "x"
-    assert found.texts("b") == ("x", "y")
-    assert found.wholes("c") == (0, 1)
-    assert found.table("d").take("e") == 1
-    assert found.tables("f")[0].take("g") == 2
-    found.close()
+    plan = table(a="x", b=["x", "y"], c=[0, 1], d={"e": 1}, f=[{"g": 2}])
+    assert plan.text("a") == "x"
+    assert plan.texts("b") == ("x", "y")
+    assert plan.wholes("c") == (0, 1)
+    assert plan.table("d").take("e") == 1
+    assert plan.tables("f")[0].take("g") == 2
+    plan.close()
 
 
 def test_defaults_stand_for_missing_keys() -> None:
@@ -54,12 +54,12 @@ def test_a_refusal_names_file_key_and_value(
 
 
 def test_an_unknown_key_is_named_with_the_nearest_known_one() -> None:
-    found = table(expresion="lr+cc")
-    found.text("expression", "")
+    plan = table(expresion="lr+cc")
+    plan.text("expression", "")
     with pytest.raises(
         InputError, match=r"top.expresion is not known; did you mean 'expression'\?"
     ):
-        found.close()
+        plan.close()
 
 
 def test_without_a_near_word_all_are_named() -> None:

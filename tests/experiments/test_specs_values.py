@@ -31,9 +31,9 @@ values = st.recursive(
     ],
 )
 def test_texts_are_read_in_the_grammar_of_expressions(text: Any, value: Any) -> None:
-    found = read_value(text)
-    assert found == value
-    assert type(found) is type(value)
+    built = read_value(text)
+    assert built == value
+    assert type(built) is type(value)
 
 
 @pytest.mark.parametrize("text", ["", "1,2", "a=1", "(", None])

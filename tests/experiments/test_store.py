@@ -27,13 +27,13 @@ def result_path(store: Store, result: CellResult) -> Path:
 def test_what_is_written_is_read_back(store: Store, make_result: Make) -> None:
     result = make_result()
     store.write(result)
-    found = store.read(result.key)
+    stored = store.read(result.key)
     for name in ("cell", "key", "data_sha", "versions", "chosen", "labels", "usage"):
-        assert getattr(found, name) == getattr(result, name)
-    assert list(found.columns) == list(result.columns)
+        assert getattr(stored, name) == getattr(result, name)
+    assert list(stored.columns) == list(result.columns)
     for name, values in result.columns.items():
-        assert found.columns[name].dtype == values.dtype
-        np.testing.assert_array_equal(found.columns[name], values)
+        assert stored.columns[name].dtype == values.dtype
+        np.testing.assert_array_equal(stored.columns[name], values)
 
 
 def test_arrow_is_never_given_a_python_file(
@@ -59,11 +59,11 @@ def test_equal_results_are_equal_bytes_whatever_they_cost(
     tmp_path: Path, make_result: Make
 ) -> None:
     stores = [Store(tmp_path / name) for name in "ab"]
-    for number, one in enumerate(stores):
+    for number, place in enumerate(stores):
         result = make_result()
         object.__setattr__(result.usage, "seconds", float(number))
-        one.write(result)
-    left, right = (result_path(one, make_result()).read_bytes() for one in stores)
+        place.write(result)
+    left, right = (result_path(place, make_result()).read_bytes() for place in stores)
     assert left == right
     assert stores[0].usage(make_result().key) != stores[1].usage(make_result().key)
 
@@ -101,13 +101,13 @@ def test_every_changed_byte_of_the_data_is_noticed(store: Store, make_result: Ma
     for place in range(0, len(content), 7):
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
         try:
-            found = store.read(path.stem)
+            stored = store.read(path.stem)
         except FormatError:
             noticed += 1
         else:
             # Parts of the format that carry no information; the figures are what they were.
             for name, values in expected.items():
-                np.testing.assert_array_equal(found.columns[name], values)
+                np.testing.assert_array_equal(stored.columns[name], values)
     assert noticed > 100
 
 
@@ -198,7 +198,7 @@ def test_two_processes_on_one_store_do_not_harm_each_other(store: Store, make_re
 def test_records_are_means_by_regime(store: Store, make_result: Make) -> None:
     result = make_result()
     store.write(result)
-    records = {(one.metric, one.shift): one for one in store.records()}
+    records = {(record.metric, record.shift): record for record in store.records()}
     assert len(records) == 8
     errors = result.columns["ae"].astype(np.float64)
     assert records["ae", "all"].value == pytest.approx(errors.mean(), rel=1e-12)

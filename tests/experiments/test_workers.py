@@ -32,30 +32,30 @@ needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are
 
 def children(process: int) -> set[int]:
     lists = Path(f"/proc/{process}/task").glob("*/children")
-    return {int(child) for one in lists for child in one.read_text().split()}
+    return {int(child) for file in lists for child in file.read_text().split()}
 
 
 def workers(process: int) -> set[int]:
     """The processes of loky that compute, without its resource tracker."""
-    found = set()
+    loky = set()
     for child in children(process):
         command = Path(f"/proc/{child}/cmdline").read_bytes()
         if b"popen_loky_posix" in command:
-            found.add(child)
-    return found
+            loky.add(child)
+    return loky
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if found := condition():
-            return found
+        if value := condition():
+            return value
         time.sleep(0.02)
     raise TimeoutError
 
 
-def by_key(found: list[CellResult | Failure]) -> dict[str, CellResult]:
-    return {one.key: one for one in found if isinstance(one, CellResult)}
+def by_key(outcomes: list[CellResult | Failure]) -> dict[str, CellResult]:
+    return {outcome.key: outcome for outcome in outcomes if isinstance(outcome, CellResult)}
 
 
 def check_equal(left: list[CellResult | Failure], right: list[CellResult | Failure]) -> None:
@@ -82,8 +82,8 @@ def test_several_processes_find_what_one_finds(
     groups: list[list[Cell]], alone: list[CellResult | Failure], tmp_path: Path
 ) -> None:
     several = list(compute(groups, 2, cache_folder=tmp_path))
-    for found in (alone, several):
-        (failure,) = [one for one in found if isinstance(one, Failure)]
+    for outcomes in (alone, several):
+        (failure,) = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
         assert failure.cell == groups[2][0]
         assert "cannot be drawn" in failure.sentence
         assert "Traceback" in failure.trace
@@ -130,13 +130,15 @@ class Breaking(Executor):
 def test_an_executor_that_breaks_fails_what_it_has_not_finished(
     make_cell: Make, n_jobs: int | None
 ) -> None:
-    cells = [make_cell(expression=one) for one in ("lr+cc", "lr+pcc", "lr+acc", "lr(C=2)+cc")]
-    found = list(compute([[cell] for cell in cells], n_jobs, executor=Breaking()))
-    results = [one for one in found if isinstance(one, CellResult)]
-    failures = [one for one in found if isinstance(one, Failure)]
-    assert [one.cell for one in results] == cells[:1]
-    assert {str(one.cell) for one in failures} == set(map(str, cells[1:]))
-    assert {one.sentence for one in failures} == {"The executor is broken and takes no more work."}
+    cells = [make_cell(expression=text) for text in ("lr+cc", "lr+pcc", "lr+acc", "lr(C=2)+cc")]
+    outcomes = list(compute([[cell] for cell in cells], n_jobs, executor=Breaking()))
+    results = [outcome for outcome in outcomes if isinstance(outcome, CellResult)]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    assert [outcome.cell for outcome in results] == cells[:1]
+    assert {str(outcome.cell) for outcome in failures} == set(map(str, cells[1:]))
+    assert {outcome.sentence for outcome in failures} == {
+        "The executor is broken and takes no more work."
+    }
 
 
 @needs_proc
@@ -153,9 +155,13 @@ def test_a_worker_that_is_killed_costs_no_result(make_cell: Make) -> None:
     killer.start()
     with pytest.warns(PrevalensWarning, match="A worker process died; 2 cells .* one at a time"):
         # One worker: the cells of its group are lost, the other group waits for a new one.
-        found = list(module._in_processes(_task(), [[slow, after], [other]], 1))
+        outcomes = list(module._in_processes(_task(), [[slow, after], [other]], 1))
     killer.join()
-    assert [one.cell for one in found if isinstance(one, CellResult)] == [slow, after, other]
+    assert [outcome.cell for outcome in outcomes if isinstance(outcome, CellResult)] == [
+        slow,
+        after,
+        other,
+    ]
     assert not workers(os.getpid())
 
 
@@ -192,13 +198,14 @@ def test_a_deadly_cell_fails_alone(make_cell: Make) -> None:
     others = [make_cell(seed=seed) for seed in range(2)]
     groups = [[cell] for cell in (others[0], deadly, *others[1:])]
     with pytest.warns(PrevalensWarning, match="A worker process died"):
-        found = list(compute(groups, 2))
-    (failure,) = [one for one in found if isinstance(one, Failure)]
+        outcomes = list(compute(groups, 2))
+    (failure,) = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     assert failure.cell == deadly
     assert failure.sentence == "The process that computed it died (SIGKILL(-9))."
     check_equal(
-        [one for one in found if one is not failure],
-        list(compute(groups[:1], 1)) + [one for group in groups[2:] for one in compute([group], 1)],
+        [outcome for outcome in outcomes if outcome is not failure],
+        list(compute(groups[:1], 1))
+        + [outcome for group in groups[2:] for outcome in compute([group], 1)],
     )
 
 
@@ -225,7 +232,7 @@ list(compute([[cell] for cell in cells], 2))
 @needs_proc
 def test_workers_end_when_their_parent_is_killed() -> None:
     parent = subprocess.Popen([sys.executable, "-c", PARENT])
-    started = wait_for(lambda: len(found := workers(parent.pid)) == 2 and found)
+    started = wait_for(lambda: len(outcomes := workers(parent.pid)) == 2 and outcomes)
     time.sleep(3)
     parent.kill()
     parent.wait()
@@ -238,7 +245,7 @@ def test_a_cell_computed_here_has_one_thread_too(
     seen = []
 
     def look(*_: Any) -> Any:
-        seen.extend(one["num_threads"] for one in threadpool_info())
+        seen.extend(outcome["num_threads"] for outcome in threadpool_info())
         yield from ()
 
     monkeypatch.setattr(module, "run_cells", look)
@@ -248,7 +255,7 @@ def test_a_cell_computed_here_has_one_thread_too(
 
 def test_scores_are_not_computed_twice_at_the_same_time(make_cell: Make) -> None:
     names = ["lr+cc", "lr+pcc", "lr(C=2)+cc"]
-    cc, pcc, other = waiting = [[make_cell(expression=one)] for one in names]
+    cc, pcc, other = waiting = [[make_cell(expression=outcome)] for outcome in names]
     waiting = list(waiting)
     assert _take_next(waiting, []) is cc
     assert _take_next(waiting, [cc]) is other
@@ -257,7 +264,7 @@ def test_scores_are_not_computed_twice_at_the_same_time(make_cell: Make) -> None
 
 
 def test_when_scores_are_there_the_order_is_that_of_the_plan(make_cell: Make) -> None:
-    waiting = [[make_cell(expression=one)] for one in ("lr+cc", "lr+pcc", "lr(C=2)+cc")]
+    waiting = [[make_cell(expression=outcome)] for outcome in ("lr+cc", "lr+pcc", "lr(C=2)+cc")]
     first, second = waiting[:2]
     assert _take_next(waiting, []) is first
     assert _take_next(waiting, []) is second

@@ -104,13 +104,13 @@ def test_another_batch_is_shown(opened: Opened) -> None:
 def test_the_scale_of_the_bars_can_be_changed(opened: Opened) -> None:
     row = opened.page.locator('#prevalence-table tr[data-label="3"]')
     before = [
-        float(row.locator(one).get_attribute(at))
-        for one, at in (("circle", "cx"), (".training", "x1"))
+        float(row.locator(selector).get_attribute(at))
+        for selector, at in (("circle", "cx"), (".training", "x1"))
     ]
     opened.page.check("#root")
     after = [
-        float(row.locator(one).get_attribute(at))
-        for one, at in (("circle", "cx"), (".training", "x1"))
+        float(row.locator(selector).get_attribute(at))
+        for selector, at in (("circle", "cx"), (".training", "x1"))
     ]
     assert after[0] > before[0]
     assert after[1] > before[1]

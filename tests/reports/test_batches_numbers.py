@@ -57,12 +57,14 @@ def test_over_all_batches_the_farthest_counts() -> None:
 
 
 def test_steps_are_between_neighbours() -> None:
-    found = steps(_report([[0.1, 0.5], [0.4, 0.5], [0.35, 0.45]], half=0.02))
-    first = found[0]
+    changes = steps(_report([[0.1, 0.5], [0.4, 0.5], [0.35, 0.45]], half=0.02))
+    first = changes[0]
     assert (first.label, first.start, first.clear) == (0, 0, True)
     assert np.isclose(first.change, 0.3)
-    assert [step.clear for step in found] == sorted((step.clear for step in found), reverse=True)
-    assert len(found) == 4
+    assert [step.clear for step in changes] == sorted(
+        (step.clear for step in changes), reverse=True
+    )
+    assert len(changes) == 4
 
 
 def test_without_intervals_no_step_is_clear() -> None:

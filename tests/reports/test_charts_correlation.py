@@ -25,11 +25,11 @@ def names(root: Any) -> list[str]:
 
 def test_cells_are_coloured_by_sign_and_strength(read_xml: Callable[[str], Any]) -> None:
     phi = np.array([[1, 0.64, -0.25], [0.64, 1, 0.01], [-0.25, 0.01, 1]])
-    found = cells(read_xml(correlation_map(phi, ["a", "b", "c"])))
+    drawn = cells(read_xml(correlation_map(phi, ["a", "b", "c"])))
     # The diagonal and what is too faint to see are left out.
-    assert set(found) == {"a, b: +0.64", "b, a: +0.64", "a, c: -0.25", "c, a: -0.25"}
-    assert found["a, b: +0.64"].attrib["fill-opacity"] == "0.80"
-    assert found["a, b: +0.64"].attrib["fill"] != found["a, c: -0.25"].attrib["fill"]
+    assert set(drawn) == {"a, b: +0.64", "b, a: +0.64", "a, c: -0.25", "c, a: -0.25"}
+    assert drawn["a, b: +0.64"].attrib["fill-opacity"] == "0.80"
+    assert drawn["a, b: +0.64"].attrib["fill"] != drawn["a, c: -0.25"].attrib["fill"]
 
 
 def test_related_labels_stand_side_by_side(read_xml: Callable[[str], Any]) -> None:

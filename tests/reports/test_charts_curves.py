@@ -47,10 +47,10 @@ def test_curves_of_results_join_seeds(make_result: Callable[..., Result]) -> Non
         make_result("PCC", [0.1, 0.2], shift=[0, 2]),
         make_result("BC+BA", [0.5, 0.6], shift=[0, 1], variant="as printed"),
     ]
-    found = curves_of(given)
-    assert list(found) == ["BC+BA [as printed]", "PCC"]
-    assert found["PCC"][0].tolist() == [0, 2, 0, 1]
-    assert found["PCC"][1].tolist() == [0.1, 0.2, 0.2, 0.3]
+    curves = curves_of(given)
+    assert list(curves) == ["BC+BA [as printed]", "PCC"]
+    assert curves["PCC"][0].tolist() == [0, 2, 0, 1]
+    assert curves["PCC"][1].tolist() == [0.1, 0.2, 0.2, 0.3]
 
 
 def test_errors_are_checked() -> None:

@@ -35,8 +35,8 @@ def test_an_unknown_measure_keeps_its_name(make_result: Make) -> None:
 
 
 def test_the_number_of_samples_is_named(make_result: Make) -> None:
-    one = summarise([make_result()])
-    assert "test samples, 6 per dataset" in explanations(one)[1]
+    single = summarise([make_result()])
+    assert "test samples, 6 per dataset" in explanations(single)[1]
     two = summarise([make_result(), make_result(dataset="yeast", errors=[0, 1], shift=[0, 1])])
     assert "test samples, 2 to 6 per dataset" in explanations(two)[1]
 

@@ -18,27 +18,27 @@ METHODS = {"lr+pcc": 2.0, "lr+mixture": 0.5, "auto": 0.25}
 def reference(dataset, shift):
     table = printed("pcc_general")
     column = table.columns.index("MLC+MLA")
-    found = [r for r in table.rows if (r.dataset, r.shift) == (dataset, shift)]
-    return found[0].cells[column].value
+    matching = [r for r in table.rows if (r.dataset, r.shift) == (dataset, shift)]
+    return matching[0].cells[column].value
 
 
 @pytest.fixture
 def records():
     """Each method is a fixed multiple of the printed value."""
-    one = Record("", "", "", 0, "all", "ae", 0.0, 100, "1.0", "abc")
-    found = []
+    blank = Record("", "", "", 0, "all", "ae", 0.0, 100, "1.0", "abc")
+    records = []
     for dataset in ("emotions", "scene"):
         for method, factor in METHODS.items():
-            head = replace(one, dataset=dataset, method=method, protocol="ml-app")
-            found += [
+            head = replace(blank, dataset=dataset, method=method, protocol="ml-app")
+            records += [
                 replace(head, shift=shift, value=factor * reference(dataset, shift))
                 for shift in ("low", "mid", "high")
             ]
             for metric in ("ae", "rae"):
                 for protocol in ("ml-app", "natural"):
                     new = replace(head, protocol=protocol, metric=metric, value=0.1 * factor)
-                    found.append(new)
-    return found
+                    records.append(new)
+    return records
 
 
 def test_ratios_are_geometric_means_of_ratios_to_print(records):

@@ -38,13 +38,13 @@ def test_the_page_is_as_wide_as_the_screen(browser: Any, tmp_path: Path, width: 
     path.write_text(page("Own", protocol_sections(results())), encoding="utf-8")
     context = browser.new_context(viewport={"width": width, "height": 800})
     tab = context.new_page()
-    said: list[str] = []
+    messages: list[str] = []
     asked: list[str] = []
-    tab.on("console", lambda message: said.append(message.text))
-    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on("console", lambda message: messages.append(message.text))
+    tab.on("pageerror", lambda error: messages.append(str(error)))
     tab.on("request", lambda request: asked.append(request.url))
     tab.goto(path.as_uri())
     assert tab.locator("td sup").count() > 0
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert (said, asked) == ([], [path.as_uri()])
+    assert (messages, asked) == ([], [path.as_uri()])
     context.close()

@@ -22,22 +22,22 @@ def rows(markdown: str) -> list[list[str]]:
 def test_tables_are_rectangles(table: str) -> None:
     wide, long = wide_grid(printed(table)), long_grid(printed(table))
     for grid, extra in ((wide, 1), (long, 2)):
-        found = rows(to_markdown(grid))
-        assert {len(row) for row in found} == {grid.n_columns + extra}
-        assert len(found) == 2 + sum(1 for _ in grid.lines())
+        cells = rows(to_markdown(grid))
+        assert {len(row) for row in cells} == {grid.n_columns + extra}
+        assert len(cells) == 2 + sum(1 for _ in grid.lines())
 
 
 def test_heads_are_joined_and_figures_aligned_right() -> None:
-    found = rows(to_markdown(wide_grid(printed("pcc_general"))))
-    assert found[0][:2] == ["dataset", "low shift, BC+BA"]
-    assert found[1][:2] == ["---", "---:"]
+    lines = rows(to_markdown(wide_grid(printed("pcc_general"))))
+    assert lines[0][:2] == ["dataset", "low shift, BC+BA"]
+    assert lines[1][:2] == ["---", "---:"]
 
 
 def test_the_best_is_bold_and_marks_are_signs() -> None:
     markdown = to_markdown(long_grid(printed("pcc_general")))
-    found = rows(markdown)
-    assert found[2] == ["Emotions", "low", "**.0418**", ".0420", ".0586", ".0474"]
-    assert found[3][0] == ""
+    lines = rows(markdown)
+    assert lines[2] == ["Emotions", "low", "**.0418**", ".0420", ".0586", ".0474"]
+    assert lines[3][0] == ""
     assert ".0228†" in markdown
     assert "\n- † hardly different from the best: .001 \\< p \\< .05.\n" in markdown
 

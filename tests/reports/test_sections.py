@@ -94,9 +94,9 @@ def test_variants_become_tables_of_their_own(make_result: Callable[..., Result])
         make_result("MLC+BA"),
         make_result("BC+BA", variant="another"),
     ]
-    found = by_variant(given)
-    assert list(found) == ["as described", "another", "as printed"]
-    for own in found.values():
+    groups = by_variant(given)
+    assert list(groups) == ["as described", "another", "as printed"]
+    for own in groups.values():
         assert sorted(result.method for result in own) == ["BC+BA", "MLC+BA"]
         assert {result.variant for result in own} == {""}
 

@@ -42,11 +42,11 @@ def test_means_by_dataset_and_regime(by_hand: ResultTable) -> None:
     assert [(row.dataset, row.shift) for row in by_hand.rows] == [
         (dataset, shift) for dataset in ("scene", "yeast") for shift in ("low", "mid", "high")
     ]
-    found = [values(row) for row in by_hand.rows]
+    computed = [values(row) for row in by_hand.rows]
     # Of shifts in [0, 0.3], 0.1 and 0.2 begin the second and third interval.
     scene = [[0.1, 0.1], [0.7 / 3, 0.3], [0.6, 0.6]]
     yeast = [[0.5, 0.2], [0.9, 0.3], [0.8, 0.9]]
-    assert np.allclose(np.array(found, dtype=float), scene + yeast)
+    assert np.allclose(np.array(computed, dtype=float), scene + yeast)
 
 
 def test_numbers_of_samples(by_hand: ResultTable) -> None:
@@ -209,7 +209,7 @@ def test_identities(n_methods: int, n_datasets: int, n_samples: int, seed: int) 
         ]
     table = summarise(given_results, regimes=["all"])
     matrix = np.array([values(row) for row in table.rows], dtype=float)
-    errors = [one.errors["ae"] for one in given_results]
+    errors = [result.errors["ae"] for result in given_results]
     for m in range(n_methods):
         own = np.concatenate(errors[m::n_methods])
         pooled = table.summary("pooled", "all")
@@ -217,6 +217,6 @@ def test_identities(n_methods: int, n_datasets: int, n_samples: int, seed: int) 
     for row, means in zip(table.rows, matrix, strict=True):
         assert [cell.best for cell in row.cells if cell] == (means == means.min()).tolist()
     assert values(table.summary("mean", "all")) == pytest.approx(matrix.mean(axis=0).tolist())
-    found = values(table.summary("rank", "all"))
-    assert found == pytest.approx(rankdata(matrix, axis=1).mean(axis=0).tolist())
-    assert sum(v for v in found if v) == pytest.approx(n_methods * (n_methods + 1) / 2)
+    computed = values(table.summary("rank", "all"))
+    assert computed == pytest.approx(rankdata(matrix, axis=1).mean(axis=0).tolist())
+    assert sum(v for v in computed if v) == pytest.approx(n_methods * (n_methods + 1) / 2)

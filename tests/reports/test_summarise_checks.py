@@ -24,13 +24,17 @@ def test_a_variant_is_part_of_the_name(make_result: Make) -> None:
 
 def test_results_come_in_a_fixed_order(make_result: Make) -> None:
     given = [make_result("PCC", seed=1), make_result("CC", seed=1), make_result("CC")]
-    found = of_one_protocol(given, "ae")
-    assert [(one.method, one.seed) for one in found] == [("CC", 0), ("CC", 1), ("PCC", 1)]
+    ordered = of_one_protocol(given, "ae")
+    assert [(result.method, result.seed) for result in ordered] == [
+        ("CC", 0),
+        ("CC", 1),
+        ("PCC", 1),
+    ]
 
 
 def test_one_protocol_is_chosen(make_result: Make) -> None:
     given = [make_result(protocol="ml-app"), make_result(protocol="natural")]
-    assert [one.protocol for one in of_one_protocol(given, "ae", "natural")] == ["natural"]
+    assert [result.protocol for result in of_one_protocol(given, "ae", "natural")] == ["natural"]
     with pytest.raises(InputError, match="under 2 protocols, ml-app, natural; choose one"):
         of_one_protocol(given, "ae")
     with pytest.raises(InputError, match="no results under the protocol 'tilt'"):
@@ -79,8 +83,8 @@ def test_the_paper_s_methods_come_first_in_its_order(make_result: Make) -> None:
 
 def test_datasets_come_in_the_order_of_the_registry_with_twins_together(make_result: Make) -> None:
     names = ["own", "enron", "tmc2007_500_paper", "emotions", "tmc2007_500"]
-    found = ordered_datasets([make_result(dataset=name) for name in names])
-    assert found == ("emotions", "tmc2007_500", "tmc2007_500_paper", "enron", "own")
+    ordered = ordered_datasets([make_result(dataset=name) for name in names])
+    assert ordered == ("emotions", "tmc2007_500", "tmc2007_500_paper", "enron", "own")
 
 
 def test_wanted_names_are_taken_in_their_order() -> None:

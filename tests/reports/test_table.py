@@ -43,15 +43,15 @@ def test_spread_is_the_standard_deviation_between_seeds() -> None:
 
 @given(VALUES, st.sampled_from(["ae", "concordance"]))
 def test_ranks_sum_to_the_same_whatever_the_ties(values: list[float], metric: str) -> None:
-    found = ranks([TableCell(value) for value in values], metric)
-    assert found.sum() == pytest.approx(len(values) * (len(values) + 1) / 2)
+    places = ranks([TableCell(value) for value in values], metric)
+    assert places.sum() == pytest.approx(len(values) * (len(values) + 1) / 2)
 
 
 @given(VALUES)
 def test_the_smaller_error_has_the_smaller_rank(values: list[float]) -> None:
-    found = ranks([TableCell(value) for value in values], "ae")
-    for left, left_rank in zip(values, found, strict=True):
-        for right, right_rank in zip(values, found, strict=True):
+    places = ranks([TableCell(value) for value in values], "ae")
+    for left, left_rank in zip(values, places, strict=True):
+        for right, right_rank in zip(values, places, strict=True):
             assert (left < right) == (left_rank < right_rank)
 
 

@@ -61,10 +61,10 @@ def part(shift: list[float], errors: list[float]) -> SeedSamples:
 def test_pairs_are_of_common_seeds_in_order() -> None:
     best = {0: part([0.1, 0.2], [1, 2]), 1: part([0.3], [3])}
     other = {1: part([0.3], [30]), 0: part([0.1, 0.2], [10, 20]), 2: part([0.5], [50])}
-    found = pair(best, other)
-    assert found is not None
-    assert found[0].tolist() == [1, 2, 3]
-    assert found[1].tolist() == [10, 20, 30]
+    paired = pair(best, other)
+    assert paired is not None
+    assert paired[0].tolist() == [1, 2, 3]
+    assert paired[1].tolist() == [10, 20, 30]
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,11 @@ def make(
 
 
 def test_a_good_model_is_trusted() -> None:
-    found = verdict(make())
-    assert found.grade == "yes"
-    assert found.headline.startswith("Yes")
-    assert all(reason.grade == "yes" for reason in found.reasons)
-    assert "off by 1.0 points" in found.reasons[0].text
+    answer = verdict(make())
+    assert answer.grade == "yes"
+    assert answer.headline.startswith("Yes")
+    assert all(reason.grade == "yes" for reason in answer.reasons)
+    assert "off by 1.0 points" in answer.reasons[0].text
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_a_good_model_is_trusted() -> None:
     ],
 )
 def test_each_weakness_is_named(report: TrustReport, grade: str, sentence: str) -> None:
-    found = verdict(report)
-    assert found.grade == grade
-    assert sentence in " ".join(reason.text for reason in found.reasons if reason.grade == grade)
+    answer = verdict(report)
+    assert answer.grade == grade
+    assert sentence in " ".join(reason.text for reason in answer.reasons if reason.grade == grade)
 
 
 def test_labels_that_the_model_does_not_help_are_named() -> None:
@@ -77,11 +77,11 @@ def test_labels_that_the_model_does_not_help_are_named() -> None:
     (trial,) = report.trials
     estimated = trial.estimated.copy()
     estimated[:, 2] = 1.0
-    found = verdict(replace(report, trials=(replace(trial, estimated=estimated),)))
-    assert found.grade == "with care"
-    assert any("For c the training prevalence" in reason.text for reason in found.reasons)
+    answer = verdict(replace(report, trials=(replace(trial, estimated=estimated),)))
+    assert answer.grade == "with care"
+    assert any("For c the training prevalence" in reason.text for reason in answer.reasons)
 
 
 def test_the_most_serious_reason_stands_first() -> None:
-    found = verdict(make(seen=1.0, half=0.001))
-    assert [reason.grade for reason in found.reasons][:2] == ["no", "with care"]
+    answer = verdict(make(seen=1.0, half=0.001))
+    assert [reason.grade for reason in answer.reasons][:2] == ["no", "with care"]

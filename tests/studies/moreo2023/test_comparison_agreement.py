@@ -23,9 +23,9 @@ def comparison(paper_like: PaperLike) -> Comparison:
 
 
 def test_cells_are_counted(comparison: Comparison) -> None:
-    found = agreement(comparison, "ours", within=0.15)
-    assert (found.n_agreeing, found.n_cells) == (24, 36)
-    assert found.share == pytest.approx(2 / 3)
+    counts = agreement(comparison, "ours", within=0.15)
+    assert (counts.n_agreeing, counts.n_cells) == (24, 36)
+    assert counts.share == pytest.approx(2 / 3)
     assert agreement(comparison, "ours", within=0.21).share == 1.0
 
 
@@ -43,7 +43,7 @@ def test_agreement_grows_with_the_threshold(comparison: Comparison) -> None:
 
 def test_other_data_does_not_count(paper_like: PaperLike) -> None:
     results = paper_like(datasets=("tmc2007_500_paper",))
-    own = [Result(**{**vars(one), "dataset": "tmc2007_500"}) for one in results]
+    own = [Result(**{**vars(result), "dataset": "tmc2007_500"}) for result in results]
     comparison = compare({"ours": summarise(results + own)}, printed("pcc_general"))
     assert agreement(comparison, "ours").n_cells == 12
 

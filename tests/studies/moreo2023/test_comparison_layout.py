@@ -140,7 +140,7 @@ def captions(sections: list[Section]) -> list[str]:
 def test_a_report_beside_the_paper(paper_like: PaperLike) -> None:
     results = paper_like(factor=1.2) + paper_like(variant="as printed", methods=("BC+BA",))
     sections = paper_sections(results, tables=["pcc_general"], reasons={("scene", "BC+BA"): "why"})
-    assert [one.title for one in sections][:2] == ["Results, AE", "Beside the paper, AE"]
+    assert [section.title for section in sections][:2] == ["Results, AE", "Beside the paper, AE"]
     assert captions(sections)[:2] == [
         "Absolute error (AE) by dataset and shift, ml-app, as described.",
         "Absolute error (AE) by dataset and shift, ml-app, as printed.",
@@ -157,16 +157,16 @@ def test_a_report_beside_the_paper(paper_like: PaperLike) -> None:
 
 def test_a_table_of_another_measure_is_not_compared_with(paper_like: PaperLike) -> None:
     sections = paper_sections(paper_like(), tables=["mlqreg_mrae"])
-    assert not any(one.title.startswith("Beside the paper") for one in sections)
+    assert not any(section.title.startswith("Beside the paper") for section in sections)
 
 
 def test_every_measure_beside_its_own_table(paper_like: PaperLike) -> None:
     both = [
-        Result(**{**vars(one), "errors": {**one.errors, **other.errors}})
-        for one, other in zip(paper_like("mlqreg"), paper_like("mlqreg_mrae"), strict=True)
+        Result(**{**vars(result), "errors": {**result.errors, **other.errors}})
+        for result, other in zip(paper_like("mlqreg"), paper_like("mlqreg_mrae"), strict=True)
     ]
     sections = paper_sections(both, metrics=["ae", "rae"], tables=["mlqreg", "mlqreg_mrae"])
-    assert [one.title for one in sections] == [
+    assert [section.title for section in sections] == [
         "Results, AE",
         "Beside the paper, AE",
         "Error against shift, AE",

@@ -26,10 +26,10 @@ Make = Callable[..., list[Result]]
 @pytest.fixture
 def comparison(paper_like: Make) -> Comparison:
     """As described far from the print, as printed near to it."""
-    found = paper_like(factor=1.3, variant="as described") + paper_like(
+    results = paper_like(factor=1.3, variant="as described") + paper_like(
         factor=1.1, variant="as printed"
     )
-    return compare(tables_of(found), printed("pcc_general"))
+    return compare(tables_of(results), printed("pcc_general"))
 
 
 def test_side_by_side(comparison: Comparison) -> None:
@@ -45,10 +45,10 @@ def test_side_by_side(comparison: Comparison) -> None:
 
 
 def test_four_methods_to_a_table(paper_like: Make) -> None:
-    found = paper_like("mlc", datasets=("scene",), variant="as described")
-    grids = side_by_side_grids("classifiers", compare(tables_of(found), printed("mlc")))
+    results = paper_like("mlc", datasets=("scene",), variant="as described")
+    grids = side_by_side_grids("classifiers", compare(tables_of(results), printed("mlc")))
     assert [len(grid.headings[0]) for grid in grids] == [4, 4]
-    own = own_grids("AE", tables_of(found))
+    own = own_grids("AE", tables_of(results))
     assert [len(grid.headings[0]) for grid in own] == [4, 4]
     assert next(iter(own[0].lines())).entries[0].text == ".0840"
 

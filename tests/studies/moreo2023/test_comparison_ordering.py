@@ -15,11 +15,11 @@ ALL = printed("pcc_general").datasets
 
 def test_the_same_values_give_the_same_order(paper_like: PaperLike) -> None:
     comparison = compare({"ours": summarise(paper_like(datasets=ALL))}, printed("pcc_general"))
-    found = orders(comparison)
-    assert [(one.source, one.shift) for one in found] == [
+    ranked = orders(comparison)
+    assert [(ranking.source, ranking.shift) for ranking in ranked] == [
         (source, shift) for shift in ("low", "mid", "high") for source in ("ours", "printed")
     ]
-    for ours, theirs in zip(found[::2], found[1::2], strict=True):
+    for ours, theirs in zip(ranked[::2], ranked[1::2], strict=True):
         assert ours.n_datasets == theirs.n_datasets == 15
         assert ours.agrees_with(theirs)
         assert ours.order[0] == theirs.order[0]
@@ -27,7 +27,7 @@ def test_the_same_values_give_the_same_order(paper_like: PaperLike) -> None:
 
 def test_the_paper_s_ranks_are_near_the_ones_it_prints(paper_like: PaperLike) -> None:
     comparison = compare({"ours": summarise(paper_like(datasets=ALL))}, printed("pcc_general"))
-    low = next(one for one in orders(comparison) if one.source == "printed")
+    low = next(ranking for ranking in orders(comparison) if ranking.source == "printed")
     expected = {"BC+BA": 3.6, "MLC+BA": 1.7, "BC+MLA": 2.9, "MLC+MLA": 1.8}
     assert low.ranks == pytest.approx(expected, abs=0.06)
     assert low.order == ("MLC+BA", "MLC+MLA", "BC+MLA", "BC+BA")
@@ -38,9 +38,9 @@ def test_all_sources_are_ranked_on_the_same_datasets(paper_like: PaperLike) -> N
         "one": summarise(paper_like(datasets=("emotions", "scene"))),
         "two": summarise(paper_like(datasets=("scene", "yeast"))),
     }
-    found = orders(compare(ours, printed("pcc_general")))
-    assert len(found) == 9
-    assert {one.n_datasets for one in found} == {1}
+    ranked = orders(compare(ours, printed("pcc_general")))
+    assert len(ranked) == 9
+    assert {order.n_datasets for order in ranked} == {1}
 
 
 def test_methods_that_a_source_has_not_run_are_not_ranked(paper_like: PaperLike) -> None:
@@ -48,8 +48,8 @@ def test_methods_that_a_source_has_not_run_are_not_ranked(paper_like: PaperLike)
         "one": summarise(paper_like()),
         "two": summarise(paper_like(methods=("BC+BA", "MLC+MLA"))),
     }
-    for one in orders(compare(ours, printed("pcc_general"))):
-        assert set(one.ranks) == {"BC+BA", "MLC+MLA"}
+    for order in orders(compare(ours, printed("pcc_general"))):
+        assert set(order.ranks) == {"BC+BA", "MLC+MLA"}
 
 
 def test_nothing_complete_gives_no_orders(paper_like: PaperLike) -> None:

@@ -42,13 +42,13 @@ SPOTS = [
 
 @pytest.mark.parametrize("table", PRINTED_TABLES)
 def test_tables_are_complete(table: str) -> None:
-    found = printed(table)
-    assert set(found.datasets) <= set(names())
-    assert len(found.datasets) == 15
-    assert len(found.rows) == 45
-    assert [row.kind for row in found.summaries] == ["pooled"] * 3 + ["rank"] * 3
-    for row in (*found.rows, *found.summaries):
-        assert len(row.cells) == len(found.columns)
+    own = printed(table)
+    assert set(own.datasets) <= set(names())
+    assert len(own.datasets) == 15
+    assert len(own.rows) == 45
+    assert [row.kind for row in own.summaries] == ["pooled"] * 3 + ["rank"] * 3
+    for row in (*own.rows, *own.summaries):
+        assert len(row.cells) == len(own.columns)
         assert row.complete
         best = [cell.value for cell in row.cells if cell and cell.best]
         assert best == [min(cell.value for cell in row.cells if cell)]
@@ -86,11 +86,11 @@ def test_averages_read_off_the_paper() -> None:
 
 @pytest.mark.parametrize("table", [name for name in PRINTED_TABLES if name.endswith("general")])
 def test_printed_ranks_follow_from_printed_cells(table: str) -> None:
-    found = printed(table)
-    for shift in found.regimes:
-        rows = [row.cells for row in found.rows if row.shift == shift]
-        ours = np.mean([ranks([c for c in row if c], found.metric) for row in rows], axis=0)
-        theirs = found.summary("rank", shift)
+    own = printed(table)
+    for shift in own.regimes:
+        rows = [row.cells for row in own.rows if row.shift == shift]
+        ours = np.mean([ranks([c for c in row if c], own.metric) for row in rows], axis=0)
+        theirs = own.summary("rank", shift)
         assert theirs is not None
         # One digit is printed, and the ranks of equal values are not.
         assert np.abs(ours - [cell.value for cell in theirs.cells if cell]).max() < 0.07

@@ -28,10 +28,12 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 
 def sections_of(paper_like: Make, **more: object) -> dict[str, Section]:
-    found = paper_like(datasets=CHECKED, variant="as printed") + paper_like(
+    results = paper_like(datasets=CHECKED, variant="as printed") + paper_like(
         datasets=CHECKED, variant="as described", factor=2.0
     )
-    both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in found]
+    both = [
+        replace(result, errors={**result.errors, "rae": result.errors["ae"]}) for result in results
+    ]
     made = reproduction_sections({"pcc_general": summarise_table("pcc_general", both)}, **more)
     return {section.title: section for section in made}
 
@@ -52,7 +54,7 @@ def test_what_agrees_is_said(paper_like: Make) -> None:
 def test_figures_in_sentences_are_those_of_the_records(paper_like: Make) -> None:
     why = sections_of(paper_like)["Why"].parts
     elsewhere = ("{acc/", "{delicious")
-    assert len(why) == sum(not any(one in text for one in elsewhere) for text in OBSERVATIONS)
+    assert len(why) == sum(not any(figure in text for figure in elsewhere) for text in OBSERVATIONS)
     first = why[0]
     assert isinstance(first, str)
     assert "the error at low shift is .0842 (paper: .0842)" in first
@@ -61,7 +63,7 @@ def test_figures_in_sentences_are_those_of_the_records(paper_like: Make) -> None
 
 def test_sentences_may_have_figures_of_several_tables() -> None:
     summaries = read_summaries(DOCS / "records")
-    (why,) = [one.parts for one in reproduction_sections(summaries) if one.title == "Why"]
+    (why,) = [part.parts for part in reproduction_sections(summaries) if part.title == "Why"]
     assert len(why) == len(OBSERVATIONS)
     (adjusted,) = [text for text in why if isinstance(text, str) and text.startswith("ACC and")]
     assert "paper: .1810" in adjusted
@@ -69,16 +71,16 @@ def test_sentences_may_have_figures_of_several_tables() -> None:
 
 def test_what_was_not_run_is_said(paper_like: Make) -> None:
     parts = sections_of(paper_like)["Where the figures come from, and what is missing"].parts
-    said = [part for part in parts if isinstance(part, str)]
-    assert "Classifiers: not run on any dataset." in said
-    (own,) = [one for one in said if one.startswith("PCC:")]
+    sentences = [part for part in parts if isinstance(part, str)]
+    assert "Classifiers: not run on any dataset." in sentences
+    (own,) = [text for text in sentences if text.startswith("PCC:")]
     assert "Delicious" in own
     assert "Scene" not in own
 
 
 def test_sentences_without_figures_are_left_out(paper_like: Make) -> None:
     few = paper_like(datasets=("emotions",), variant="as printed")
-    both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in few]
+    both = [replace(result, errors={**result.errors, "rae": result.errors["ae"]}) for result in few]
     sections = reproduction_sections({"pcc_general": summarise_table("pcc_general", both)})
     (why,) = [section.parts for section in sections if section.title == "Why"]
     assert 0 < len(why) < len(OBSERVATIONS)
@@ -92,8 +94,8 @@ def test_a_page_of_some_groups_says_nothing_of_all_four(
     paper_like: Make, methods: tuple[str, ...]
 ) -> None:
     ways = ("as printed", "as described")
-    few = [one for way in ways for one in paper_like(variant=way, methods=methods)]
-    both = [replace(one, errors={**one.errors, "rae": one.errors["ae"]}) for one in few]
+    few = [result for way in ways for result in paper_like(variant=way, methods=methods)]
+    both = [replace(result, errors={**result.errors, "rae": result.errors["ae"]}) for result in few]
     sections = reproduction_sections({"pcc_general": summarise_table("pcc_general", both)})
     page = markdown_page(TITLE, sections)
     assert "four groups in the order" not in page
@@ -104,7 +106,7 @@ def test_the_paper_is_counted_once_beside_a_table_of_some_groups(paper_like: Mak
     ways = ("as printed", "as described")
     summaries = {}
     for table, methods in (("pcc_general", None), ("cc_general", ("BC+BA", "MLC+BA"))):
-        few = [one for way in ways for one in paper_like(table, variant=way, methods=methods)]
+        few = [result for way in ways for result in paper_like(table, variant=way, methods=methods)]
         summaries[table] = summarise_table(table, few, metrics=("ae",))
     sections = {section.title: section for section in reproduction_sections(summaries)}
     paper = sections["The order of the four groups"].parts[0]
@@ -122,9 +124,9 @@ def test_the_page_that_is_checked_in_is_made_of_the_records() -> None:
 def test_every_cell_that_is_off_has_a_reason() -> None:
     tables = read_summaries(DOCS / "records")["pcc_general"]
     (section,) = [
-        one
-        for one in reproduction_sections({"pcc_general": tables})
-        if one.title.startswith("PCC: cells that are off")
+        section
+        for section in reproduction_sections({"pcc_general": tables})
+        if section.title.startswith("PCC: cells that are off")
     ]
     grid = section.parts[0]
     assert not isinstance(grid, str)
@@ -137,9 +139,9 @@ def test_every_cell_that_is_off_has_a_reason() -> None:
 
 @pytest.mark.parametrize("name", ["cc_general", "pcc_general", "sld_general"])
 def test_records_have_both_ways_and_both_measures(name: str) -> None:
-    found = read_summaries(DOCS / "records")[name]
-    assert set(found.tables) == {"ae", "rae"}
-    for tables in found.tables.values():
+    summary = read_summaries(DOCS / "records")[name]
+    assert set(summary.tables) == {"ae", "rae"}
+    for tables in summary.tables.values():
         assert list(tables) == ["as described", "as printed"]
         assert set(CHECKED) <= set(tables["as printed"].datasets)
 
@@ -149,15 +151,17 @@ def test_what_was_run_in_one_way_is_said_to_be() -> None:
     ways: dict[str, set[str]] = {}
     for method in paper_plan(datasets=["emotions"]).methods:
         ways.setdefault(method.label, set()).add(method.variant)
-    twice = {label for label, found in ways.items() if len(found) == 2}
+    twice = {label for label, variants in ways.items() if len(variants) == 2}
     groups = {label for label in ways if " " in label}
     assert twice == groups | {"ML-knn", "CLEMS", "LSC"}
-    said = "The four groups, ML-kNN, CLEMS and LSC were run in two ways"
-    assert any(text.startswith(said) for text in ABOUT)
+    sentence = "The four groups, ML-kNN, CLEMS and LSC were run in two ways"
+    assert any(text.startswith(sentence) for text in ABOUT)
 
 
 def test_the_lead_of_mlc_mla_is_told_for_the_print_and_both_ways() -> None:
-    sections = {one.title: one for one in reproduction_sections(read_summaries(DOCS / "records"))}
+    sections = {
+        part.title: part for part in reproduction_sections(read_summaries(DOCS / "records"))
+    }
     sentences = sections["The order of the four groups"].parts[:3]
-    leads = [re.search(r"better by (\.\d\d) on average", str(one))[1] for one in sentences]
+    leads = [re.search(r"better by (\.\d\d) on average", str(text))[1] for text in sentences]
     assert leads == [".33", ".24", ".12"]

@@ -12,9 +12,9 @@ from prevalens.studies.moreo2023.reproduction import _FIGURE, OBSERVATIONS
 def test_every_brace_is_a_figure_of_a_printed_table(text: str) -> None:
     figures = list(_FIGURE.finditer(text))
     assert len(figures) == text.count("{") == text.count("}")
-    for found in figures:
-        table = printed(f"{found['base'] or 'pcc'}_general")
-        assert found["method"] in {"BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA"}
-        assert found["shift"] in {"low", "mid", "high"}
-        assert found["source"] in {"paper", "as printed", "as described"}
-        assert found["dataset"] in table.datasets
+    for figure in figures:
+        table = printed(f"{figure['base'] or 'pcc'}_general")
+        assert figure["method"] in {"BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA"}
+        assert figure["shift"] in {"low", "mid", "high"}
+        assert figure["source"] in {"paper", "as printed", "as described"}
+        assert figure["dataset"] in table.datasets

@@ -20,19 +20,22 @@ Make = Callable[..., list[Result]]
 @pytest.fixture
 def results(paper_like: Make) -> list[Result]:
     """Two ways, two seeds, AE and RAE."""
-    found = paper_like(variant="as described", seeds=(0, 1)) + paper_like(
+    given = paper_like(variant="as described", seeds=(0, 1)) + paper_like(
         factor=1.07, variant="as printed"
     )
-    return [replace(one, errors={**one.errors, "rae": 3 * one.errors["ae"]}) for one in found]
+    return [
+        replace(result, errors={**result.errors, "rae": 3 * result.errors["ae"]})
+        for result in given
+    ]
 
 
 def test_tables_come_back_as_they_were(results: list[Result], tmp_path: Path) -> None:
     written = write_summary(summarise_table("pcc_general", results), tmp_path)
-    found = read_summaries(tmp_path)["pcc_general"]
+    summary = read_summaries(tmp_path)["pcc_general"]
     assert written == tmp_path / "pcc_general.json"
     for metric in ("ae", "rae"):
         for variant, table in tables_of(results, metric=metric).items():
-            read = found.tables[metric][variant]
+            read = summary.tables[metric][variant]
             assert (read.columns, read.protocol) == (table.columns, table.protocol)
             assert read.notes == table.notes
             rows = zip(read.rows + read.summaries, table.rows + table.summaries, strict=True)
@@ -48,12 +51,12 @@ def test_tables_come_back_as_they_were(results: list[Result], tmp_path: Path) ->
 
 
 def test_where_the_figures_come_from(results: list[Result]) -> None:
-    found = summarise_table("pcc_general", results)
-    assert [run.dataset for run in found.runs] == ["emotions", "scene", "genbase"]
-    assert found.runs[0].seeds == (0, 1)
-    assert found.runs[0].n_results == 4 * 3
-    assert found.runs[0].seconds == pytest.approx(1.5 * 12)
-    assert found.methods["as printed"]["BC+BA"] == "lr+BC+BA"
+    summary = summarise_table("pcc_general", results)
+    assert [run.dataset for run in summary.runs] == ["emotions", "scene", "genbase"]
+    assert summary.runs[0].seeds == (0, 1)
+    assert summary.runs[0].n_results == 4 * 3
+    assert summary.runs[0].seconds == pytest.approx(1.5 * 12)
+    assert summary.methods["as printed"]["BC+BA"] == "lr+BC+BA"
 
 
 def test_the_same_results_give_the_same_bytes(results: list[Result], tmp_path: Path) -> None:

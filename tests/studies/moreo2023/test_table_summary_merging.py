@@ -47,8 +47,8 @@ def test_means_averages_and_ranks_are_those_of_one_run(
     results: list[Result], data: st.DataObject
 ) -> None:
     first = data.draw(st.lists(st.booleans(), min_size=len(results), max_size=len(results)))
-    old = [one for one, is_old in zip(results, first, strict=True) if is_old]
-    new = [one for one, is_old in zip(results, first, strict=True) if not is_old]
+    old = [result for result, is_old in zip(results, first, strict=True) if is_old]
+    new = [result for result, is_old in zip(results, first, strict=True) if not is_old]
     if not old or not new:
         return
     joined, whole = merge_summaries(made(old), made(new)), made(results)
@@ -71,8 +71,10 @@ def test_means_averages_and_ranks_are_those_of_one_run(
 
 
 def test_rows_of_one_run_keep_their_tests(results: list[Result]) -> None:
-    old = [one for one in results if one.dataset != "genbase"]
-    joined = merge_summaries(made(old), made(one for one in results if one.dataset == "genbase"))
+    old = [result for result in results if result.dataset != "genbase"]
+    joined = merge_summaries(
+        made(old), made(result for result in results if result.dataset == "genbase")
+    )
     whole = made(results)
     for way in BOTH:
         ours, theirs = joined.tables["ae"][way], whole.tables["ae"][way]
@@ -86,11 +88,15 @@ def test_rows_of_one_run_keep_their_tests(results: list[Result]) -> None:
 
 
 def test_rounding_makes_no_second_best(results: list[Result], tmp_path: Path) -> None:
-    scene = [one for one in results if one.dataset == "scene"]
-    (best,) = [one for one in scene if (one.method, one.variant) == ("MLC+MLA", BOTH[0])]
+    scene = [result for result in results if result.dataset == "scene"]
+    (best,) = [
+        result for result in scene if (result.method, result.variant) == ("MLC+MLA", BOTH[0])
+    ]
     twin = replace(best, method="twin", errors={"ae": best.errors["ae"] * (1 + 1e-9)})
     save_summary(made([*scene, twin]), tmp_path)
-    written = save_summary(made(one for one in results if one.dataset == "genbase"), tmp_path)
+    written = save_summary(
+        made(result for result in results if result.dataset == "genbase"), tmp_path
+    )
     row = written.tables["ae"][BOTH[0]].row("scene", "low")
     assert row is not None
     assert sum(cell.best for cell in row.cells if cell) == 1
@@ -98,16 +104,18 @@ def test_rounding_makes_no_second_best(results: list[Result], tmp_path: Path) ->
 
 
 def test_a_way_that_only_one_run_has_is_kept_whole(results: list[Result]) -> None:
-    described = [one for one in results if one.variant == BOTH[0]]
-    printed = [one for one in results if one.variant == BOTH[1]]
+    described = [result for result in results if result.variant == BOTH[0]]
+    printed = [result for result in results if result.variant == BOTH[1]]
     assert merge_summaries(made(described), made(printed)).tables == made(results).tables
 
 
 def test_cells_of_different_runs_are_not_tested(results: list[Result]) -> None:
     best = {"MLC+MLA"}
-    described = [one for one in results if one.variant == BOTH[0] and one.dataset == "scene"]
-    old = [one for one in described if one.method not in best]
-    new = [one for one in described if one.method in best]
+    described = [
+        result for result in results if result.variant == BOTH[0] and result.dataset == "scene"
+    ]
+    old = [result for result in described if result.method not in best]
+    new = [result for result in described if result.method in best]
     table = merge_summaries(made(old), made(new)).tables["ae"][BOTH[0]]
     row = table.row("scene", "low")
     assert row is not None
@@ -119,9 +127,9 @@ def test_cells_of_different_runs_are_not_tested(results: list[Result]) -> None:
 
 def test_the_new_result_stands(results: list[Result]) -> None:
     again = [
-        replace(one, errors={"ae": 2 * one.errors["ae"]})
-        for one in results
-        if (one.dataset, one.variant, one.method) == ("scene", BOTH[0], "BC+BA")
+        replace(result, errors={"ae": 2 * result.errors["ae"]})
+        for result in results
+        if (result.dataset, result.variant, result.method) == ("scene", BOTH[0], "BC+BA")
     ]
     joined, before = merge_summaries(made(results), made(again)), made(results)
     for way, factor in zip(BOTH, (2, 1), strict=True):
@@ -139,14 +147,14 @@ def test_the_new_result_stands(results: list[Result]) -> None:
 
 
 def test_seeds_of_results_that_are_all_replaced_are_forgotten(results: list[Result]) -> None:
-    again = [replace(one, seed=7, version="9.9") for one in results]
+    again = [replace(result, seed=7, version="9.9") for result in results]
     assert merge_summaries(made(results), made(again)).runs == made(again).runs
 
 
 def test_a_method_without_a_variant_is_renewed_under_both(results: list[Result]) -> None:
-    plain = [replace(one, method="DT") for one in results if one.method == "BC+BA"]
-    plain = [one for one in plain if one.variant == BOTH[0]]
-    again = [replace(one, errors={"ae": 2 * one.errors["ae"]}) for one in plain]
+    plain = [replace(result, method="DT") for result in results if result.method == "BC+BA"]
+    plain = [result for result in plain if result.variant == BOTH[0]]
+    again = [replace(result, errors={"ae": 2 * result.errors["ae"]}) for result in plain]
     joined = merge_summaries(made(results + plain), made(again))
     expected = tables_of(results + again)
     for way in BOTH:
@@ -157,31 +165,31 @@ def test_a_method_without_a_variant_is_renewed_under_both(results: list[Result])
 
 def test_expressions_that_differ_by_dataset_are_all_kept(results: list[Result]) -> None:
     coarse = [
-        replace(one, expression=f"coarse {one.expression}")
-        for one in results
-        if one.dataset == "genbase"
+        replace(result, expression=f"coarse {result.expression}")
+        for result in results
+        if result.dataset == "genbase"
     ]
-    fine = [one for one in results if one.dataset != "genbase"]
-    for found in (made(fine + coarse), merge_summaries(made(fine), made(coarse))):
-        assert found.methods[BOTH[0]]["BC+BA"] == "coarse lr+BC+BA | lr+BC+BA"
+    fine = [result for result in results if result.dataset != "genbase"]
+    for merged in (made(fine + coarse), merge_summaries(made(fine), made(coarse))):
+        assert merged.methods[BOTH[0]]["BC+BA"] == "coarse lr+BC+BA | lr+BC+BA"
 
 
 def test_other_data_and_other_tables_are_refused(results: list[Result]) -> None:
-    other = [replace(one, data_sha="f" * 64) for one in results if one.dataset == "scene"]
+    other = [replace(result, data_sha="f" * 64) for result in results if result.dataset == "scene"]
     with pytest.raises(InputError, match="on a scene with the SHA-256 0123456789ab, and"):
         merge_summaries(made(results), made(other))
     with pytest.raises(InputError, match="no common table"):
         merge_summaries(made(results), summarise_table("mlc", results, metrics=("ae",)))
-    natural = [replace(one, protocol="natural") for one in results]
+    natural = [replace(result, protocol="natural") for result in results]
     with pytest.raises(InputError, match="protocols 'natural' and 'ml-app'"):
         merge_summaries(made(results), made(natural))
 
 
 def test_saving_keeps_what_is_there(results: list[Result], tmp_path: Path) -> None:
     folder = tmp_path / "records"
-    save_summary(made(one for one in results if one.dataset == "scene"), folder)
-    written = save_summary(made(one for one in results if one.dataset != "scene"), folder)
-    found = read_summaries(folder)["pcc_general"]
-    assert [run.dataset for run in found.runs] == ["emotions", "scene", "genbase"]
-    assert found.runs == written.runs
+    save_summary(made(result for result in results if result.dataset == "scene"), folder)
+    written = save_summary(made(result for result in results if result.dataset != "scene"), folder)
+    merged = read_summaries(folder)["pcc_general"]
+    assert [run.dataset for run in merged.runs] == ["emotions", "scene", "genbase"]
+    assert merged.runs == written.runs
     assert [path.name for path in folder.iterdir()] == ["pcc_general.json"]

@@ -31,7 +31,7 @@ def test_twice_is_em_on_what_em_has_corrected() -> None:
     quantifier = Quantifier(PerLabel(), SLD())
     twice = TwiceSLD(quantifier).fit(X, Y)
     samples = Natural(size=60, n_samples=3).draw(DATA.test.Y, 0)
-    found = twice.quantify_many(DATA.test.X, samples)
+    estimated = twice.quantify_many(DATA.test.X, samples)
     posteriors = twice.quantifier_.score(DATA.test.X).values
     for label in range(4):
         prior = DATA.train.prevalence[label]
@@ -41,7 +41,7 @@ def test_twice_is_em_on_what_em_has_corrected() -> None:
         corrected = positive / (positive + negative)
         for number, rows in enumerate(samples):
             expected = slow_em(corrected[rows], prior)
-            assert found[number, label] == pytest.approx(expected, abs=0.03)
+            assert estimated[number, label] == pytest.approx(expected, abs=0.03)
     assert twice.name == "twice(lr+sld)"
     assert twice.group == "BC+BA"
 
@@ -73,10 +73,11 @@ def test_seen_learns_on_items_the_quantifier_has_seen() -> None:
 def test_rejoined_fits_the_winner_on_the_parts_in_turn() -> None:
     quantifier = Quantifier(Stacked(PerLabel(), PerLabel(), cv=InOrder()), PCC())
     grid = {"classifier__meta__C": [1.0]}
-    found = RejoinedSearch(quantifier, grid, choose="together", order=2, progress=False).fit(X, Y)
+    search = RejoinedSearch(quantifier, grid, choose="together", order=2, progress=False)
+    search.fit(X, Y)
     rows = np.concatenate(stratified_holdout(Y, 0.4, order=2, seed=0))
     expected = quantifier.fit(X[rows], Y[rows]).quantify(DATA.test.X)
-    np.testing.assert_allclose(found.quantify(DATA.test.X), expected, atol=1e-6)
+    np.testing.assert_allclose(search.quantify(DATA.test.X), expected, atol=1e-6)
     unmoved = quantifier.fit(X, Y).quantify(DATA.test.X)
     assert np.abs(np.asarray(unmoved) - np.asarray(expected)).max() > 1e-5
 

@@ -25,8 +25,8 @@ def test_samples_hold_what_they_were_steered_to() -> None:
     Y = labels(300, 33, 4, 150)
     protocol = CoarseAPP()
     samples = protocol.draw(Y, 0)
-    found = samples.mean(Y)[np.arange(len(samples)), samples.target]
-    np.testing.assert_allclose(found, samples.prevalence)
+    drawn = samples.mean(Y)[np.arange(len(samples)), samples.target]
+    np.testing.assert_allclose(drawn, samples.prevalence)
     assert set(samples.target) == {0, 2}, "a label of fewer than five positives is not steered"
     points = {label: np.unique(samples.prevalence[samples.target == label]) for label in (0, 2)}
     np.testing.assert_allclose(points[0], np.arange(7) * 0.05)
