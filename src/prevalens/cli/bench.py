@@ -31,13 +31,11 @@ from prevalens.experiments.cells import Cell
 from prevalens.experiments.plan import Plan, read_plan
 from prevalens.experiments.runner import Keys, Summary, finished_cells, plan_records, plan_results
 from prevalens.experiments.store import Store
-from prevalens.metrics import SHIFT_NAMES
 from prevalens.records import Record, to_rows
 from prevalens.reports.leaderboard import leaderboard, write_records
 from prevalens.reports.sections import protocol_sections
+from prevalens.reports.summarise import REGIMES
 from prevalens.studies.moreo2023.printed import printed
-
-_REGIMES = (*SHIFT_NAMES, "all")
 
 
 @click.command()
@@ -181,7 +179,7 @@ def _table(records: list[Record], metric: str) -> Table:
     """Mean errors of the methods by dataset and protocol, over all seeds; the best is bold."""
     best_of = np.nanmax if metric == "concordance" else np.nanmin
     table = Table("dataset", "protocol", "method", title=f"{metric.upper()} by shift")
-    for regime in _REGIMES:
+    for regime in REGIMES:
         table.add_column(regime, justify="right")
     for head, block in _grouped(records, "dataset", "protocol").items():
         rows = {method: _means(own) for (method,), own in _grouped(block, "method").items()}
@@ -207,7 +205,7 @@ def _grouped(records: Iterable[Record], *fields: str) -> dict[tuple[str, ...], l
 def _means(records: list[Record]) -> list[float]:
     """The mean over all samples of all seeds, for each regime."""
     means = []
-    for regime in _REGIMES:
+    for regime in REGIMES:
         own = [record for record in records if record.shift == regime and record.n_samples]
         count = sum(record.n_samples for record in own)
         total = sum(record.value * record.n_samples for record in own)

@@ -26,6 +26,7 @@ from prevalens.studies.moreo2023.comparison import (
     compare,
     orders,
 )
+from prevalens.studies.moreo2023.plan import DESCRIBED, PRINTED
 from prevalens.studies.moreo2023.printed import (
     CAPTIONS,
     PAPER,
@@ -49,8 +50,6 @@ TITLE = "The paper's tables, run again"
 #: The datasets whose cells are compared with the printed ones individually.
 CHECKED = ("emotions", "scene", "yeast", "birds", "genbase", "medical", "enron")
 _CHECKED_TABLE = "pcc_general"
-_PRINTED = "as printed"
-_DESCRIBED = "as described"
 _GROUPS = {"BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA"}
 #: A figure in a text; of the PCC table, unless another base quantifier is named first.
 _FIGURE = re.compile(
@@ -133,7 +132,7 @@ def _order_section(groups: Mapping[str, Comparison]) -> Section:
     pairs = {
         # Only orders of all four groups are compared.
         source: [pair for pair in orders_of(groups, source) if pair[0].ranks.keys() >= _GROUPS]
-        for source in (_PRINTED, _DESCRIBED)
+        for source in (PRINTED, DESCRIBED)
     }
     sentences = [
         f"Run {source}, {_standing([ours for ours, _ in known])}. "
@@ -168,7 +167,7 @@ def _checked_section(summary: TableSummary) -> Section:
     """The cells of the PCC table that differ from the print, with reasons."""
     checked = _only(_compared(summary), CHECKED)
     grids = [
-        layout.outside_grid(checked, name, reasons=REASONS if name == _PRINTED else None)
+        layout.outside_grid(checked, name, reasons=REASONS if name == PRINTED else None)
         for name in checked.sources[::-1]
     ]
     return Section("PCC: cells that are off by more than 15 %", tuple(grids))
