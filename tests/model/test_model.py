@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 
 from prevalens import Quantifier
@@ -18,6 +19,8 @@ from prevalens.datasets import synthetic
 from prevalens.errors import InputError
 from prevalens.model import Model
 from prevalens.model import items as items_module
+from prevalens.model.model import quantifier_of
+from prevalens.protocols import Natural
 from prevalens.samples import Samples
 from prevalens.selection.grid_search import GridSearch
 
@@ -146,3 +149,15 @@ def test_a_search_is_told_of_as_far_as_it_tells(labelled: tuple) -> None:
     model = Model.fit(*labelled, method=search, progress=told.append)
     assert told == ["preparing items"]
     assert model.summary.method.endswith("+cc")
+
+
+def test_methods_without_a_classifier_get_calibrated_intervals() -> None:
+    data = synthetic(n_train=400, n_test=400, n_labels=3)
+    quantifier = quantifier_of("rq(hdx,ridge)").fit(data.train.X, data.train.Y)
+    samples = Natural(size=100, n_samples=40).draw(data.train.Y, np.random.default_rng(0))
+    truth = samples.mean(data.train.Y)
+    estimate = quantifier.aggregate(quantifier.score(data.train.X), samples, 0.9)
+    plain = clone(quantifier).set_params(uncertainty=None).fit(data.train.X, data.train.Y)
+    bare = plain.aggregate(plain.score(data.train.X), samples, 0.9)
+    assert np.mean((estimate.lower <= truth) & (truth <= estimate.upper)) >= 0.85
+    assert np.mean(estimate.upper - estimate.lower) > np.mean(bare.upper - bare.lower)

@@ -310,9 +310,13 @@ def quantifier_of(method: Method, time_budget: float | None = None) -> Quantifie
         quantifier = Quantifier(time_budget=time_budget)
     else:
         quantifier = parse(method)
-    # On the items themselves, intervals could not be calibrated in reasonable time.
-    if quantifier.is_automatic or quantifier.resolved_parts()[1].consumes != "features":
-        quantifier.set_params(uncertainty=Bootstrap())
+    # Estimates from the items themselves take long, so fewer of them must do.
+    reads_items = not quantifier.is_automatic and (
+        quantifier.resolved_parts()[1].consumes == "features"
+    )
+    quantifier.set_params(
+        uncertainty=Bootstrap(replicas=4, resamples=8) if reads_items else Bootstrap()
+    )
     return quantifier
 
 
