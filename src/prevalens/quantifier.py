@@ -6,9 +6,10 @@ The only place that knows both parts. Named methods are pairs: ``Quantifier(PerL
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Self, TypeGuard
+from typing import Any, NamedTuple, Self, TypeGuard
 
 import narwhals as nw
 import numpy as np
@@ -22,16 +23,48 @@ from prevalens.classifiers import CrossFit, PerLabel
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.collection import label_matrix
 from prevalens.crossfit import Scheme, warn_of_copies
+from prevalens.errors import PrevalensWarning
 from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.expression import Call, Method, expression_of, to_text
 from prevalens.response import HasMembers, HasMulticlass, is_joint, offers, response, train
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.selection.automatic import Choice, choose
-from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix, Labels, Progress
-from prevalens.uncertainty import Bootstrap, plain_estimate, warn_of_misfit, with_labels
+from prevalens.selection.backtest import (
+    Candidates,
+    Prepare,
+    Timeline,
+    TooShortError,
+    as_read,
+    estimate_with,
+    rivals,
+    run_backtest,
+)
+from prevalens.types import (
+    Array,
+    Classifier,
+    Floats,
+    Groups,
+    Ints,
+    Items,
+    LabelMatrix,
+    Labels,
+    Progress,
+)
+from prevalens.uncertainty import Bootstrap, with_labels
+from prevalens.uncertainty.drift import (
+    DEFAULT_DRIFT,
+    Backtest,
+    as_numbers,
+    check_drift,
+    drift_between_groups,
+    label_noise,
+    widened,
+)
+from prevalens.uncertainty.goodness_of_fit import Misfit, cautious, fit_alarm, warn_of_misfit
 from prevalens.validation import (
     InputError,
+    check_choice,
     check_fraction,
     check_items,
     check_same_length,
@@ -39,6 +72,8 @@ from prevalens.validation import (
 )
 
 _TIME_BUDGET = 600.0
+#: Prepares intervals of aggregators that read the items themselves, which takes long.
+_FEW_REPLICAS = Bootstrap(replicas=4, resamples=8)
 
 
 class _Labelled(NamedTuple):
@@ -51,12 +86,28 @@ class _Labelled(NamedTuple):
 
 
 class _Learnt(NamedTuple):
-    """The fitted parts of a quantifier."""
+    """The fitted parts of a quantifier.
+
+    Attributes
+    ----------
+    labelled : _Labelled or None
+        None if the aggregator needs none and no intervals are prepared.
+    """
 
     classifier: Classifier | None
     aggregator: Aggregator
-    uncertainty: Bootstrap | None = None
+    labelled: _Labelled | None = None
     choice: Choice | None = None
+
+
+class _Trust(NamedTuple):
+    """What intervals and the alarm need, fitted."""
+
+    uncertainty: Bootstrap | None = None
+    drift: float = DEFAULT_DRIFT
+    misfit: Misfit | None = None
+    backtest: Backtest | None = None
+    candidates: tuple[Aggregator, ...] = ()
 
 
 class Quantifier(BaseEstimator):  # type: ignore[misc]
@@ -75,10 +126,14 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     scheme : CrossFit or HoldOut, optional
         How labelled scores for the aggregator arise. Default: out-of-fold scores of five
         folds, then the classifier is fitted again on all items.
-    uncertainty : Bootstrap, optional
+    uncertainty : Bootstrap, "auto" or None
         Prepares calibrated intervals while fitting (see `prevalens.uncertainty`), for aggregators
-        that have none of their own; the automatic choice does so by itself. Without it,
-        ``quantify(X, interval=0.9)`` knows only the noise of the items, too little under shift.
+        that have none of their own. "auto" is ``Bootstrap()``, with fewer replicas for aggregators
+        that read the items themselves. None saves that time; intervals are then refused.
+    drift : float, optional
+        Standard deviation of the drift that intervals allow for, on the scale of
+        ``arcsin(sqrt(p))``; it does not shrink with the batch. Default: 0.025, or measured
+        between groups or over time if `fit` is given these. 0: no allowance.
     time_budget : float
         Seconds that the automatic choice may plan with.
 
@@ -89,6 +144,12 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     classifier_ : fitted classifier, or None
     aggregator_ : fitted aggregator
     uncertainty_ : fitted Bootstrap, or None
+    drift_ : float
+        Standard deviation of the drift that intervals allow for.
+    backtest_ : Backtest or None
+        What estimating later items by earlier ones has shown; None unless `fit` was given times.
+    misfit_ : Misfit or None
+        The alarm, for classifiers with posteriors.
     labels_ : tuple of str
     prevalence_ : array of float, shape (n_labels,)
         Prevalences in the training items.
@@ -118,13 +179,15 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         aggregator: Aggregator | None = None,
         *,
         scheme: Scheme | None = None,
-        uncertainty: Bootstrap | None = None,
+        uncertainty: Bootstrap | str | None = "auto",
+        drift: float | None = None,
         time_budget: float = _TIME_BUDGET,
     ):
         self.classifier = classifier
         self.aggregator = aggregator
         self.scheme = scheme
         self.uncertainty = uncertainty
+        self.drift = drift
         self.time_budget = time_budget
 
     def fit(
@@ -134,6 +197,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         *,
         labels: Sequence[str] | None = None,
         groups: Groups = None,
+        time: Any = None,
+        prepare: Prepare | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from labelled items.
@@ -149,6 +214,14 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             the same entry. The classifier that scores an item for the aggregator has then not
             seen any item of its group. Without groups, a warning says if copies are at least 10 %
             of the items (and at least 20).
+        time : array-like of dates, ISO strings or numbers, one entry per item, optional
+            When each item arose. Later items are then estimated by earlier ones, at several
+            origins: the errors set the intervals, by how far a batch is ahead, and without a
+            given method also the weights of several candidates. Costs about three times a fit.
+        prepare : callable, optional
+            For items that were prepared before: called with the row numbers before and after an
+            origin, returns the items of both as a preparation makes them that was fitted on the
+            first alone. Default: the rows of `X`.
         progress : callable, optional
             Called with a short message before each stage. What it raises ends the fit and leaves
             the quantifier as it was.
@@ -161,12 +234,18 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if groups is not None:
             groups = np.asarray(_values(groups))
             check_same_length(count_items(X), "X", len(groups), "groups")
-        learnt = self._learn(X, Y, groups, progress or (lambda _: None))
+        on_stage = progress or (lambda _: None)
+        timeline = None if time is None else _timeline(_values(time), count_items(X))
+        learnt = self._learn(X, Y, groups, on_stage)
+        trust = self._trust(learnt, groups, on_stage)
+        if timeline is not None:
+            backtest, candidates = self._backtest(learnt, timeline, X, Y, groups, prepare, on_stage)
+            trust = trust._replace(backtest=backtest, candidates=candidates)
         # All attributes are set together at the end: an interrupted fit changes none of them.
         self.labels_, self.n_labels_ = names, len(names)
         self.prevalence_ = Y.mean(axis=0, dtype=np.float64)
         self.classifier_, self.aggregator_ = learnt.classifier, learnt.aggregator
-        self.uncertainty_: Bootstrap | None = learnt.uncertainty
+        self.uncertainty_, self.drift_, self.misfit_, self.backtest_, self.candidates_ = trust
         self.choice_: Choice | None = learnt.choice
         return self
 
@@ -196,7 +275,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             labelled = _Labelled(scored.scores, Y[rows], groups, scored.folds)
         progress("fitting the aggregator")
         aggregator.fit(labelled.scores, labelled.Y, groups=labelled.groups)
-        return _Learnt(classifier, aggregator, self._prepared(aggregator, labelled, progress))
+        return _Learnt(classifier, aggregator, labelled)
 
     def _learn_automatically(
         self, X: Items, Y: LabelMatrix, groups: Groups, progress: Progress
@@ -213,30 +292,72 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         )
         assert choice.scores is not None  # only what is kept has none
         labelled = _Labelled(choice.scores, Y, groups, choice.folds)
-        prepared = self._prepared(choice.aggregator, labelled, progress)
         kept = replace(choice, scores=None, folds=None)
-        return _Learnt(choice.classifier, choice.aggregator, prepared, kept)
+        return _Learnt(choice.classifier, choice.aggregator, labelled, kept)
 
-    def _prepared(
-        self, aggregator: Aggregator, labelled: _Labelled, progress: Progress
-    ) -> Bootstrap | None:
-        """What calibrated intervals need; None where they are not prepared."""
+    def _trust(self, learnt: _Learnt, groups: Groups, progress: Progress) -> _Trust:
+        """Prepare intervals, the allowance for drift and the alarm."""
+        drift = DEFAULT_DRIFT if self.drift is None else check_drift(self.drift)
+        if learnt.labelled is None:
+            return _Trust(drift=drift)
+        (scores, Y, own_groups, folds), aggregator = learnt.labelled, learnt.aggregator
         uncertainty = self._calibration(aggregator)
-        if uncertainty is None:
-            return None
-        progress("preparing intervals")
-        fitted: Bootstrap = clone(uncertainty)
-        scores, Y, groups, folds = labelled
-        return fitted.fit(aggregator, scores, Y, folds=folds, groups=groups)
+        if uncertainty is not None:
+            progress("preparing intervals")
+            uncertainty = clone(uncertainty).fit(aggregator, scores, Y, groups=own_groups)
+        if groups is not None and self.drift is None and self.uncertainty is not None:
+            drift = drift_between_groups(aggregator, scores, Y, own_groups, folds)
+        misfit = None if self.uncertainty is None else fit_alarm(scores, Y, folds)
+        return _Trust(uncertainty, drift, misfit)
 
     def _calibration(self, aggregator: Aggregator) -> Bootstrap | None:
         """What prepares intervals; None where the aggregator makes its own, or none are wanted."""
-        if aggregator.has_intervals:
+        if aggregator.has_intervals or self.uncertainty is None:
             return None
-        # An automatic method answers with calibrated intervals, whatever it turns out to be.
-        if self.is_automatic and self.uncertainty is None:
-            return Bootstrap()
-        return self.uncertainty
+        if not isinstance(self.uncertainty, str):
+            return self.uncertainty
+        check_choice(self.uncertainty, "uncertainty", ("auto",))
+        # Estimates from the items themselves take long, so fewer of them must do.
+        return _FEW_REPLICAS if aggregator.consumes == "features" else Bootstrap()
+
+    def _backtest(
+        self,
+        learnt: _Learnt,
+        timeline: Timeline,
+        X: Items,
+        Y: LabelMatrix,
+        groups: Groups,
+        prepare: Prepare | None,
+        progress: Progress,
+    ) -> tuple[Backtest, tuple[Aggregator, ...]]:
+        """What later items, estimated by earlier ones, show; and the candidates, fitted."""
+        candidates = Candidates(
+            learnt.classifier, (learnt.aggregator,), (learnt.aggregator.code,), np.array([1.0])
+        )
+        fitted: tuple[Aggregator, ...] = ()
+        if learnt.choice is not None and learnt.classifier is not None:
+            assert learnt.labelled is not None  # the automatic choice keeps them
+            progress("fitting the candidates")
+            scores, labels, own_groups, _ = learnt.labelled
+            candidates = rivals(learnt.aggregator, learnt.classifier, scores, labels, own_groups)
+            fitted = tuple(
+                each
+                if each is learnt.aggregator
+                else clone(each).fit(as_read(each, scores), labels, groups=own_groups)
+                for each in candidates.aggregators
+            )
+        backtest = run_backtest(
+            candidates,
+            self.scheme_or_default(),
+            timeline,
+            X,
+            Y,
+            groups=groups,
+            prepare=prepare,
+            seconds=self.time_budget,
+            progress=progress,
+        )
+        return backtest, fitted
 
     def scheme_or_default(self) -> Scheme:
         """The scheme, or five-fold cross-fitting."""
@@ -313,6 +434,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         interval: float | None = None,
         *,
         index: Sequence[object] | None = None,
+        time: Any = None,
     ) -> PrevalenceEstimate:
         """Estimate the prevalences of samples of items that have been scored.
 
@@ -326,17 +448,21 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             As in `quantify`.
         index : sequence, optional
             A name per sample; default: their positions.
+        time : array-like of shape (n_samples,), or one value, optional
+            The (mean) time of each sample, if the quantifier was fitted with times. Without it a
+            sample counts as being as far ahead as the batches of the backtest were on average.
 
         Returns
         -------
         PrevalenceEstimate, shape (n_samples, n_labels)
         """
         check_is_fitted(self, "aggregator_")
-        if interval is None:
-            point = self.aggregator_.aggregate(scores, samples)
+        level = None if interval is None else check_fraction(interval, "interval")
+        horizon = self._horizon(time, len(samples))
+        if level is None:
+            point = self._point(scores, samples, horizon)
             return PrevalenceEstimate(point, self.labels_, index=index)
-        level = check_fraction(interval, "interval")
-        point, intervals = self._with_intervals(scores, samples, level)
+        point, intervals = self._with_intervals(scores, samples, horizon, level)
         if intervals.p_value is not None:
             alone = index is None and len(samples) == 1
             names = range(len(samples)) if index is None else index
@@ -344,7 +470,48 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         ends = {name: value for name, value in vars(intervals).items() if value is not None}
         return PrevalenceEstimate(point, self.labels_, index=index, level=level, **ends)
 
+    def _horizon(self, time: Any, n_samples: int) -> Floats | None:
+        """How far each sample is ahead of training; None without a backtest."""
+        if self.backtest_ is not None:
+            return self.backtest_.horizon(_values(time), n_samples)
+        if time is not None:
+            raise InputError(
+                "The quantifier was fitted without times, so the time of a batch says nothing; fit "
+                "it with fit(X, Y, time=...), or leave time out."
+            )
+        return None
+
+    def _point(self, scores: Scores, samples: Samples, horizon: Floats | None) -> Floats:
+        """Estimates of the aggregator, or the weighted median of the candidates."""
+        if self.backtest_ is None or horizon is None or not self.candidates_:
+            return self.aggregator_.aggregate(scores, samples)
+        estimated = [estimate_with(each, scores, samples) for each in self.candidates_]
+        return self.backtest_.combine(np.stack(estimated), horizon)
+
     def _with_intervals(
+        self, scores: Scores, samples: Samples, horizon: Floats | None, level: float
+    ) -> tuple[Floats, Intervals]:
+        """Estimates with intervals that allow for drift, and the alarm."""
+        base, own = self._own_intervals(scores, samples, level)
+        if self.misfit_ is not None:
+            usual: float | Floats = 0.0
+            if self.backtest_ is not None and horizon is not None:
+                usual = self.backtest_.expected_slack(horizon)
+            p_value = self.misfit_.p_value(scores.values, samples, drift=self.drift_, slack=usual)
+            own = replace(own, p_value=p_value)
+        if self.backtest_ is None or horizon is None:
+            intervals = widened(own, base, self.drift_, level)
+            # A method that was named is answered as it is, whatever the alarm says.
+            return (
+                cautious(base, intervals, self.prevalence_, level)
+                if self.is_automatic
+                else (base, intervals)
+            )
+        point = self._point(scores, samples, horizon)
+        noise = label_noise(scores, samples, point)
+        return point, self.backtest_.intervals(own, point, noise, horizon, level)
+
+    def _own_intervals(
         self, scores: Scores, samples: Samples, level: float
     ) -> tuple[Floats, Intervals]:
         """Estimates with intervals of the aggregator's own making, else of a bootstrap."""
@@ -354,11 +521,14 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return point, intervals
         if self.uncertainty_ is not None:
             return self.uncertainty_.estimate(self.aggregator_, scores, samples, level)
-        return plain_estimate(self.aggregator_, scores, samples, level)
+        raise InputError(
+            f"{self.name} was fitted with uncertainty=None, so it has no calibrated intervals; "
+            "leave that argument out and fit again, or leave interval out."
+        )
 
     @property
-    def has_calibrated_intervals(self) -> bool:
-        """False if intervals hold only the noise of the items, which shrinks with their number."""
+    def has_intervals(self) -> bool:
+        """Whether ``interval=`` is answered."""
         return self.aggregator_.has_intervals or self.uncertainty_ is not None
 
     def quantify(
@@ -366,6 +536,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         X: Items,
         *,
         interval: float | None = None,
+        time: Any = None,
         labelled: tuple[Sequence[int], Labels] | None = None,
     ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in one batch.
@@ -375,7 +546,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         X : array, sparse matrix, data frame or texts, one row per item
         interval : float, optional
             A level such as 0.9 adds intervals per label, bands over all labels and, where the
-            aggregator has one, a goodness of fit.
+            classifier has posteriors, a goodness of fit.
+        time : date or number, or one for each item, optional
+            When the items of the batch arose, if the quantifier was fitted with times.
         labelled : pair of (rows, Y_rows), optional
             Row numbers of some items of the batch, drawn uniformly at random, and their labels;
             the estimate then combines both (see `prevalens.uncertainty.with_labels`), with
@@ -387,7 +560,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """
         interval = 0.9 if labelled is not None and interval is None else interval
         scores = self.score(X)
-        estimate = self.aggregate(scores, Samples.whole(scores.n_items), interval).sample(0)
+        whole, at = Samples.whole(scores.n_items), None if time is None else _mean_time(time)
+        estimate = self.aggregate(scores, whole, interval, time=at).sample(0)
         if labelled is None:
             return estimate
         blank = scores.kind == "features"
@@ -395,7 +569,12 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         return with_labels(estimate, values, labelled)
 
     def quantify_many(
-        self, X: Items, groups: Samples | Groups, *, interval: float | None = None
+        self,
+        X: Items,
+        groups: Samples | Groups,
+        *,
+        interval: float | None = None,
+        time: Any = None,
     ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in many batches; every item is scored once.
 
@@ -406,6 +585,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             The batches: bags of row numbers, or for each item the name of its batch.
         interval : float, optional
             As in `quantify`.
+        time : array-like of shape (n_items,), optional
+            When each item arose, if the quantifier was fitted with times.
 
         Returns
         -------
@@ -413,11 +594,48 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             In the order of the samples, or of the sorted names.
         """
         scores = self.score(X)
+        index: Sequence[object]
         if isinstance(groups, Samples):
-            return self.aggregate(scores, groups, interval, index=range(len(groups)))
-        samples, names = Samples.by_group(_values(groups))
-        check_same_length(scores.n_items, "X", samples.n_items, "groups")
-        return self.aggregate(scores, samples, interval, index=names.tolist())
+            samples, index = groups, range(len(groups))
+        else:
+            samples, names = Samples.by_group(_values(groups))
+            check_same_length(scores.n_items, "X", samples.n_items, "groups")
+            index = names.tolist()
+        at = None if time is None else mean_times(_values(time), samples)
+        return self.aggregate(scores, samples, interval, index=index, time=at)
+
+
+def _timeline(time: Any, n_items: int) -> Timeline | None:
+    """The training items by time; None, with a warning, if they leave nothing to learn from."""
+    try:
+        return Timeline.of(time, n_items)
+    except TooShortError as error:
+        warnings.warn(
+            f"The times of the items are not used: {error}. Intervals allow for a drift of "
+            f"{DEFAULT_DRIFT} instead, the default.",
+            PrevalensWarning,
+            stacklevel=4,
+        )
+        return None
+
+
+def mean_times(time: Any, samples: Samples) -> Array:
+    """The mean time of each sample: dates for dates, numbers for numbers.
+
+    Parameters
+    ----------
+    time : array-like of dates, ISO strings or numbers, shape (n_items,)
+    samples : Samples
+    """
+    numbers, dates = as_numbers(time)
+    check_same_length(len(numbers), "time", samples.n_items, "X")
+    means = samples.mean(numbers[:, np.newaxis])[:, 0]
+    return (means * 86_400).astype("datetime64[s]") if dates else means
+
+
+def _mean_time(time: Any) -> Any:
+    values = np.atleast_1d(np.asarray(_values(time)))
+    return mean_times(values, Samples.whole(len(values)))
 
 
 def _values(groups: Groups) -> Groups:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,10 @@ __all__ = [
     "total_loss",
 ]
 
-#: Items per sample; a third of the held-out items if that is less.
+#: Items per sample where methods are compared, and where intervals are calibrated; a third of the
+#: held-out items if that is less.
 SIZE = 100
+SIZES = (20, SIZE, 500, 2500)
 #: Below this many items there are more folds and a second division.
 FEW = 1500
 #: Fewer labelled items than this cannot be divided and drawn from.
@@ -39,12 +42,11 @@ FEWEST = 45
 FAMILY_WEIGHTS = {"ml-app": 0.4, "natural": 0.2, "label-tilt": 0.2, "labelset-weights": 0.2}
 #: Options of the families while settings are compared.
 _OPTIONS: dict[str, dict[str, Any]] = {"label-tilt": {"scale": 2.5}}
-#: The families that intervals are calibrated on, the two largest sizes of samples (two sizes
-#: separate noise from errors that do not shrink with size), and the parts of the pool (a half and a
-#: fifth) that a sample may take.
+#: The families that intervals are calibrated on.
 _CALIBRATION = ("natural", "ml-app", "label-tilt", "labelset-weights")
-_LARGE, _SMALL = 100, 30
-_LARGE_SHARE, _SMALL_SHARE = 2, 5
+#: Sizes of their samples (several separate noise from errors that do not shrink with size), the
+#: part of the pool that a sample may take, and how many are drawn: large samples take long.
+_CALIBRATION_SIZES = ((SIZE, 2, 1.0), (20, 5, 1.0), (500, 2, 0.25), (2500, 2, 0.1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,8 @@ class ShiftedSplit:
         Prevalences of the samples.
     naive : array of float, shape (n_labels,)
         Prevalences of the rest.
+    planned : int, optional
+        Items per sample that all folds would have if they were equally large. Default: `size`.
     """
 
     fold: int
@@ -77,6 +81,11 @@ class ShiftedSplit:
     size: int
     true: Floats
     naive: Floats
+    planned: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.planned:
+            object.__setattr__(self, "planned", self.size)
 
 
 def shifted_splits(
@@ -86,8 +95,9 @@ def shifted_splits(
     n_samples: int = 150,
     stratified: bool = True,
     groups: Any = None,
+    sizes: Sequence[int] = (SIZE,),
 ) -> list[ShiftedSplit]:
-    """Draw `n_samples` per family and fold; nothing if there are too few items.
+    """Draw `n_samples` per family, fold and size; nothing if there are too few items.
 
     Parameters
     ----------
@@ -99,12 +109,20 @@ def shifted_splits(
         of items does, above all in their rare labels: errors are as large as on new items.
     groups : array, shape (n_items,), optional
         Items with the same value share a fold.
+    sizes : sequence of int
+        Items per sample; sizes above a third of the held-out items become that third.
     """
     divisions = (5, 2) if len(Y) < FEW else (3, 1)
-    return _divided(Y, divisions, n_samples, random_state, groups, stratified=stratified)
+    return _divided(Y, divisions, n_samples, random_state, groups, sizes, stratified=stratified)
 
 
-def half_splits(Y: LabelMatrix, *, random_state: int = 0, groups: Any = None) -> list[ShiftedSplit]:
+def half_splits(
+    Y: LabelMatrix,
+    *,
+    random_state: int = 0,
+    groups: Any = None,
+    sizes: Sequence[int] = (SIZE,),
+) -> list[ShiftedSplit]:
     """Draw samples from each half of the items, for a method fitted on the other half.
 
     Two random halves are two pools of the same size, as training and new items often are, and hold
@@ -112,7 +130,7 @@ def half_splits(Y: LabelMatrix, *, random_state: int = 0, groups: Any = None) ->
     fitted on all items.
     """
     divisions, n_samples = ((2, 4), 300) if len(Y) < 2 * FEW else ((2, 1), 150)
-    return _divided(Y, divisions, n_samples, random_state, groups, stratified=False)
+    return _divided(Y, divisions, n_samples, random_state, groups, sizes, stratified=False)
 
 
 def _divided(
@@ -121,6 +139,7 @@ def _divided(
     n_samples: int,
     random_state: int,
     groups: Any,
+    sizes: Sequence[int],
     *,
     stratified: bool,
 ) -> list[ShiftedSplit]:
@@ -131,6 +150,7 @@ def _divided(
         return []
     rng = check_rng(random_state)
     each = max(1, 3 * n_samples // (n_folds * n_divisions))
+    planned = sorted({max(1, min(size, len(Y) // (3 * n_folds))) for size in sizes})
     splits: list[ShiftedSplit] = []
     for division in range(n_divisions):
         if stratified:
@@ -140,24 +160,30 @@ def _divided(
             fold_of = rng.permutation(np.arange(n_units) % n_folds)
             fold_of = fold_of if group_of is None else fold_of[group_of]
         for fold in range(n_folds):
-            splits.extend(_of_fold(Y, division * n_folds + fold, fold_of == fold, each, rng))
+            number, in_fold = division * n_folds + fold, fold_of == fold
+            splits.extend(_of_fold(Y, number, in_fold, each, rng, planned))
     return splits
 
 
 def _of_fold(
-    Y: LabelMatrix, fold: int, in_fold: Array, n_samples: int, rng: np.random.Generator
+    Y: LabelMatrix,
+    fold: int,
+    in_fold: Array,
+    n_samples: int,
+    rng: np.random.Generator,
+    sizes: Sequence[int],
 ) -> Iterator[ShiftedSplit]:
     held, rest = np.flatnonzero(in_fold), np.flatnonzero(~in_fold)
-    # Groups of many items may leave a fold with too few.
-    size = max(1, min(SIZE, len(held) // 3))
     naive = Y[rest].mean(axis=0, dtype=np.float64)
-    for family in FAMILY_WEIGHTS:
+    for planned, family in product(sizes, FAMILY_WEIGHTS):
+        # Groups of many items may leave a fold with too few.
+        size = max(1, min(planned, len(held) // 3))
         # Twice as many for ML-APP, whose samples differ most from each other.
         n_drawn = 2 * n_samples if family == "ml-app" else n_samples
         samples = draw_family(family, Y[held], size, n_drawn, rng, **_OPTIONS.get(family, {}))
         if samples is not None and len(samples):
             true = samples.mean(Y[held])
-            yield ShiftedSplit(fold, rest, held, family, samples, size, true, naive)
+            yield ShiftedSplit(fold, rest, held, family, samples, size, true, naive, planned)
 
 
 def losses(
@@ -203,7 +229,7 @@ def draw_shifts(Y: LabelMatrix, n_each: int, rng: np.random.Generator) -> tuple[
     ----------
     Y : 0/1 array, shape (n_items, n_labels)
     n_each : int
-        Samples per family of shifts and size.
+        Samples per family of shifts and size; fewer of more than 100 items.
     rng : numpy Generator
 
     Returns
@@ -213,10 +239,13 @@ def draw_shifts(Y: LabelMatrix, n_each: int, rng: np.random.Generator) -> tuple[
         Family of each sample, in the order above.
     """
     parts, families = [], []
-    for largest, share in ((_LARGE, _LARGE_SHARE), (_SMALL, _SMALL_SHARE)):
+    for largest, share, amount in _CALIBRATION_SIZES:
         size = min(largest, max(1, len(Y) // share))
+        # Large samples of a small pool would all be the same.
+        if size < largest and largest > SIZE:
+            continue
         for number, family in enumerate(_CALIBRATION):
-            samples = draw_family(family, Y, size, n_each, rng)
+            samples = draw_family(family, Y, size, max(1, round(amount * n_each)), rng)
             if samples is not None:
                 parts.append(samples)
                 families.append(np.full(len(samples), number, dtype=np.int64))

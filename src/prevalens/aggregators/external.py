@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.counting import PCC
@@ -299,7 +299,7 @@ class ExternalQuantifier(Aggregator):
                 f"A quantifier needs the methods fit(X, Y) and quantify(X); {self.quantifier!r} "
                 "has not both."
             )
-        self.quantifier_ = clone(self.quantifier, safe=False)
+        self.quantifier_ = without_intervals(clone(self.quantifier, safe=False))
         self.quantifier_.fit(scores.values, Y)
 
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
@@ -316,6 +316,18 @@ class ExternalQuantifier(Aggregator):
                 f"{len(samples)} samples of {self.n_labels_} labels."
             )
         return estimates
+
+
+_Estimator = TypeVar("_Estimator")
+
+
+def without_intervals(quantifier: _Estimator) -> _Estimator:
+    """The quantifier itself, set to prepare no intervals where nobody will ask for them."""
+    if isinstance(quantifier, BaseEstimator):
+        names = (name.rpartition("__") for name in quantifier.get_params(deep=True))
+        own = {"".join(name): None for name in names if name[2] == "uncertainty"}
+        quantifier.set_params(**own)
+    return quantifier
 
 
 def as_aggregator(base: Any) -> Aggregator:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 from tqdm import tqdm
 
+from prevalens.aggregators.external import without_intervals
 from prevalens.catalogue import parse
 from prevalens.cli.console import plain_table, progress_bar
 from prevalens.cli.outputs import PAGE, check_outputs, force_option
@@ -70,7 +71,8 @@ def _fit(data: Any) -> dict[str, Any]:
     fitted = {}
     for name in bar:
         bar.set_postfix_str(name)
-        fitted[name] = parse(name).fit(data.train.X, data.train.Y, labels=data.train.labels)
+        method = without_intervals(parse(name))
+        fitted[name] = method.fit(data.train.X, data.train.Y, labels=data.train.labels)
     return fitted
 
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from prevalens._version import __version__
+from prevalens.aggregators.external import without_intervals
 from prevalens.crossfit import CrossFit
 from prevalens.datasets import Dataset
 from prevalens.evaluation import Evaluation, evaluate_samples
@@ -166,7 +167,7 @@ def build(
     parts : mapping of str to CatalogueEntry, optional
         Parts that the method may name beside those of the catalogue.
     """
-    quantifier = parse(method.expression, parts)
+    quantifier = without_intervals(parse(method.expression, parts))
     for inner in _quantifiers(quantifier):
         if inner.scheme is None:
             inner.set_params(scheme=CrossFit())

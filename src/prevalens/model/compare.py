@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens._version import __version__
+from prevalens.aggregators.external import without_intervals
 from prevalens.catalogue import parse
 from prevalens.charts import Dots, draw, frame, table
 from prevalens.collection import label_matrix
@@ -416,7 +417,7 @@ class _ErrorTable:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrevalensWarning)
-                quantifier = pool.sharing(parse(name))
+                quantifier = pool.sharing(without_intervals(parse(name)))
                 quantifier.fit(pool.X, pool.Y, groups=pool.groups, progress=progress)
                 scores = quantifier.score(pool.pool_X)
         except CancelledError:

@@ -26,7 +26,6 @@ from prevalens.selection import GridSearch
 from prevalens.tables.column_guard import ColumnGuard, guard_of
 from prevalens.tables.preparation import Preparation
 from prevalens.types import Array, Floats, Groups, Items, LabelMatrix, Labels, Progress
-from prevalens.uncertainty import Bootstrap
 from prevalens.validation import (
     FormatError,
     InputError,
@@ -298,7 +297,7 @@ def _rebuilt(
 
 
 def quantifier_of(method: Method, time_budget: float | None = None) -> Quantifier | GridSearch:
-    """The quantifier of a method; a method given by name gets calibrated intervals."""
+    """The quantifier of a method."""
     if not isinstance(method, str):
         if not isinstance(method, (Quantifier, GridSearch)):
             raise InputError(
@@ -310,13 +309,6 @@ def quantifier_of(method: Method, time_budget: float | None = None) -> Quantifie
         quantifier = Quantifier(time_budget=time_budget)
     else:
         quantifier = parse(method)
-    # Estimates from the items themselves take long, so fewer of them must do.
-    reads_items = not quantifier.is_automatic and (
-        quantifier.resolved_parts()[1].consumes == "features"
-    )
-    quantifier.set_params(
-        uncertainty=Bootstrap(replicas=4, resamples=8) if reads_items else Bootstrap()
-    )
     return quantifier
 
 
@@ -428,30 +420,22 @@ def _estimate_fields(
 ) -> _Fields:
     """Estimates and, with a level, intervals, bands and goodness of fit, by their names.
 
-    Of a batch larger than 10,000 items, as many are drawn at random and represent it. The ends of
-    a plain bootstrap's intervals are then moved towards the estimate by the square root of how many
-    times larger the batch is (m out of n). Other intervals keep their width: in batches of that
-    size it is that of the training more than that of the batch.
-
-    References
-    ----------
-    Bickel, Götze and van Zwet, "Resampling fewer than n observations", Statistica Sinica 7, 1997.
+    Of a batch larger than 10,000 items, as many are drawn at random and represent it. Its intervals
+    have the width of theirs, around the estimate of all items: in batches of that size the width is
+    that of training and drift more than that of the batch.
     """
     if level is None:
         return {"point": quantifier.aggregate(scores, samples).point}
     parts: list[_Fields] = []
     for where, block in samples.blocks(_AT_A_TIME):
-        smaller, ratio = _thinned(block)
+        smaller = _thinned(block)
         own, alone = _alone(scores, smaller)
         estimate = quantifier.aggregate(own, alone, level, index=list(names[where]))
         known = {name: vars(estimate)[name] for name in ("point", *_ENDS, "p_value")}
         fields = {name: value for name, value in known.items() if value is not None}
         if smaller is not block:
             point = quantifier.aggregate(scores, block).point
-            # A plain bootstrap knows the noise of the items only, which is less in a larger batch.
-            calibrated = quantifier.has_calibrated_intervals
-            factor = np.ones(len(ratio)) if calibrated else 1 / np.sqrt(ratio)
-            fields = _moved(fields, point, factor)
+            fields = _moved(fields, point)
         parts.append(fields)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -462,23 +446,19 @@ def _alone(scores: Scores, samples: Samples) -> tuple[Scores, Samples]:
     return scores.take(rows), Samples(places, samples.offsets, n_items=len(rows))
 
 
-def _thinned(block: Samples) -> tuple[Samples, Floats]:
-    """The block with large samples cut to a random part, and how many times larger each was."""
-    sizes = block.sizes
-    if sizes.max() <= _LARGEST:
-        return block, np.ones(len(sizes))
+def _thinned(block: Samples) -> Samples:
+    """The block with large samples cut to a random part; the block itself if there are none."""
+    if block.sizes.max() <= _LARGEST:
+        return block
     rng = np.random.default_rng(0)
     bags: list[Any] = [
         bag if len(bag) <= _LARGEST else rng.choice(bag, _LARGEST, replace=False) for bag in block
     ]
-    return Samples.from_indices(bags, n_items=block.n_items), sizes / np.minimum(sizes, _LARGEST)
+    return Samples.from_indices(bags, n_items=block.n_items)
 
 
-def _moved(fields: _Fields, point: Floats, factor: Floats) -> _Fields:
+def _moved(fields: _Fields, point: Floats) -> _Fields:
     """Ends of intervals around the estimate of all items instead of that of a part of them."""
     move = point - fields["point"]
-    narrowed = {
-        name: point + (fields[name] + move - point) * factor[:, np.newaxis] for name in _ENDS
-    }
-    ends = {name: np.clip(end, 0, 1) for name, end in narrowed.items()}
+    ends = {name: np.clip(fields[name] + move, 0, 1) for name in _ENDS}
     return {**fields, **ends, "point": point}

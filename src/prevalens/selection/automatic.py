@@ -490,7 +490,7 @@ class _Search:
         if fitted:
             steps = [] if self.preparation is None else [self.preparation]
             names = None if self.preparation is None else self.preparation.terms_
-            guard = ColumnGuard(names=names).fit(self.X, self.Y)
+            guard = ColumnGuard().fit(self.X, self.Y, names=names)
             classifier = make_pipeline(*steps, guard, classifier)
         return Choice(
             classifier,

@@ -63,8 +63,6 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     tolerance : float
         How far beyond the explained range a mean may lie, in standard deviations of an item.
         ``float("inf")`` switches the guard off.
-    names : sequence of str, optional
-        Names of the columns, for the warning; those of a data frame are known.
 
     Attributes
     ----------
@@ -120,24 +118,25 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
      [0.   2.   0.   0.01]]
     """
 
-    def __init__(self, tolerance: float = 1.0, *, names: Sequence[str] | None = None) -> None:
+    def __init__(self, tolerance: float = 1.0) -> None:
         self.tolerance = tolerance
-        self.names = names
 
-    def fit(self, X: Any, Y: Any) -> Self:
+    def fit(self, X: Any, Y: Any, *, names: Sequence[str] | None = None) -> Self:
         """Learn how far labels move the means of the columns.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_items, n_features)
         Y : 0/1 matrix of shape (n_items, n_labels)
+        names : sequence of str, optional
+            Names of the columns, for the warning; those of a data frame are known.
         """
         if not self.tolerance > 0:
             raise InputError(f"tolerance must be above 0; got {self.tolerance!r}.")
         matrix, Y = _canonical(check_matrix(X)), check_binary_matrix(Y)
         check_same_length(matrix.shape[0], "X", len(Y), "Y")
         self.n_items_, self.n_features_in_ = matrix.shape
-        self._learn_names(X)
+        self._learn_names(X, names)
         self.mean_ = _sums(matrix) / self.n_items_
         self.deviation_ = np.sqrt(_variances(matrix, self.mean_))
         self.lowest_, self.highest_ = _range(matrix, Y, self.mean_)
@@ -217,9 +216,8 @@ class ColumnGuard(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     def _warning(self, drift: Drift, names: Any = None) -> DriftWarning:
         return DriftWarning(self.sentence(drift, names), sorted(drift))
 
-    def _learn_names(self, X: Any) -> None:
+    def _learn_names(self, X: Any, names: Sequence[str] | None) -> None:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
-        names = self.names
         if names is None and isinstance(frame, nw.DataFrame):
             names = frame.columns
         if names is None:

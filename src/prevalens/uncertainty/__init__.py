@@ -1,7 +1,8 @@
-"""Intervals for every quantifier, goodness of fit, and labels from the target."""
+"""Intervals for every quantifier, drift, the alarm, and labels from the target."""
 
-from prevalens.uncertainty.bootstrap import Bootstrap, plain_estimate
+from prevalens.uncertainty.bootstrap import Bootstrap
+from prevalens.uncertainty.drift import Backtest
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
 from prevalens.uncertainty.target import ppi_mean, with_labels
 
-__all__ = ["Bootstrap", "plain_estimate", "ppi_mean", "warn_of_misfit", "with_labels"]
+__all__ = ["Backtest", "Bootstrap", "ppi_mean", "warn_of_misfit", "with_labels"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +16,11 @@ from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.types import Floats, Groups, Ints, LabelMatrix
-from prevalens.uncertainty.goodness_of_fit import Misfit, fit_misfit
 from prevalens.validation import check_int, check_rng
 from prevalens.validation_shifts import draw_shifts
 
 #: Samples that intervals are calibrated on, per kind of shift and size, over all replicas.
 _CALIBRATION_SAMPLES = 400
-#: Parts that labelled items are cut into for the goodness of fit, unless they come in folds.
-_FOLDS = 5
-#: Least number of items in a fold for the goodness of fit.
-_LEAST_FOLD = 10
 #: Least number of different items, or groups, with which a replica keeps copies together.
 _LEAST_GROUPS = 10
 
@@ -54,8 +49,6 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
     errors_ : ErrorModel
     n_labelled_ : int
         Number of items it was fitted on.
-    misfit_ : Misfit or None
-        Goodness of fit, for aggregators that read posteriors.
 
     Notes
     -----
@@ -97,7 +90,6 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         scores: Scores,
         Y: LabelMatrix,
         *,
-        folds: Ints | None = None,
         groups: Groups = None,
     ) -> Self:
         """Refit the aggregator and learn its errors.
@@ -109,8 +101,6 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         scores : Scores
             Labelled scores that the classifier did not train on.
         Y : 0/1 array, shape (n_items, n_labels)
-        folds : array of int, shape (n_items,), optional
-            Items with the same value have their scores from the same classifier. Default: all.
         groups : array, shape (n_items,), optional
             Items with the same value are drawn together.
         """
@@ -134,14 +124,13 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         noise = Noise._make(map(np.concatenate, zip(*noises, strict=True)))
         truth = Samples.concat(samples).mean(Y)
         self.errors_ = fit_error_model(noise, truth, Y.mean(axis=0), np.concatenate(families))
-        self.misfit_ = _misfit(scores, Y, folds, rng)
         self.n_labelled_ = len(Y)
         return self
 
     def estimate(
         self, aggregator: Aggregator, scores: Scores, samples: Samples, level: float
     ) -> tuple[Floats, Intervals]:
-        """Return the estimates of samples, and their intervals, bands and goodness of fit.
+        """Return the estimates of samples, and their intervals and bands.
 
         Parameters
         ----------
@@ -155,7 +144,6 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
             aggregator, self.replicas_, scores, samples, times=self.resamples, rng=rng
         )
         point, intervals = noise.point, self.errors_.intervals(noise, level)
-        misfit = self.misfit_
         # A label without errors in calibration may have some now: bands leave room for one item of
         # the batch, and for one in as many items as were labelled.
         least = np.maximum(1.0 / samples.sizes, 1.0 / self.n_labelled_)[:, np.newaxis]
@@ -163,22 +151,8 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
             intervals,
             band_lower=np.minimum(intervals.band_lower, np.maximum(point - least, 0.0)),
             band_upper=np.maximum(intervals.band_upper, np.minimum(point + least, 1.0)),
-            p_value=None if misfit is None else misfit.p_value(scores.values, samples),
         )
         return point, never_certain(intervals, point, samples)
-
-
-def _misfit(
-    scores: Scores, Y: LabelMatrix, folds: Ints | None, rng: np.random.Generator
-) -> Misfit | None:
-    """Goodness of fit; None for scores that are no posteriors, or for too few items."""
-    if scores.kind != "posteriors":
-        return None
-    if folds is None:
-        folds = rng.permutation(len(Y)) % _FOLDS
-    if np.unique(folds, return_counts=True)[1].min() < _LEAST_FOLD or len(np.unique(folds)) < 2:
-        return None
-    return fit_misfit(scores.values, Y, folds, rng)
 
 
 def _replicas(
@@ -212,37 +186,6 @@ def _drawn_again(everything: Ints, groups: Ints | None, rng: np.random.Generator
         return rng.integers(0, len(everything), len(everything))
     members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
     return np.concatenate([members[g] for g in rng.integers(0, len(members), len(members))])
-
-
-def plain_estimate(
-    aggregator: Any,
-    scores: Scores,
-    samples: Samples,
-    level: float,
-    *,
-    resamples: int = 200,
-    random_state: int = 0,
-) -> tuple[Floats, Intervals]:
-    """Return estimates, and percentiles of the estimates of resampled items as intervals.
-
-    For a quantifier that was fitted without `Bootstrap`. The intervals are not calibrated: they
-    reflect the noise of the items, but neither bias nor training data nor shift.
-    """
-    point = aggregator.aggregate(scores, samples)
-    # Lower and upper ends of intervals, then of bands.
-    ends = np.empty((4, *point.shape))
-    tail = (1.0 - level) / 2.0
-    rng = check_rng(random_state)
-    for rows, drawn in redrawn(aggregator, scores, samples, times=resamples, rng=rng):
-        here = point[rows]
-        lower, upper = np.quantile(drawn, [tail, 1.0 - tail], axis=1)
-        deviation = np.maximum(drawn.std(axis=1), 1e-12)
-        largest = (np.abs(drawn - here[:, np.newaxis]) / deviation[:, np.newaxis]).max(axis=2)
-        reach = np.quantile(largest, level, axis=1)[:, np.newaxis] * deviation
-        lower, upper = np.minimum(lower, here), np.maximum(upper, here)
-        bands = np.minimum(here - reach, lower), np.maximum(here + reach, upper)
-        ends[:, rows] = lower, upper, *np.clip(bands, 0.0, 1.0)
-    return point, never_certain(Intervals(*ends), point, samples)
 
 
 #: Indices of resampled items at a time, for few labels; fewer where there are many.

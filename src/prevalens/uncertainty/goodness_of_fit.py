@@ -1,26 +1,37 @@
-"""Goodness of fit: whether a mix of training items explains the posteriors of a sample."""
+"""The alarm: whether a mix of training items explains the posteriors of a sample.
+
+Under any change of the label mix alone, the part of the scores that labels do not explain stays
+as it was. The alarm measures how far it has moved, and compares with validation samples of each
+family of label shift: among samples that only such a shift has changed, one in a hundred alarms.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.estimate import Intervals
 from prevalens.samples import Samples
+from prevalens.scores import Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
-from prevalens.validation import PrevalensWarning
+from prevalens.uncertainty.drift import arcsine, from_arcsine, quantile
+from prevalens.validation import PrevalensWarning, check_rng
 from prevalens.validation_shifts import draw_shifts
 
 #: Directions of the scores at most.
 _DIRECTIONS = 200
 #: Directions of less variance than this, against the largest, are left out.
 _LEAST = 1e-3
-#: Samples per fold, kind of shift and size.
+_TINY = 1e-9
+#: Samples per fold, family of shift and size.
 _SAMPLES = 40
+#: Least number of items in a fold, and parts of labelled items that do not come in folds.
+_LEAST_FOLD, _FOLDS = 10, 5
 
 
 @dataclass(frozen=True)
@@ -35,12 +46,16 @@ class _Frame:
         Variance that a shift of the labels may give each coordinate.
     n_items : int
         Number of items it was fitted on.
+    per_drift : float
+        Variance of the coordinates if all labels drift by a standard deviation of 1 on the scale of
+        `arcsine`, and their posteriors with them.
     """
 
     centre: Floats
     directions: Floats
     explained: Floats
     n_items: int
+    per_drift: float
 
     def place(self, posteriors: Array, samples: Samples) -> Floats:
         """Coordinates of the samples' mean scores."""
@@ -50,12 +65,12 @@ class _Frame:
         """Mean square of the coordinates, each in units of what is to be expected."""
         return np.asarray((place**2 / (variance[:, np.newaxis] + self.explained)).mean(axis=1))
 
-    def excess(self, place: Floats, variance: Floats) -> float:
+    def excess(self, place: Floats, variance: Floats) -> Floats:
         """Variance beyond the expected variance, in directions that labels hardly explain."""
         open_ = self.explained < np.median(variance)
         if not open_.any():
-            return 0.0
-        return float(np.mean((place[:, open_] ** 2).mean(axis=1) - variance))
+            return np.zeros(len(place))
+        return np.asarray((place[:, open_] ** 2).mean(axis=1) - variance)
 
 
 @dataclass(frozen=True)
@@ -71,20 +86,69 @@ class Misfit:
     frame : _Frame
     slack : float
         Variance under label shift and between classifiers that no sample size removes.
-    known : array of float, shape (n_known,)
-        Ascending distances of samples that are explained.
+    sizes : array of float, shape (n_sizes,)
+        Sizes of the samples that are known to be explained.
+    known : tuple of n_sizes tuples of arrays of float
+        Ascending distances of these samples, by size and family of shift.
     """
 
     frame: _Frame
     slack: float
-    known: Floats
+    sizes: Floats
+    known: tuple[tuple[Floats, ...], ...]
 
-    def p_value(self, posteriors: Array, samples: Samples) -> Floats:
-        """Share of explained samples that lie at least as far off, shape (n_samples,)."""
+    def p_value(
+        self, posteriors: Array, samples: Samples, *, drift: float = 0.0, slack: Any = 0.0
+    ) -> Floats:
+        """Share of explained samples that lie at least as far off, shape (n_samples,).
+
+        The largest share over the families of shift, among samples of the nearest size.
+
+        Parameters
+        ----------
+        posteriors : array of float, shape (n_items, n_labels)
+        samples : Samples
+        drift : float
+            Standard deviation of the drift that intervals allow for; what they hold is no alarm.
+        slack : float, or array of shape (n_samples,)
+            Variance of the scores that drift over time was seen to have, if that is more.
+        """
+        place = self.frame.place(posteriors, samples)
+        allowed = np.maximum(drift**2 * self.frame.per_drift, slack)
+        variance = 1.0 / samples.sizes + 1.0 / self.frame.n_items + self.slack + allowed
+        distance = self.frame.distance(place, variance)
+        far = np.abs(np.log(samples.sizes)[:, np.newaxis] - np.log(self.sizes))
+        nearest = far.argmin(axis=1)
+        p_value = np.ones(len(samples))
+        for number in np.unique(nearest):
+            rows = nearest == number
+            shares = [_share_beyond(family, distance[rows]) for family in self.known[number]]
+            p_value[rows] = np.max(shares, axis=0)
+        return p_value
+
+    def excess(self, posteriors: Array, samples: Samples) -> Floats:
+        """Variance of each sample beyond what label shift explains, shape (n_samples,)."""
         place = self.frame.place(posteriors, samples)
         variance = 1.0 / samples.sizes + 1.0 / self.frame.n_items + self.slack
-        beyond = len(self.known) - np.searchsorted(self.known, self.frame.distance(place, variance))
-        return np.asarray((1.0 + beyond) / (1.0 + len(self.known)))
+        return self.frame.excess(place, variance)
+
+
+def _share_beyond(known: Floats, distance: Floats) -> Floats:
+    beyond = len(known) - np.searchsorted(known, distance)
+    return np.asarray((1.0 + beyond) / (1.0 + len(known)))
+
+
+def fit_alarm(scores: Scores, Y: LabelMatrix, folds: Ints | None) -> Misfit | None:
+    """The alarm for labelled scores; None if they are no posteriors, or too few items."""
+    if scores.kind != "posteriors":
+        return None
+    rng = check_rng(0)
+    if folds is None:
+        folds = rng.permutation(len(Y)) % _FOLDS
+    counts = np.unique(folds, return_counts=True)[1]
+    if len(counts) < 2 or counts.min() < _LEAST_FOLD:
+        return None
+    return fit_misfit(scores.values, Y, folds, rng)
 
 
 def fit_misfit(posteriors: Array, Y: LabelMatrix, folds: Ints, rng: np.random.Generator) -> Misfit:
@@ -106,22 +170,40 @@ def fit_misfit(posteriors: Array, Y: LabelMatrix, folds: Ints, rng: np.random.Ge
     are used.
     """
     measured = [_measured(posteriors, Y, folds == fold, rng) for fold in np.unique(folds)]
-    excess = float(np.mean([frame.excess(place, variance) for frame, place, variance in measured]))
-    slack = max(excess, 0.0)
-    distances = [frame.distance(place, variance + slack) for frame, place, variance in measured]
-    return Misfit(_fit_frame(posteriors, Y), slack, np.sort(np.concatenate(distances)))
+    excess = [part.frame.excess(part.place, part.variance).mean() for part in measured]
+    slack = max(float(np.mean(excess)), 0.0)
+    distance = np.concatenate([m.frame.distance(m.place, m.variance + slack) for m in measured])
+    family = np.concatenate([part.family for part in measured])
+    size = np.concatenate([part.size for part in measured])
+    sizes = np.unique(size)
+    known = tuple(
+        tuple(np.sort(distance[(size == n) & (family == f)]) for f in np.unique(family[size == n]))
+        for n in sizes
+    )
+    return Misfit(_fit_frame(posteriors, Y), slack, sizes.astype(np.float64), known)
+
+
+class _Measured(NamedTuple):
+    """Frame of all folds but one, and places and variances of samples of that one in it."""
+
+    frame: _Frame
+    place: Floats
+    variance: Floats
+    family: Ints
+    size: Ints
 
 
 def _measured(
     posteriors: Array, Y: LabelMatrix, in_fold: npt.NDArray[np.bool_], rng: np.random.Generator
-) -> tuple[_Frame, Floats, Floats]:
-    """Frame of the other folds, and places and variances of samples of this fold in it."""
+) -> _Measured:
     rest, held = np.flatnonzero(~in_fold), np.flatnonzero(in_fold)
     frame = _fit_frame(posteriors[rest], Y[rest])
-    samples, _ = draw_shifts(Y[held], _SAMPLES, rng)
+    samples, family = draw_shifts(Y[held], _SAMPLES, rng)
     # Drawing without replacement from few items lowers a sample's variance; their mean has its own.
     variance = (1.0 - samples.sizes / len(held)) / samples.sizes + 1.0 / len(held) + 1.0 / len(rest)
-    return frame, frame.place(posteriors[held], samples), variance
+    # Folds differ by an item or so; sizes that follow from theirs are rounded to two digits.
+    size = np.array([float(f"{n:.1e}") for n in samples.sizes.tolist()])
+    return _Measured(frame, frame.place(posteriors[held], samples), variance, family, size)
 
 
 def _fit_frame(posteriors: Array, Y: LabelMatrix) -> _Frame:
@@ -131,12 +213,15 @@ def _fit_frame(posteriors: Array, Y: LabelMatrix) -> _Frame:
     gram = labels.T @ labels
     gram[np.diag_indices_from(gram)] += 1.0
     effect = np.linalg.solve(gram, labels.T @ (features - centre))
-    directions = _whitening(features - centre - labels @ effect)
+    residuals = features - centre - labels @ effect
+    directions = _whitening(residuals)
     spread = np.sqrt(prevalence * (1.0 - prevalence))
     # Axes along which a shift of the labels moves the scores, and by how much.
     moves = spread[:, np.newaxis] * effect @ directions
     explained, along = np.linalg.eigh(moves.T @ moves)
-    return _Frame(centre, directions @ along, np.maximum(explained, 0.0), len(Y))
+    own = residuals[:, : len(prevalence)].var(axis=0)
+    per_drift = float(np.median((2.0 * spread) ** 2 / np.maximum(own, _TINY)))
+    return _Frame(centre, directions @ along, np.maximum(explained, 0.0), len(Y), per_drift)
 
 
 def _features(posteriors: Array) -> Floats:
@@ -154,14 +239,53 @@ def _whitening(residuals: Floats) -> Floats:
     return per_deviation[:, np.newaxis] * vectors[:, kept] / np.sqrt(values[kept])
 
 
-#: p-value of the goodness of fit below which a warning names the sample.
+#: p-value below which the alarm names the sample.
 MISFIT = 0.01
 #: Maximum number of samples that a warning names.
 _NAMED = 5
+#: An alarming batch: factor on the variance that intervals claim, and standard deviation of the
+#: moves that are to be expected beforehand, on the scale of `arcsine`.
+_DOUBT, _USUAL_MOVE = 4.0, 0.2
+
+
+def cautious(
+    point: Floats, intervals: Intervals, prevalence: Floats, level: float
+) -> tuple[Floats, Intervals]:
+    """Shrink the estimates of samples that alarm towards the training prevalence.
+
+    Parameters
+    ----------
+    point : array of float, shape (n_samples, n_labels)
+    intervals : Intervals
+    prevalence : array of float, shape (n_labels,)
+        In the training items.
+    level : float
+
+    Notes
+    -----
+    Where a batch is not explained, the variance that an interval claims is taken four times, and
+    weighed against moves of 12 points for a label of 10 %, or 20 points for one of 50 %: an
+    estimate whose interval is narrow stays, one that the scores hardly support gives way. The
+    intervals grow to hold the new point; none of their ends moves inwards.
+    """
+    if intervals.p_value is None or not np.any(intervals.p_value < MISFIT):
+        return point, intervals
+    half = (arcsine(intervals.upper) - arcsine(intervals.lower)) / 2.0
+    claimed = _DOUBT * (half / quantile(level)) ** 2
+    kept = _USUAL_MOVE**2 / (_USUAL_MOVE**2 + claimed)
+    centre = arcsine(prevalence)
+    shrunk = from_arcsine(centre + kept * (arcsine(point) - centre))
+    point = np.where(intervals.p_value[:, np.newaxis] < MISFIT, shrunk, point)
+    ends = (np.minimum, np.maximum) * 2
+    names = ("lower", "upper", "band_lower", "band_upper")
+    held = {
+        name: end(getattr(intervals, name), point) for name, end in zip(names, ends, strict=True)
+    }
+    return point, replace(intervals, **held)
 
 
 def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
-    """Issue one warning that names the samples that no mix of training items explains.
+    """Issue one warning that names the samples that alarm, and says what to do.
 
     Parameters
     ----------
@@ -172,11 +296,10 @@ def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
     bad = np.flatnonzero(p_value < MISFIT)
     if len(bad) == 0:
         return
-    lowest = p_value[bad].min()
     warnings.warn(
-        f"{_subject(bad, names)} unlike anything the training data can explain (goodness of fit "
-        f"p = {lowest:.2g}): labels may look different there than in training, or "
-        "co-occur differently; the estimates may be unreliable.",
+        f"{_subject(bad, names)} from the training data in more than the label mix (p = "
+        f"{p_value[bad].min():.2g}): errors may be larger there than the intervals say. Label "
+        "about 50 items of such a batch, drawn at random, to find out (prevalens sample).",
         PrevalensWarning,
         stacklevel=4,
     )
@@ -184,9 +307,9 @@ def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
 
 def _subject(bad: Array, names: Sequence[Any] | None) -> str:
     if names is None:
-        return "The batch looks"
+        return "The batch differs"
     shown = ", ".join(repr(names[i]) for i in bad[:_NAMED])
     if len(bad) == 1:
-        return f"Sample {shown} looks"
+        return f"Sample {shown} differs"
     more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
-    return f"Samples {shown}{more} look"
+    return f"Samples {shown}{more} differ"

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from prevalens.aggregators.base import Aggregator, never_certain
 from prevalens.aggregators.counting import medians
-from prevalens.aggregators.mixture.calibration import Bands, Multiples
+from prevalens.aggregators.mixture.calibration import Bands, BySize, Ends, Multiples
 from prevalens.aggregators.mixture.scenarios import Moments, Posterior, ScenarioModel
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
@@ -18,6 +18,8 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_choice
 from prevalens.validation_shifts import (
+    SIZE,
+    SIZES,
     ShiftedSplit,
     half_splits,
     losses,
@@ -42,6 +44,8 @@ _DEFAULT_SHRINKAGE = 0.1
 #: among samples that moved far, and have the largest errors.
 _CLASSES = 6
 _WEIGHTS = {"label-tilt": 3.0, "natural": 1.5}
+#: Validation samples per family and size, over all folds, in units of three.
+_SAMPLES = 75
 #: The same for bands, which miss the truth if a single label does.
 _BAND_CLASSES = 12
 _BAND_WEIGHTS = {"label-tilt": 5.0, "natural": 5.0}
@@ -137,11 +141,14 @@ class ScenarioMixture(Aggregator):
         values, state = scores.evidence, self.random_state
         self._choose(values, Y, groups)
         self.moments_ = Moments.of(values, Y)
-        splits = shifted_splits(Y, random_state=state, stratified=False, groups=groups)
+        splits = shifted_splits(
+            Y, random_state=state, n_samples=_SAMPLES, stratified=False, groups=groups, sizes=SIZES
+        )
         posteriors = self._validated(values, Y, splits)
-        self.losses_ = losses(splits, lambda s: self._point(posteriors[s].mean, s.samples.sizes))
-        self.loss_ = total_loss(self.losses_) if splits else float("nan")
-        for_bands = half_splits(Y, random_state=state, groups=groups)
+        usual = _usual(splits)
+        self.losses_ = losses(usual, lambda s: self._point(posteriors[s].mean, s.samples.sizes))
+        self.loss_ = total_loss(self.losses_) if usual else float("nan")
+        for_bands = half_splits(Y, random_state=state, groups=groups, sizes=SIZES)
         self._calibrate(posteriors, self._validated(values, Y, for_bands))
 
     def validation_losses(
@@ -216,12 +223,11 @@ class ScenarioMixture(Aggregator):
         self, validated: dict[ShiftedSplit, Posterior], for_bands: dict[ShiftedSplit, Posterior]
     ) -> None:
         """Keep how far the truth lay from the posterior mean, in posterior deviations."""
-        self.misfits_ = np.zeros(0)
-        self.multiples_, self.bands_ = Multiples.gaussian(), Bands.gaussian(self.n_labels_)
+        self.multiples_: Multiples | BySize = Multiples.gaussian()
+        self.bands_: Bands | BySize = Bands.gaussian(self.n_labels_)
         if validated:
-            self.misfits_ = np.sort(np.concatenate([p.misfit for p in validated.values()]))
-            self.multiples_ = Multiples.of(validated, _CLASSES, _WEIGHTS)
-            self.bands_ = Bands.of(for_bands, _BAND_CLASSES, _BAND_WEIGHTS)
+            self.multiples_ = BySize.of(Multiples, validated, _CLASSES, _WEIGHTS)
+            self.bands_ = BySize.of(Bands, for_bands, _BAND_CLASSES, _BAND_WEIGHTS)
 
     def _validated(
         self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]
@@ -247,7 +253,6 @@ class ScenarioMixture(Aggregator):
         whole = Posterior(
             np.empty((len(means), n_labels)),
             np.empty((len(means), n_labels if variance else 0)),
-            np.empty(len(means)),
             np.empty((len(means), model.n_scenarios)),
         )
         for size in np.unique(sizes):
@@ -260,7 +265,7 @@ class ScenarioMixture(Aggregator):
     def estimate(
         self, scores: Scores, samples: Samples, level: float | None = None
     ) -> tuple[Floats, Intervals | None]:
-        """Return estimates, and their intervals, bands and goodness of fit.
+        """Return estimates, and their intervals and bands.
 
         Parameters
         ----------
@@ -271,29 +276,21 @@ class ScenarioMixture(Aggregator):
 
         Notes
         -----
-        The half-width is a multiple of the posterior's standard deviation. The multiple is the
-        one that would have covered in validation, for samples that seem to have moved about as
-        far and labels of about the same expected number of positives; for bands, the one at which
-        all labels of a sample would have been covered at once. The p-value is the
-        share of validated samples whose mean score lay at least as far from its best scenario.
+        The ends lie at multiples of the posterior's standard deviation. The multiples are those
+        that would have covered in validation, for samples of about the same size that seem
+        to have moved about as far, and labels of about the same move and expected number of
+        positives; for bands, those at which all labels of a sample would have been covered at once.
         """
         if level is None:
             return self.aggregate(scores, samples), None
         self._check_input(scores, samples)
         posterior, sizes = self._posterior(scores, samples, variance=True)
         known = posterior, sizes, self.moments_.prevalence, level
-        half = self.multiples_.half_widths(*known)
-        band = np.maximum(self.bands_.half_widths(*known), half)
         point = np.clip(self._point(posterior.mean, sizes), 0.0, 1.0)
-        inner, outer = (_around(posterior.mean, width, point) for width in (half, band))
-        intervals = Intervals(*inner, *outer, self._p_value(posterior.misfit))
-        return point, never_certain(intervals, point, samples)
-
-    def _p_value(self, misfit: Floats) -> Floats | None:
-        if not len(self.misfits_):
-            return None
-        as_far = len(self.misfits_) - np.searchsorted(self.misfits_, misfit, side="left")
-        return (1 + as_far) / (1 + len(self.misfits_))
+        inner = _around(posterior.mean, self.multiples_.ends(*known), point)
+        outer = _around(posterior.mean, self.bands_.ends(*known), point)
+        outer = np.minimum(inner[0], outer[0]), np.maximum(inner[1], outer[1])
+        return point, never_certain(Intervals(*inner, *outer), point, samples)
 
 
 class SplitCache:
@@ -318,7 +315,13 @@ class SplitCache:
         return self._model[1]
 
 
-def _around(mean: Floats, half: Floats, point: Floats) -> tuple[Floats, Floats]:
+def _usual(splits: Sequence[ShiftedSplit]) -> list[ShiftedSplit]:
+    """The splits of the size at which methods are compared, or of the largest size below it."""
+    size = max((split.planned for split in splits if split.planned <= SIZE), default=0)
+    return [split for split in splits if split.planned == size]
+
+
+def _around(mean: Floats, ends: Ends, point: Floats) -> tuple[Floats, Floats]:
     """Interval that holds the point; it starts at 0 where the likeliest count is 0."""
-    lower = np.where(point == 0, 0.0, np.minimum(mean - half, point))
-    return np.clip(lower, 0, 1), np.clip(np.maximum(mean + half, point), 0, 1)
+    lower = np.where(point == 0, 0.0, np.minimum(mean - ends[0], point))
+    return np.clip(lower, 0, 1), np.clip(np.maximum(mean + ends[1], point), 0, 1)

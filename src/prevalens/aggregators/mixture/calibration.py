@@ -1,14 +1,16 @@
-"""Half-widths that cover the truth in validation, in units of the posterior's deviation.
+"""Ends of intervals and bands that cover the truth in validation, in posterior deviations.
 
-Samples are classed by how far they seem to have moved, labels by how many positives are expected;
-a stratum with few validation samples has the multiples of Gaussian errors.
+Validation samples are classed by how far they seem to have moved; their labels by how far the label
+itself seems to have moved, and by how many positives are expected. Ends towards the training
+prevalence and away from it are calibrated apart: a move is underestimated more often than
+overestimated. All of it is done at several batch sizes, and interpolated between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.stats import norm
@@ -20,6 +22,8 @@ from prevalens.validation_shifts import ShiftedSplit
 
 #: Expected numbers of positives that separate the strata of labels.
 _STRATA = (0.1, 0.3, 1.0, 3.0, 10.0)
+#: Moves of a label, in posterior deviations, that separate the classes of labels.
+_MOVES = (0.5, 1.5)
 #: Bands are multiples of intervals at this level, so that rare and frequent labels miss as often.
 _TAIL = 0.99
 #: Least such multiple: a stratum without errors in validation may have some later.
@@ -33,6 +37,10 @@ _ENOUGH = 60
 #: Levels at which the calibration is kept.
 _LEVELS = np.concatenate([np.arange(0.0, 0.99, 0.01), np.arange(0.99, 1.0005, 0.001)])
 
+#: Distances of the lower and the upper ends from the posterior mean, (n_samples, n_labels) each.
+Ends: TypeAlias = tuple[Floats, Floats]
+_Validated: TypeAlias = Mapping[ShiftedSplit, Posterior]
+
 
 @dataclass(frozen=True)
 class Multiples:
@@ -42,7 +50,8 @@ class Multiples:
     ----------
     cuts : array, shape (n_classes - 1,)
         Moves between which the classes of samples lie.
-    values : array, shape (n_classes, n_strata, n_levels)
+    values : array, shape (n_classes, n_moves, n_strata, 2, n_levels)
+        Towards the training prevalence, and away from it.
     """
 
     cuts: Floats
@@ -51,45 +60,41 @@ class Multiples:
     @classmethod
     def gaussian(cls) -> Self:
         """The multiples of Gaussian errors, in one class."""
-        return cls(np.zeros(0), np.tile(_gaussian(), (1, len(_STRATA) + 1, 1)))
+        shape = (1, len(_MOVES) + 1, len(_STRATA) + 1, 2, 1)
+        return cls(np.zeros(0), np.tile(_gaussian(), shape))
 
     @classmethod
-    def of(
-        cls,
-        validated: Mapping[ShiftedSplit, Posterior],
-        n_classes: int,
-        weights: Mapping[str, float],
-    ) -> Self:
+    def of(cls, validated: _Validated, n_classes: int, weights: Mapping[str, float]) -> Self:
         """Quantiles over validation samples; families without an entry in `weights` weigh 1."""
         moved = np.concatenate([_moved(p, split.naive) for split, p in validated.items()])
         cuts = np.quantile(moved, np.arange(1, n_classes) / n_classes)
-        place = np.searchsorted(cuts, moved)
-        stratum, ratio = _strata(validated), _ratios(validated)
-        each = _sample_weights(validated, weights)[:, np.newaxis]
-        values = np.tile(_gaussian(), (n_classes, len(_STRATA) + 1, 1))
+        place = np.searchsorted(cuts, moved)[:, np.newaxis]
+        away, move, stratum = _errors(validated)
+        each = np.broadcast_to(_sample_weights(validated, weights)[:, np.newaxis], away.shape)
+        values = np.tile(_gaussian(), (n_classes, len(_MOVES) + 1, len(_STRATA) + 1, 2, 1))
         for number in np.unique(place):
             for cell in range(len(_STRATA) + 1):
-                inside = (place == number)[:, np.newaxis] & (stratum == cell)
-                if inside.sum() >= _ENOUGH:
-                    weight = np.broadcast_to(each, inside.shape)[inside]
-                    values[number, cell] = _quantiles(ratio[inside], weight)
+                inside = (place == number) & (stratum == cell)
+                values[number, :, cell] = _sides(away, each, inside, values[number, 0, cell])
+                for kind in range(len(_MOVES) + 1):
+                    own = inside & (move == kind)
+                    values[number, kind, cell] = _sides(away, each, own, values[number, kind, cell])
         return cls(cuts, values)
 
     def places(self, posterior: Posterior, prevalence: Floats) -> Ints:
         """The class of each sample."""
         return np.searchsorted(self.cuts, _moved(posterior, prevalence))
 
-    def at(self, places: Ints, stratum: Ints, level: float) -> Floats:
-        """The multiples at a level, shape (n_samples, n_labels)."""
-        return np.asarray(self.values[:, :, _position(level)][places[:, np.newaxis], stratum])
+    def at(self, place: Ints, move: Ints, stratum: Ints, level: float) -> Floats:
+        """The multiples at a level, towards and away, shape (n_samples, n_labels, 2)."""
+        table = self.values[..., _position(level)]
+        return np.asarray(table[place[:, np.newaxis], move, stratum])
 
-    def half_widths(
-        self, posterior: Posterior, sizes: Ints, prevalence: Floats, level: float
-    ) -> Floats:
-        """Half-widths of the intervals of all labels, shape (n_samples, n_labels)."""
-        places = self.places(posterior, prevalence)
-        stratum = _stratum(posterior.mean, sizes[:, np.newaxis])
-        return self.at(places, stratum, level) * np.sqrt(posterior.variance)
+    def ends(self, posterior: Posterior, sizes: Ints, prevalence: Floats, level: float) -> Ends:
+        """Distances of the ends of the intervals from the posterior mean."""
+        place = self.places(posterior, prevalence)
+        cells = _move(posterior, prevalence), _stratum(posterior.mean, sizes[:, np.newaxis])
+        return _ends(self.at(place, *cells, level), posterior, prevalence)
 
 
 @dataclass(frozen=True)
@@ -113,16 +118,13 @@ class Bands:
         return cls(Multiples.gaussian(), largest)
 
     @classmethod
-    def of(
-        cls,
-        validated: Mapping[ShiftedSplit, Posterior],
-        n_classes: int,
-        weights: Mapping[str, float],
-    ) -> Self:
+    def of(cls, validated: _Validated, n_classes: int, weights: Mapping[str, float]) -> Self:
         """Quantiles, over validation samples, of the largest ratio of a sample's labels."""
         single = Multiples.of(validated, n_classes, weights)
         places = np.concatenate([single.places(p, split.naive) for split, p in validated.items()])
-        largest = (_ratios(validated) / _tails(single, places, _strata(validated))).max(axis=1)
+        away, move, stratum = _errors(validated)
+        tails = np.maximum(single.at(places, move, stratum, _TAIL), _LEAST)
+        largest = np.where(away >= 0, away / tails[..., 1], -away / tails[..., 0]).max(axis=1)
         each = _sample_weights(validated, weights)
         # Where many samples moved equally far, classes may be empty: they get those of all samples.
         wider = _LEVELS + _BAND_SLACK * (1 - _LEVELS)
@@ -132,18 +134,91 @@ class Bands:
             by_class[number] = _quantiles(largest[inside], each[inside], wider)
         return cls(single, by_class)
 
-    def half_widths(
-        self, posterior: Posterior, sizes: Ints, prevalence: Floats, level: float
-    ) -> Floats:
-        """Half-widths of the bands of all labels, shape (n_samples, n_labels)."""
-        places = self.single.places(posterior, prevalence)
-        tails = _tails(self.single, places, _stratum(posterior.mean, sizes[:, np.newaxis]))
-        largest = self.largest[:, _position(level)][places][:, np.newaxis]
-        return np.asarray(largest * tails * np.sqrt(posterior.variance))
+    def ends(self, posterior: Posterior, sizes: Ints, prevalence: Floats, level: float) -> Ends:
+        """Distances of the ends of the bands from the posterior mean."""
+        place = self.single.places(posterior, prevalence)
+        cells = _move(posterior, prevalence), _stratum(posterior.mean, sizes[:, np.newaxis])
+        tails = np.maximum(self.single.at(place, *cells, _TAIL), _LEAST)
+        largest = self.largest[:, _position(level)][place][:, np.newaxis, np.newaxis]
+        return _ends(largest * tails, posterior, prevalence)
 
 
-def _tails(single: Multiples, places: Ints, stratum: Ints) -> Floats:
-    return np.maximum(single.at(places, stratum, _TAIL), _LEAST)
+@dataclass(frozen=True)
+class BySize:
+    """A calibration at each of several batch sizes, linear in the logarithm of the size between.
+
+    Attributes
+    ----------
+    sizes : array of float, shape (n_sizes,)
+        Ascending.
+    parts : tuple of Multiples or of Bands
+    """
+
+    sizes: Floats
+    parts: tuple[Any, ...]
+
+    @classmethod
+    def of(
+        cls,
+        kind: type[Multiples] | type[Bands],
+        validated: _Validated,
+        n_classes: int,
+        weights: Mapping[str, float],
+    ) -> Self:
+        """Calibrate at each size of the validation samples."""
+        by_size: dict[int, dict[ShiftedSplit, Posterior]] = {}
+        for split, posterior in validated.items():
+            by_size.setdefault(split.planned, {})[split] = posterior
+        sizes = sorted(by_size)
+        parts = tuple(kind.of(by_size[size], n_classes, weights) for size in sizes)
+        return cls(np.array(sizes, dtype=np.float64), parts)
+
+    def ends(self, posterior: Posterior, sizes: Ints, prevalence: Floats, level: float) -> Ends:
+        """Distances of the ends from the posterior mean."""
+        lower, upper = np.zeros_like(posterior.mean), np.zeros_like(posterior.mean)
+        for part, share in zip(self.parts, self._shares(sizes), strict=True):
+            below, above = part.ends(posterior, sizes, prevalence, level)
+            lower += share[:, np.newaxis] * below
+            upper += share[:, np.newaxis] * above
+        return lower, upper
+
+    def _shares(self, sizes: Ints) -> Floats:
+        """Weight of each calibration in each sample, shape (n_sizes, n_samples)."""
+        at = np.interp(np.log(sizes), np.log(self.sizes), np.arange(len(self.sizes)))
+        return np.maximum(1 - np.abs(at - np.arange(len(self.sizes))[:, np.newaxis]), 0)
+
+
+def _ends(multiples: Floats, posterior: Posterior, prevalence: Floats) -> Ends:
+    """Multiples towards and away from the training prevalence as distances below and above."""
+    deviation = np.sqrt(posterior.variance)
+    towards, away = multiples[..., 0] * deviation, multiples[..., 1] * deviation
+    up = posterior.mean >= prevalence
+    return np.where(up, towards, away), np.where(up, away, towards)
+
+
+def _sides(away: Floats, weights: Floats, inside: Any, default: Floats) -> Floats:
+    """Quantiles of the errors on both sides, shape (2, n_levels); the default for few errors."""
+    if inside.sum() < _ENOUGH:
+        return default
+    tails = (1 + _LEVELS) / 2
+    errors, weight = away[inside], weights[inside]
+    return np.stack([np.maximum(_quantiles(side * errors, weight, tails), 0) for side in (-1, 1)])
+
+
+def _errors(validated: _Validated) -> tuple[Floats, Ints, Ints]:
+    """Errors away from the training prevalence in posterior deviations, moves and strata.
+
+    All of shape (n_samples, n_labels). The error of a rare label that is absent counts as 0.
+    """
+    errors, moves, strata = [], [], []
+    for split, p in validated.items():
+        sign = np.where(p.mean >= split.naive, 1.0, -1.0)
+        error = sign * (split.true - p.mean) / np.sqrt(p.variance)
+        absent = (split.true == 0) & (binomial_median(p.mean, split.size) == 0)
+        errors.append(np.where(absent, 0.0, error))
+        moves.append(_move(p, split.naive))
+        strata.append(_stratum(p.mean, split.size))
+    return np.concatenate(errors), np.concatenate(moves), np.concatenate(strata)
 
 
 def _moved(posterior: Posterior, prevalence: Floats) -> Floats:
@@ -151,27 +226,20 @@ def _moved(posterior: Posterior, prevalence: Floats) -> Floats:
     return np.asarray(np.abs(posterior.mean - prevalence).mean(axis=1))
 
 
+def _move(posterior: Posterior, prevalence: Floats) -> Ints:
+    """Class of each label by how far it seems to have moved."""
+    moved = np.abs(posterior.mean - prevalence) / np.sqrt(posterior.variance)
+    return np.searchsorted(_MOVES, moved, side="right")
+
+
 def _stratum(mean: Floats, size: Any) -> Ints:
     return np.searchsorted(_STRATA, mean * size, side="right")
 
 
-def _strata(validated: Mapping[ShiftedSplit, Posterior]) -> Ints:
-    return np.concatenate([_stratum(p.mean, split.size) for split, p in validated.items()])
-
-
-def _ratios(validated: Mapping[ShiftedSplit, Posterior]) -> Floats:
-    """Distances of the truth in posterior deviations; 0 for a rare label that is absent."""
-    parts = []
-    for split, p in validated.items():
-        ratio = np.abs(split.true - p.mean) / np.sqrt(p.variance)
-        absent = (split.true == 0) & (binomial_median(p.mean, split.size) == 0)
-        parts.append(np.where(absent, 0.0, ratio))
-    return np.concatenate(parts)
-
-
-def _sample_weights(splits: Mapping[ShiftedSplit, Any], by_family: Mapping[str, float]) -> Floats:
+def _sample_weights(validated: _Validated, by_family: Mapping[str, float]) -> Floats:
     """One weight for each sample of the splits."""
-    return np.concatenate([np.full(len(a.true), by_family.get(a.family, 1.0)) for a in splits])
+    weights = [np.full(len(s.true), by_family.get(s.family, 1.0)) for s in validated]
+    return np.concatenate(weights)
 
 
 def _position(level: float) -> int:

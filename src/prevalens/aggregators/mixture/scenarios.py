@@ -24,8 +24,6 @@ _TINY = 1e-12
 _BEYOND = 0.05
 #: Standard error of an estimated move, as a share of it, that is due to the model itself.
 _BEND = 0.25
-#: The mean score of a new pool drifts as if this many training sets had been averaged wrongly.
-_DRIFT = 5.0
 #: An evidence weight whose log-evidence is this far below the best is left out for a sample.
 _NEGLIGIBLE = 12.0
 #: Entries of one work array; bounds the memory of large problems.
@@ -39,16 +37,12 @@ class Posterior(NamedTuple):
     ----------
     mean, variance : shape (n_samples, n_labels)
         Mean and variance of the sample's own prevalences. The variance is empty unless asked for.
-    misfit : shape (n_samples,)
-        Squared distance of the mean score from the scenario that explains it best, in units of
-        its expected value. NaN unless the variance is asked for.
     weights : shape (n_samples, n_scenarios)
         Posterior probability of each scenario: each label moved, none did, many did, items drifted.
     """
 
     mean: Floats
     variance: Floats
-    misfit: Floats
     weights: Floats
 
 
@@ -63,7 +57,7 @@ class WeightedAnswer(NamedTuple):
 
 
 def blend(parts: Sequence[WeightedAnswer], n_samples: int) -> Posterior:
-    """Average the answers at several evidence weights by their evidence; the misfit is NaN."""
+    """Average the answers at several evidence weights by their evidence."""
     evidence = np.full((n_samples, len(parts)), -np.inf)
     for column, part in enumerate(parts):
         evidence[part.rows, column] = part.evidence
@@ -76,7 +70,7 @@ def blend(parts: Sequence[WeightedAnswer], n_samples: int) -> Posterior:
         if part.variance.shape[1]:
             second[part.rows] += share * (part.variance + part.mean**2)
     variance = np.maximum(second - mean**2, 0) if second.shape[1] else second
-    return Posterior(np.clip(mean, 0, 1), variance, np.full(n_samples, np.nan), weights)
+    return Posterior(np.clip(mean, 0, 1), variance, weights)
 
 
 def log_sum(logs: Floats) -> Floats:
@@ -301,7 +295,7 @@ class ScenarioModel:
         size : float
             Number of items in each sample.
         variance : bool
-            Whether to compute the posterior variance and the misfit too.
+            Whether to compute the posterior variance too.
 
         Notes
         -----
@@ -327,9 +321,7 @@ class ScenarioModel:
             rows = np.flatnonzero(kept[:, column])
             chosen = _Seen._make(field[rows] for field in seen)
             parts.append(self._at(chosen, rows, size, evidence_weight, variance=variance))
-        whole = blend(parts, len(means))
-        misfit = self._misfit(seen, size) if variance else np.full(len(means), np.nan)
-        return whole._replace(misfit=misfit)
+        return blend(parts, len(means))
 
     def _see(self, means: Floats) -> _Seen:
         z = (means - self.moments.mean) @ (self.moments.axes * self._factors)
@@ -385,25 +377,6 @@ class ScenarioModel:
             return evidence_weight / (1 / size + g**2 * high + (1 - g) ** 2 * low)
 
         return precision
-
-    def _misfit(self, seen: _Seen, size: float) -> Floats:
-        """Distance to the nearest of "none", "one" and "many moved", where the scores really vary.
-
-        Directions with little variance are left out: in them a classifier trained on a few items
-        more is as far away as a new kind of item.
-        """
-        z = seen.z
-        spread = self.moments.spread
-        varies = np.minimum(spread * 3 / max(spread.mean(), _TINY), 1)
-        g = seen.line.likeliest
-        distance = seen.line.distance(g) * self._precision(size, 1.0)(g)
-        best = np.argmin(np.where(np.isfinite(self._log_prior), distance, np.inf), axis=1)
-        at = np.take_along_axis(g, best[:, np.newaxis], axis=1)
-        rest = z - self._low[best] - at * self._step[best]
-        many = self._tilts.explained(seen.turned, self._count(size, 1.0))
-        distances = [np.square(far) @ varies for far in (z, rest, z - many)]
-        nearest = np.min(distances, axis=0)
-        return nearest / ((1 / size + _DRIFT / self.moments.n_items) * max(varies.sum(), _TINY))
 
     def _broad(self, seen: _Seen, count: float) -> Floats:
         """Log-evidence, prior included, of no move, of tilts and of drifts."""

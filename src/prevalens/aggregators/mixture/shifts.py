@@ -180,12 +180,6 @@ class Tilts:
         prior = scale**2 * np.square(self.covariance).sum(axis=0)
         return np.maximum(prior + np.diag(self.covariance) / count - explained, 0)
 
-    def explained(self, turned: Floats, count: float) -> Floats:
-        """The part of z that the widest scale accounts for."""
-        squares, vectors = self._directions
-        strength = self.scales[-1] ** 2 * count
-        return (turned * (strength / (1 + strength * squares))) @ (self.cross @ vectors).T
-
 
 #: Drifts less probable than this are ignored for a sample.
 _NEGLIGIBLE = 1e-5
