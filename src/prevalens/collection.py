@@ -235,6 +235,9 @@ class Collection:
         """
         if self.times is None:
             raise InputError(f"Items without times cannot be cut at {at!r}; give times=.")
+        if np.isnat(self.times).any():
+            row = int(np.argmax(np.isnat(self.times)))
+            raise InputError(f"Item {row} has no time and cannot be on one side of {at!r}.")
         earlier = self.times < _origin(self.times, at)
         if earlier.all() or not earlier.any():
             first, last = self.times.min(), self.times.max()
