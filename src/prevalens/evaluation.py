@@ -232,9 +232,13 @@ def evaluate_samples(
             samples=samples,
             labels=pool.labels,
             seed=number,
-            intervals={} if interval is None else interval_measures(true, *estimate.ends),
+            intervals={} if interval is None else _measured(true, estimate, interval),
         )
     return evaluations
+
+
+def _measured(true: Floats, estimate: PrevalenceEstimate, level: float) -> dict[str, Floats]:
+    return interval_measures(true, estimate.point, *estimate.ends, level=level)
 
 
 def mean_times(samples: Samples, times: Times) -> Times:

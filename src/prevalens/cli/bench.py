@@ -32,6 +32,7 @@ from prevalens.experiments.plan import Plan, read_plan
 from prevalens.experiments.runner import Keys, Summary, finished_cells, plan_records, plan_results
 from prevalens.experiments.store import Store
 from prevalens.records import Record, to_rows
+from prevalens.reports.drift import drift
 from prevalens.reports.leaderboard import leaderboard, write_records
 from prevalens.reports.sections import protocol_sections
 from prevalens.reports.summarise import REGIMES
@@ -54,6 +55,12 @@ from prevalens.studies.moreo2023.printed import printed
     type=FILE,
     help="Write a page (Markdown) that compares the methods under each protocol.",
 )
+@click.option(
+    "--drift",
+    "drift_page",
+    type=FILE,
+    help="Write a page (Markdown) on later batches of timelines, by cut and horizon.",
+)
 @click.option("--no-cache", is_flag=True, help="Do not cache the scores of classifiers.")
 def command(
     plan: Path,
@@ -65,6 +72,7 @@ def command(
     pages: Pages,
     records: Path | None,
     board: Path | None,
+    drift_page: Path | None,
     no_run: bool,
     no_cache: bool,
 ) -> None:
@@ -79,7 +87,9 @@ def command(
     if listing:
         _list(cells, store, as_json=as_json)
         return
-    pages.check([plan], (TABLE, records), (DOCUMENT, board))
+    pages.check([plan], (TABLE, records), (DOCUMENT, board), (DOCUMENT, drift_page))
+    if drift_page is not None and read.interval is None:
+        raise InputError(f"--drift needs intervals: put intervals = 0.9 into the plan {plan}.")
     if no_run:
         cells = finished_cells(cells, store)
     summary = run_with_messages(read, store, cells=cells, n_jobs=jobs, remember=not no_cache)
@@ -89,6 +99,8 @@ def command(
     else:
         _print(summary, finished, read.metrics[0], store)
     _write(finished, records, board, plan)
+    if drift_page is not None and read.interval is not None:
+        write_text(drift_page, drift(finished, level=read.interval, **_origin(plan, records)))
     if pages:
         _write_pages(pages, read, cells, store)
     if summary.failed:
@@ -100,9 +112,14 @@ def _write(finished: list[Record], records: Path | None, board: Path | None, pla
     if records is not None:
         write_records(finished, records)
     if board is not None:
-        source = plan.name if records is None else f"{records.parent.name}/{records.name}"
-        reference, run = printed("pcc_general"), f"prevalens bench {plan.name}"
-        write_text(board, leaderboard(finished, reference, command=run, source=source))
+        text = leaderboard(finished, printed("pcc_general"), **_origin(plan, records))
+        write_text(board, text)
+
+
+def _origin(plan: Path, records: Path | None) -> dict[str, str]:
+    """How and from what a page is made, for its first line."""
+    source = plan.name if records is None else f"{records.parent.name}/{records.name}"
+    return {"command": f"prevalens bench {plan.name}", "source": source}
 
 
 def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> None:
