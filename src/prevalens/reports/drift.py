@@ -26,6 +26,9 @@ class _Column(NamedTuple):
     factor: float
     digits: int
 
+    def shown(self, value: float) -> str:
+        return number(self.factor * value, self.digits)
+
 
 _COLUMNS = (
     _Column("ae", "AE", 100, 2),
@@ -129,15 +132,12 @@ def _overall(figures: _Figures) -> list[Row]:
     """A row per method: means over the cuts of timelines on which it was measured."""
     rows = []
     for method in figures.methods:
-        cuts = [cut for cut in figures.cuts if cut.batches]
-        cuts = [cut for cut in cuts if not math.isnan(figures.of(cut, method))]
+        measured = [cut for cut in figures.cuts if not math.isnan(figures.of(cut, method))]
+        cuts = [cut for cut in measured if cut.batches]
         ratios = [figures.ratio(cut, method) for cut in cuts] or [math.nan]
         means = [
-            number(
-                column.factor * _mean(figures.of(c, method, column.metric) for c in cuts), digits
-            )
+            column.shown(_mean(figures.of(cut, method, column.metric) for cut in cuts))
             for column in _COLUMNS[1:]
-            for digits in (column.digits,)
         ]
         shown = [number(_mean(ratios), 2), number(max(ratios), 2)]
         rows.append([f"`{method}`", str(len(cuts)), *shown, *means])
@@ -182,7 +182,7 @@ def _by_horizon(figures: _Figures, cut: _Cut) -> list[Row]:
 
 def _figure(figures: _Figures, cut: _Cut, method: str, column: _Column) -> str:
     texts = [
-        number(column.factor * figures.of(cut, method, column.metric, shift), column.digits)
+        column.shown(figures.of(cut, method, column.metric, shift))
         for shift in ("all", *cut.batches)
     ]
     # With one class alone its figure is that of all batches.
