@@ -33,7 +33,7 @@ from prevalens.experiments.runner import Keys, Summary, finished_cells, plan_rec
 from prevalens.experiments.store import Store
 from prevalens.records import Record, to_rows
 from prevalens.reports.drift import drift
-from prevalens.reports.leaderboard import leaderboard, write_records
+from prevalens.reports.leaderboard import leaderboard, read_records, write_records
 from prevalens.reports.sections import protocol_sections
 from prevalens.reports.summarise import REGIMES
 from prevalens.studies.moreo2023.printed import printed
@@ -98,28 +98,33 @@ def command(
         _print_json(_report(summary, finished))
     else:
         _print(summary, finished, read.metrics[0], store)
-    _write(finished, records, board, plan)
-    if drift_page is not None and read.interval is not None:
-        write_text(drift_page, drift(finished, level=read.interval, **_origin(plan, records)))
+    _write(finished, read, plan, records=records, board=board, drift_page=drift_page)
     if pages:
         _write_pages(pages, read, cells, store)
     if summary.failed:
         sys.exit(FAILED)
 
 
-def _write(finished: list[Record], records: Path | None, board: Path | None, plan: Path) -> None:
-    """Write the CSV file and the Markdown page that were asked for."""
+def _write(
+    finished: list[Record],
+    plan: Plan,
+    path: Path,
+    *,
+    records: Path | None,
+    board: Path | None,
+    drift_page: Path | None,
+) -> None:
+    """Write the CSV file and the Markdown pages that were asked for."""
+    source = path.name
     if records is not None:
         write_records(finished, records)
+        # Pages are made of what can be read there: values with fewer digits.
+        finished, source = read_records(records), f"{records.parent.name}/{records.name}"
+    origin = {"command": f"prevalens bench {path.name}", "source": source}
     if board is not None:
-        text = leaderboard(finished, printed("pcc_general"), **_origin(plan, records))
-        write_text(board, text)
-
-
-def _origin(plan: Path, records: Path | None) -> dict[str, str]:
-    """How and from what a page is made, for its first line."""
-    source = plan.name if records is None else f"{records.parent.name}/{records.name}"
-    return {"command": f"prevalens bench {plan.name}", "source": source}
+        write_text(board, leaderboard(finished, printed("pcc_general"), **origin))
+    if drift_page is not None and plan.interval is not None:
+        write_text(drift_page, drift(finished, level=plan.interval, **origin))
 
 
 def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> None:

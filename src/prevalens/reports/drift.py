@@ -58,7 +58,7 @@ class _Cut(NamedTuple):
         return self.dataset.partition("@")[2] or "published parts"
 
 
-class _Figures(Means):
+class _CutMeans(Means):
     """Means, and the cuts that they are of."""
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -103,7 +103,7 @@ def drift(
     command, source : str
         How and from what the page is made, for its first line.
     """
-    figures = _Figures(records)
+    figures = _CutMeans(records)
     measured = {(r.dataset, r.method, r.protocol) for r in records}
     timelines = dict.fromkeys(cut.timeline for cut in figures.cuts)
     return render_text(
@@ -128,7 +128,7 @@ def _titles(columns: Iterable[_Column]) -> list[str]:
     return [column.title for column in columns]
 
 
-def _overall(figures: _Figures) -> list[Row]:
+def _overall(figures: _CutMeans) -> list[Row]:
     """A row per method: means over the cuts of timelines on which it was measured."""
     rows = []
     for method in figures.methods:
@@ -149,7 +149,7 @@ def _mean(values: Iterable[float]) -> float:
     return float(array.mean()) if array.size else math.nan
 
 
-def _timeline(figures: _Figures, name: str) -> dict[str, object]:
+def _timeline(figures: _CutMeans, name: str) -> dict[str, object]:
     """Values of the template for the cuts of one timeline."""
     cuts = [cut for cut in figures.cuts if cut.timeline == name]
     rows = [
@@ -164,14 +164,14 @@ def _timeline(figures: _Figures, name: str) -> dict[str, object]:
     }
 
 
-def _with_ratio(figures: _Figures, cut: _Cut, method: str) -> str:
+def _with_ratio(figures: _CutMeans, cut: _Cut, method: str) -> str:
     error = figures.of(cut, method)
     if math.isnan(error):
         return MISSING
     return f"{number(100 * error, 2)} ({number(figures.ratio(cut, method), 2)})"
 
 
-def _by_horizon(figures: _Figures, cut: _Cut) -> list[Row]:
+def _by_horizon(figures: _CutMeans, cut: _Cut) -> list[Row]:
     """A row per method, each figure over all batches and by the horizons that have some."""
     return [
         [f"`{method}`", *(_figure(figures, cut, method, column) for column in _COLUMNS)]
@@ -180,7 +180,7 @@ def _by_horizon(figures: _Figures, cut: _Cut) -> list[Row]:
     ]
 
 
-def _figure(figures: _Figures, cut: _Cut, method: str, column: _Column) -> str:
+def _figure(figures: _CutMeans, cut: _Cut, method: str, column: _Column) -> str:
     texts = [
         column.shown(figures.of(cut, method, column.metric, shift))
         for shift in ("all", *cut.batches)
