@@ -192,6 +192,8 @@ def test_times_in_any_form_stay_with_their_items(times: object) -> None:
 def test_times_must_be_dates_and_one_per_item() -> None:
     with pytest.raises(InputError, match="times must be dates"):
         Collection(X, Y, times=["soon", "later", "never"])
+    with pytest.raises(InputError, match=r"times must be dates such as '2025-03-18'; got .*1985"):
+        Collection(X, Y, times=[1985, 1986, 1987])
     with pytest.raises(InputError, match="one entry per item"):
         Collection(X, Y, times=TIMES[:, np.newaxis])
     with pytest.raises(InputError, match="times"):

@@ -295,6 +295,9 @@ def _some(names: Sequence[str], most: int = 8) -> str:
 
 def _check_times(times: npt.ArrayLike, n_items: int) -> Times:
     array = np.asarray(times)
+    if array.dtype.kind in "biufc":
+        # numpy would take numbers for days since 1970.
+        raise InputError(f"times must be dates such as '2025-03-18'; got {array.flat[0]!r}.")
     if array.dtype.kind != "M":
         try:
             array = array.astype("datetime64[D]")

@@ -69,7 +69,7 @@ def test_comments_with_numbers_of_emotions(comments: dict[str, Path]) -> None:
     assert train.times is None
 
 
-@pytest.mark.parametrize("line", ["Oh\t3\ta3", "Oh\tjoy\ta3", "Oh\t2"])
+@pytest.mark.parametrize("line", ["Oh\t3\ta3", "Oh\t-1\ta3", "Oh\tjoy\ta3", "Oh\t2"])
 def test_a_damaged_comment_is_named(comments: dict[str, Path], line: str) -> None:
     comments["test"].write_text(f"Oh\t2\ta3\n{line}\n")
     with pytest.raises(FormatError, match="line 2: expected a text, numbers below 3"):

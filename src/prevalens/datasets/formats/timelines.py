@@ -63,12 +63,13 @@ def goemotions_parts(train: Path, test: Path, labels: Path) -> DatasetParts:
 
 def _comments(path: Path, names: Sequence[str]) -> Collection:
     texts, emotions = [], []
+    known = {str(number): name for number, name in enumerate(names)}
     # Not splitlines: comments contain other characters that Python takes for ends of lines.
     for number, line in enumerate(read_text(path).rstrip("\n").split("\n"), start=1):
         try:
             text, numbers, _ = line.rstrip("\r").split("\t")
-            emotions.append({names[int(label)] for label in numbers.split(",")})
-        except (ValueError, IndexError):
+            emotions.append({known[label] for label in numbers.split(",")})
+        except (ValueError, KeyError):
             what = f"expected a text, numbers below {len(names)} and an identifier."
             raise damaged(path, what, line=number) from None
         texts.append(text)
