@@ -167,3 +167,73 @@ def test_correlation_matches_numpy(labels: np.ndarray) -> None:
     np.testing.assert_array_equal(
         correlation, Collection(np.ones((len(labels), 1)), labels).label_correlation()
     )
+
+
+TIMES = np.array(["2025-03-01", "2025-01-01", "2025-02-01"], dtype="datetime64[D]")
+
+
+@pytest.mark.parametrize(
+    "times",
+    [TIMES, TIMES.astype(str), TIMES.tolist(), TIMES.astype("datetime64[s]")],
+    ids=["days", "texts", "dates", "seconds"],
+)
+def test_times_in_any_form_stay_with_their_items(times: object) -> None:
+    whole = Collection(X, Y, times=times)
+    np.testing.assert_array_equal(whole.times, TIMES)
+    np.testing.assert_array_equal(whole.take([2, 0]).times, TIMES[[2, 0]])
+    np.testing.assert_array_equal(whole.take(slice(1)).times, TIMES[:1])
+    np.testing.assert_array_equal(whole.keep_labels([0]).times, TIMES)
+    np.testing.assert_array_equal(whole.with_X(X[:, :1]).times, TIMES)
+    stacked = Collection.stack(whole, whole)
+    np.testing.assert_array_equal(stacked.times, [*TIMES, *TIMES])
+    assert Collection.stack(whole, Collection(X, Y)).times is None
+
+
+def test_times_must_be_dates_and_one_per_item() -> None:
+    with pytest.raises(InputError, match="times must be dates"):
+        Collection(X, Y, times=["soon", "later", "never"])
+    with pytest.raises(InputError, match=r"times must be dates such as '2025-03-18'; got .*1985"):
+        Collection(X, Y, times=[1985, 1986, 1987])
+    with pytest.raises(InputError, match="one entry per item"):
+        Collection(X, Y, times=TIMES[:, np.newaxis])
+    with pytest.raises(InputError, match="times"):
+        Collection(X, Y, times=TIMES[:2])
+
+
+@pytest.mark.parametrize("at", ["2025-02", "2025-01-15", TIMES[2], 1, 0.34])
+def test_a_cut_by_date_number_or_share(at: str | np.datetime64 | float) -> None:
+    earlier, later = Collection(X, Y, times=TIMES).cut(at)
+    np.testing.assert_array_equal(earlier.X, X[[1]])
+    np.testing.assert_array_equal(later.X, X[[0, 2]])
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=20), st.data())
+def test_a_cut_divides_all_items_by_time(days: list[int], data: st.DataObject) -> None:
+    times = np.datetime64("2025-01-01") + np.array(days)
+    number = data.draw(st.integers(1, len(days) - 1))
+    whole = Collection(np.arange(len(days))[:, np.newaxis], np.ones((len(days), 1)), times=times)
+    if np.sort(times)[number] == times.min():
+        with pytest.raises(InputError, match="leaves no item on one side"):
+            whole.cut(number)
+        return
+    earlier, later = whole.cut(number)
+    assert earlier.times is not None
+    assert later.times is not None
+    assert earlier.times.max() < later.times.min()
+    assert len(earlier) <= number
+    rows = np.concatenate([earlier.X, later.X])[:, 0]
+    np.testing.assert_array_equal(np.sort(rows), np.arange(len(days)))
+
+
+def test_cuts_that_cannot_be_made_are_refused() -> None:
+    with pytest.raises(InputError, match="without times cannot be cut at '2025'"):
+        Collection(X, Y).cut("2025")
+    whole = Collection(X, Y, times=TIMES)
+    with pytest.raises(InputError, match="from 2025-01-01 to 2025-03-01"):
+        whole.cut("2024")
+    with pytest.raises(InputError, match="A cut is a date such as"):
+        whole.cut("spring")
+    with pytest.raises(InputError, match="after 3 items leaves none of 3"):
+        whole.cut(3)
+    with pytest.raises(InputError, match="at must be"):
+        whole.cut(0)

@@ -41,6 +41,14 @@ def test_files_of_ones_own_can_be_named() -> None:
     assert plan.sources[0].options == {"text": "text", "tags": "tags"}
 
 
+def test_cuts_of_timelines_can_be_named() -> None:
+    plan = Plan.from_dict({"name": "cuts", **tomllib.loads(blocks("toml")[2])})
+    names = [method.name for method in plan.methods]
+    assert names == ["auto", "auto, time"]
+    assert plan.sources[0].options == {"cut": "1970", "max_train": 4000, "max_test": 10_000}
+    assert {cell.protocol.parameters["unit"] for cell in plan.cells()} == {"Y", "M"}
+
+
 def test_the_options_are_there() -> None:
     known = {name for option in command.params for name in option.opts}
     for line in re.findall(r"prevalens bench plan.toml (.*)", GUIDE):

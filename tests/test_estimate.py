@@ -182,3 +182,17 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         ONE.plot(reference=[0.1])
     with pytest.raises(InputError, match="backend must be one of"):
         ONE.plot("plotly")
+
+
+def test_ends_of_intervals_and_bands() -> None:
+    low, high = np.array([0.1]), np.array([0.4])
+    ends = {"lower": low, "upper": high, "level": 0.9}
+    estimate = PrevalenceEstimate([0.2], ["a"], **ends, band_lower=low / 2, band_upper=high * 2)
+    assert [[end.tolist() for end in pair] for pair in estimate.ends] == [
+        [[0.1], [0.4]],
+        [[0.05], [0.8]],
+    ]
+    with pytest.raises(InputError, match="no bands"):
+        _ = PrevalenceEstimate([0.2], ["a"], **ends).ends
+    with pytest.raises(InputError, match=r"ask for them with interval=0\.9"):
+        _ = PrevalenceEstimate([0.2], ["a"]).ends

@@ -12,7 +12,7 @@ from prevalens.aggregators import CC, PCC, TrainingPrevalence
 from prevalens.classifiers import PerLabel
 from prevalens.collection import Collection
 from prevalens.datasets import synthetic
-from prevalens.evaluation import evaluate_samples
+from prevalens.evaluation import evaluate_samples, mean_times
 from prevalens.protocols import MLAPP, CovariateTilt, Natural
 from prevalens.scores import Kind
 from prevalens.validation import InputError
@@ -129,3 +129,26 @@ def test_an_evaluation_shows_itself_in_notebooks() -> None:
     assert evaluation.plot("altair").to_dict()["layer"]
     page = evaluation._repr_html_()
     assert all(f"{error:.4f}" in page for error in evaluation.by_label().values())
+
+
+def test_intervals_are_measured_from_the_same_estimate() -> None:
+    samples = Natural(size=50, n_samples=5).draw(DATA.test.Y, 0)
+    points = evaluate_samples({"": FITTED}, DATA.test, samples)[""]
+    both = evaluate_samples({"": FITTED}, DATA.test, samples, interval=0.9)[""]
+    np.testing.assert_allclose(both.estimated, points.estimated)
+    estimate = FITTED.quantify_many(DATA.test.X, samples, interval=0.9)
+    holds = (estimate.lower <= both.true) & (both.true <= estimate.upper)
+    np.testing.assert_allclose(both.errors("coverage"), holds.mean(axis=1))
+    assert {r.metric for r in both.records("d", metrics=("ae", "band_width"))} == {
+        "ae",
+        "band_width",
+    }
+    with pytest.raises(InputError, match="metric"):
+        points.errors("coverage")
+
+
+def test_mean_times_of_samples() -> None:
+    times = np.datetime64("1946-01-01") + np.arange(0, 40, 10)
+    samples = Samples.from_indices([[0, 1], [1, 3]], n_items=4)
+    found = mean_times(samples, times).astype("datetime64[D]")
+    assert found.astype(str).tolist() == ["1946-01-06", "1946-01-21"]

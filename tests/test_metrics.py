@@ -170,3 +170,33 @@ def test_per_label_knows_the_size_of_each_sample(metric: str) -> None:
 
 def test_a_shift_on_an_edge_belongs_to_the_bin_above() -> None:
     assert shift_bins([0.0, 0.25, 0.5, 0.75, 1.0], 4).tolist() == [0, 1, 2, 3, 3]
+
+
+@given(pairs(), st.floats(0.05, 0.4), st.sampled_from([0.5, 0.9, 1.0]))
+def test_needed_width_is_the_least_that_holds_often_enough(
+    pair: tuple[np.ndarray, np.ndarray], half: float, level: float
+) -> None:
+    true, point = pair
+    ends = np.maximum(point - half, -1), point + half
+    measures = metrics.interval_measures(true, point, ends, ends, level=level)
+    gap = abs(true - point)
+    needed = np.quantile(gap, level, method="inverted_cdf")
+    widths = np.clip(point + needed, 0, 1) - np.clip(point - needed, 0, 1)
+    np.testing.assert_allclose(measures["needed_width"], widths.mean(axis=1), atol=1e-6)
+    assert ((measures["band_coverage"] == 1) == (measures["coverage"] == 1)).all()
+
+
+def test_intervals_of_no_width_cannot_be_stretched() -> None:
+    point = np.array([[0.5, 0.5]])
+    ends = (point, point)
+    measures = metrics.interval_measures([[0.5, 0.4]], point, ends, ends, level=0.9)
+    assert measures["coverage"].tolist() == [0.5]
+    assert measures["width"].tolist() == [0.0]
+    assert np.isnan(measures["needed_width"]).all()
+    assert set(measures) == set(metrics.INTERVAL_METRICS)
+
+
+def test_horizons_need_a_span() -> None:
+    day = np.array(["2025-01-01"], dtype="datetime64[D]")
+    with pytest.raises(InputError, match="All training items are of 2025-01-01"):
+        metrics.horizon(day, day)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from prevalens.types import Floats, Items, LabelMatrix, Labels
+from prevalens.types import Floats, Items, LabelMatrix, Labels, Times
 from prevalens.validation import (
     InputError,
     Matrix,
@@ -127,6 +127,8 @@ class Collection:
         frame or from the label sets (sorted) if left out.
     features : sequence of str, optional
         One name per column of X. Taken from a frame if left out.
+    times : sequence of dates, shape (n_items,), optional
+        When each item was written: datetime64, `datetime.date`, or texts such as ``"2025-03-18"``.
 
     Attributes
     ----------
@@ -134,6 +136,8 @@ class Collection:
     Y : int8 array, shape (n_items, n_labels)
     labels : tuple of str
     features : tuple of str, or None
+    times : datetime64 array, shape (n_items,), or None
+        In the given unit, else in days.
 
     Examples
     --------
@@ -151,10 +155,12 @@ class Collection:
         labels: Iterable[object] | None = None,
         *,
         features: Iterable[object] | None = None,
+        times: npt.ArrayLike | None = None,
     ) -> None:
         self.X, self.features = _items(X, features)
         self.Y, self.labels = label_matrix(Y, labels)
         check_same_length(int(self.X.shape[0]), "X", self.Y.shape[0], "Y")
+        self.times: Times | None = None if times is None else _check_times(times, self.n_items)
 
     def __repr__(self) -> str:
         what = "texts" if self.is_text else f"{self.n_features} features"
@@ -199,7 +205,46 @@ class Collection:
     def take(self, rows: npt.ArrayLike | slice) -> Collection:
         """The collection of some items, by positions, mask or slice."""
         rows = rows if isinstance(rows, slice) else np.asarray(rows)
-        return Collection(self.X[rows], self.Y[rows], self.labels, features=self.features)
+        return Collection(
+            self.X[rows],
+            self.Y[rows],
+            self.labels,
+            features=self.features,
+            times=None if self.times is None else self.times[rows],
+        )
+
+    def cut(self, at: str | np.datetime64 | float) -> tuple[Collection, Collection]:
+        """The earlier and the later items, divided at an origin; both keep the order of their rows.
+
+        Parameters
+        ----------
+        at : str, datetime64, int or float
+            The date from which items are later, such as ``"1985"`` or ``"2025-06-01"``; or how
+            many items are earlier, as a number of items or, below 1, as a share of them. Items of
+            the same time stay together, so a number or share is not exceeded but may be missed.
+
+        Notes
+        -----
+        O(n_items log n_items). Several origins are several cuts of the same collection.
+
+        Examples
+        --------
+        >>> votes = Collection([[0], [1], [2]], [[1], [0], [1]], times=["1946", "1971", "1986"])
+        >>> [len(part) for part in votes.cut("1985")], [len(part) for part in votes.cut(0.5)]
+        ([2, 1], [1, 2])
+        """
+        if self.times is None:
+            raise InputError(f"Items without times cannot be cut at {at!r}; give times=.")
+        if np.isnat(self.times).any():
+            row = int(np.argmax(np.isnat(self.times)))
+            raise InputError(f"Item {row} has no time and cannot be on one side of {at!r}.")
+        earlier = self.times < _origin(self.times, at)
+        if earlier.all() or not earlier.any():
+            first, last = self.times.min(), self.times.max()
+            raise InputError(
+                f"A cut at {at!r} leaves no item on one side; the times run from {first} to {last}."
+            )
+        return self.take(earlier), self.take(~earlier)
 
     def keep_labels(self, columns: Sequence[str] | npt.ArrayLike) -> Collection:
         """The collection with some labels only, by names, positions or mask; all items stay."""
@@ -207,7 +252,9 @@ class Collection:
         if chosen.dtype.kind in "UO":
             chosen = self._positions([str(name) for name in chosen])
         labels = np.asarray(self.labels, dtype=object)[chosen]
-        return Collection(self.X, self.Y[:, chosen], labels, features=self.features)
+        return Collection(
+            self.X, self.Y[:, chosen], labels, features=self.features, times=self.times
+        )
 
     def _positions(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
         position = {name: j for j, name in enumerate(self.labels)}
@@ -218,11 +265,14 @@ class Collection:
 
     def with_X(self, X: Items, *, features: Iterable[object] | None = None) -> Collection:  # noqa: N802
         """The collection with other features, for example those of a vectoriser."""
-        return Collection(X, self.Y, self.labels, features=features)
+        return Collection(X, self.Y, self.labels, features=features, times=self.times)
 
     @classmethod
     def stack(cls, first: Collection, second: Collection) -> Collection:
-        """Concatenate two collections that have the same labels and features."""
+        """Concatenate two collections that have the same labels and features.
+
+        The times are kept if both have them.
+        """
         if first.labels != second.labels:
             raise InputError("Collections with different labels cannot be stacked.")
         if first.n_features != second.n_features:
@@ -233,12 +283,44 @@ class Collection:
         sparse = sp.issparse(first.X) or sp.issparse(second.X)
         X = sp.vstack([first.X, second.X]) if sparse else np.concatenate([first.X, second.X])
         Y = np.concatenate([first.Y, second.Y])
-        return cls(X, Y, first.labels, features=first.features)
+        timed = first.times is not None and second.times is not None
+        times = np.concatenate([first.times, second.times]) if timed else None
+        return cls(X, Y, first.labels, features=first.features, times=times)
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:
     more = f", ... ({len(names)} in all)" if len(names) > most else ""
     return ", ".join(map(repr, names[:most])) + more
+
+
+def _check_times(times: npt.ArrayLike, n_items: int) -> Times:
+    array = np.asarray(times)
+    if array.dtype.kind in "biufc":
+        # numpy would take numbers for days since 1970.
+        raise InputError(f"times must be dates such as '2025-03-18'; got {array.flat[0]!r}.")
+    if array.dtype.kind != "M":
+        try:
+            array = array.astype("datetime64[D]")
+        except (TypeError, ValueError) as error:
+            raise InputError(f"times must be dates such as '2025-03-18': {error}.") from error
+    if array.ndim != 1:
+        raise InputError(f"times must have one entry per item; got shape {array.shape}.")
+    check_same_length(n_items, "X", len(array), "times")
+    return array
+
+
+def _origin(times: Times, at: str | np.datetime64 | float) -> np.datetime64:
+    """The date of a cut; of a number of items, the time of the first item after them."""
+    if isinstance(at, (str, np.datetime64)):
+        try:
+            return np.datetime64(at)
+        except ValueError as error:
+            raise InputError(f"A cut is a date such as '2025-06-01'; got {at!r}.") from error
+    number = int(at * len(times)) if isinstance(at, float) and at < 1 else at
+    position: int = check_int(number, "at", minimum=1)
+    if position >= len(times):
+        raise InputError(f"A cut after {position} items leaves none of {len(times)} for later.")
+    return np.sort(times)[position]
 
 
 def _items(X: Items, features: Iterable[object] | None) -> tuple[Matrix, tuple[str, ...] | None]:

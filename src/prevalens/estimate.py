@@ -157,6 +157,15 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         return self.point.shape
 
     @property
+    def ends(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """Lower and upper ends of the intervals, and of the bands; an error if there are none."""
+        if self.lower is None or self.upper is None:
+            raise InputError("This estimate has no intervals; ask for them with interval=0.9.")
+        if self.band_lower is None or self.band_upper is None:
+            raise InputError("This estimate has no bands over all labels.")
+        return (self.lower, self.upper), (self.band_lower, self.band_upper)
+
+    @property
     def ndim(self) -> int:
         """1 for one sample, 2 for several."""
         return self.point.ndim

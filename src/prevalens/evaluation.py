@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from prevalens._version import __version__
 from prevalens.charts import Dots, Drawing, Line, Lines, draw, table
 from prevalens.collection import Collection
-from prevalens.metrics import MEASURES, SHIFT_NAMES, shift, shift_bins
+from prevalens.estimate import PrevalenceEstimate
+from prevalens.metrics import MEASURES, SHIFT_NAMES, interval_measures, shift, shift_bins
 from prevalens.protocols import Protocol
 from prevalens.records import Record
 from prevalens.samples import Samples
 from prevalens.selection import SampleQuantifier
-from prevalens.types import Floats
+from prevalens.types import Array, Floats, Times
 from prevalens.validation import InputError, check_choice, check_rng
 
 
@@ -32,6 +33,8 @@ class Evaluation:
     samples : Samples
     labels : tuple of str
     seed : int or None
+    intervals : dict of array of float, shape (n_samples,)
+        What `prevalens.metrics.interval_measures` gives, if intervals were asked for; else empty.
     """
 
     method: str
@@ -42,13 +45,16 @@ class Evaluation:
     samples: Samples
     labels: tuple[str, ...]
     seed: int | None = None
+    intervals: Mapping[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.samples)
 
     def errors(self, metric: str = "ae") -> Floats:
-        """One error per sample, shape (n_samples,)."""
-        check_choice(metric, "metric", tuple(MEASURES))
+        """One error, or one measure of the intervals, per sample, shape (n_samples,)."""
+        if metric in self.intervals:
+            return self.intervals[metric]
+        check_choice(metric, "metric", (*MEASURES, *self.intervals))
         return MEASURES[metric](self.true, self.estimated, self.samples.sizes)
 
     @property
@@ -191,6 +197,8 @@ def evaluate_samples(
     *,
     protocol: Protocol | str = "given",
     random_state: object = None,
+    interval: float | None = None,
+    time: Array | None = None,
 ) -> dict[str, Evaluation]:
     """Compare several fitted quantifiers on the same samples.
 
@@ -205,28 +213,70 @@ def evaluate_samples(
         For the record only.
     random_state : int, optional
         For the record only.
+    interval : float, optional
+        Level of intervals and bands whose coverage and width are measured.
+    time : array, shape (n_samples,), optional
+        The time of each sample (see `mean_times`), for quantifiers that were fitted with times.
     """
     true = samples.mean(pool.Y)
     number = int(random_state) if isinstance(random_state, (int, np.integer)) else None
-    return {
-        name: Evaluation(
+    evaluations = {}
+    for name, quantifier in quantifiers.items():
+        estimate = _estimates(quantifier, pool, samples, interval=interval, time=time)
+        evaluations[name] = Evaluation(
             method=name or quantifier.name,
             protocol=protocol if isinstance(protocol, str) else protocol.name,
             true=true,
-            estimated=_estimates(quantifier, pool, samples),
+            estimated=estimate.point,
             training=quantifier.prevalence_,
             samples=samples,
             labels=pool.labels,
             seed=number,
+            intervals={} if interval is None else _measured(true, estimate, interval),
         )
-        for name, quantifier in quantifiers.items()
-    }
+    return evaluations
 
 
-def _estimates(quantifier: SampleQuantifier, pool: Collection, samples: Samples) -> Floats:
-    estimate = quantifier.quantify_many(pool.X, samples)
+def _measured(true: Floats, estimate: PrevalenceEstimate, level: float) -> dict[str, Floats]:
+    return interval_measures(true, estimate.point, *estimate.ends, level=level)
+
+
+def mean_times(samples: Samples, times: Times) -> Times:
+    """The mean time of the items of each sample, in seconds, shape (n_samples,).
+
+    Parameters
+    ----------
+    samples : Samples
+    times : datetime64 array, shape (n_items,)
+
+    Examples
+    --------
+    >>> days = np.array(["2025-01-01", "2025-01-03"], dtype="datetime64[D]")
+    >>> mean_times(Samples.whole(2), days).astype(str).tolist()
+    ['2025-01-02T00:00:00']
+    """
+    # As distances from the first: sums of seconds since 1970 would lose digits.
+    first = times.min().astype("datetime64[s]")
+    seconds = (times.astype("datetime64[s]") - first).astype(np.float64)
+    return np.asarray(first + np.rint(samples.mean(seconds)).astype("timedelta64[s]"))
+
+
+def _estimates(
+    quantifier: SampleQuantifier,
+    pool: Collection,
+    samples: Samples,
+    *,
+    interval: float | None,
+    time: Array | None,
+) -> PrevalenceEstimate:
+    # Variants of a study give points alone, and other quantifiers may know no times.
+    if interval is None and time is None:
+        estimate = quantifier.quantify_many(pool.X, samples)
+    else:
+        timed = {} if time is None else {"time": time}
+        estimate = quantifier.aggregate(quantifier.score(pool.X), samples, interval, **timed)
     if estimate.shape[1] != pool.n_labels:
         raise InputError(
             f"The quantifier knows {estimate.shape[1]} labels, but the pool has {pool.n_labels}."
         )
-    return estimate.point
+    return estimate

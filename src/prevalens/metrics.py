@@ -16,13 +16,19 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.types import Floats, Ints
+from prevalens.types import Floats, Ints, Times
 from prevalens.validation import InputError, check_choice, check_prevalences
 
 Errors: TypeAlias = Floats
 
 #: The three shift regimes of the paper, in the order of `shift_bins`.
 SHIFT_NAMES = ("low", "mid", "high")
+#: Classes of horizons, in the order of `horizon_bins`, and the shares of the training span that
+#: separate them.
+HORIZON_NAMES = ("near", "medium", "far")
+HORIZON_EDGES = (0.25, 1.0)
+#: What is measured of intervals: see `interval_measures`.
+INTERVAL_METRICS = ("coverage", "width", "needed_width", "band_coverage", "band_width")
 
 
 def _pair(true: Any, estimated: Any) -> tuple[Errors, Errors]:
@@ -188,6 +194,92 @@ def shift_bins(shifts: npt.ArrayLike, n_bins: int = 3) -> Ints:
     if edges[0] == edges[-1]:
         return np.zeros(values.shape, dtype=np.int64)
     return np.searchsorted(edges[1:-1], values, side="right").astype(np.int64)
+
+
+def horizon(training: Times, times: Times) -> Errors:
+    """How far after the training items something lies, as a share of the time they span.
+
+    Parameters
+    ----------
+    training : datetime64 array, shape (n_items,)
+        Times of the training items, not all the same.
+    times : datetime64 array, shape (n_samples,)
+
+    Examples
+    --------
+    >>> days = np.array(["2025-01-01", "2025-01-11", "2025-01-16"], dtype="datetime64[D]")
+    >>> horizon(days[:2], days[2:]).tolist()
+    [0.5]
+    """
+    first, last = training.min(), training.max()
+    if first == last:
+        raise InputError(f"All training items are of {first}; horizons need a span of time.")
+    return np.asarray((times - last) / (last - first), dtype=np.float64)
+
+
+def horizon_bins(horizons: npt.ArrayLike) -> Ints:
+    """Number horizons by the classes of `HORIZON_NAMES`; each contains its upper end.
+
+    Examples
+    --------
+    >>> horizon_bins([0.1, 0.25, 0.5, 1.5]).tolist()
+    [0, 0, 1, 2]
+    """
+    return np.searchsorted(HORIZON_EDGES, np.asarray(horizons)).astype(np.int64)
+
+
+def interval_measures(
+    true: Any, point: Any, ends: tuple[Any, Any], band: tuple[Any, Any], *, level: float
+) -> dict[str, Errors]:
+    """How often intervals and bands hold, and how wide they are, per sample.
+
+    Parameters
+    ----------
+    true, point : array, shape (n_samples, n_labels)
+    ends, band : pairs of arrays, shape (n_samples, n_labels)
+        Lower and upper ends, of intervals per label and of bands over all labels.
+    level : float
+        The level that they are meant to have.
+
+    Returns
+    -------
+    dict of arrays, shape (n_samples,)
+        ``coverage``, the share of labels whose interval holds; ``band_coverage``, 1 if the bands
+        of all labels hold, else 0; ``width`` and ``band_width``, means over labels;
+        ``needed_width``, the width if all intervals were stretched or shrunk about their points by
+        the one factor with which a share of `level` of them hold (NaN if no factor does that).
+
+    Examples
+    --------
+    >>> ends, band = ([[0.1, 0.1]], [[0.3, 0.3]]), ([[0.0, 0.0]], [[1.0, 1.0]])
+    >>> measures = interval_measures([[0.2, 0.6]], [[0.2, 0.2]], ends, band, level=1.0)
+    >>> {name: float(values[0].round(3)) for name, values in measures.items()}
+    {'coverage': 0.5, 'width': 0.2, 'needed_width': 0.6, 'band_coverage': 1.0, 'band_width': 1.0}
+    """
+    p, q = _pair(true, point)
+    (low, high), (band_low, band_high) = ends, band
+    low, high, band_low, band_high = map(np.asarray, (low, high, band_low, band_high))
+    return {
+        "coverage": ((low <= p) & (p <= high)).mean(axis=1),
+        "width": (high - low).mean(axis=1),
+        "needed_width": _needed_width(p, q, q - low, high - q, level),
+        "band_coverage": ((band_low <= p) & (p <= band_high)).all(axis=1).astype(np.float64),
+        "band_width": (band_high - band_low).mean(axis=1),
+    }
+
+
+def _needed_width(p: Errors, q: Errors, below: Errors, above: Errors, level: float) -> Errors:
+    """Widths of intervals whose ends are moved by one factor until enough of them hold."""
+    gap = np.abs(p - q)
+    half = np.where(p > q, above, below)
+    factors = np.full_like(gap, np.inf)
+    np.divide(gap, half, out=factors, where=half > 0)
+    factors[gap == 0] = 0.0
+    factor = np.quantile(factors, level, method="inverted_cdf")
+    if not np.isfinite(factor):
+        return np.full(len(p), np.nan)
+    ends = np.clip(q + factor * above, 0, 1) - np.clip(q - factor * below, 0, 1)
+    return np.asarray(ends.mean(axis=1))
 
 
 #: Measures by name, called as ``measure(true, estimated, size)``; for tables and plans.

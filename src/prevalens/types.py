@@ -12,6 +12,8 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[Any]
 #: Prevalences, posteriors, errors: an array of float64 of any shape.
 Floats: TypeAlias = npt.NDArray[np.float64]
+#: When items were written, datetime64 of any unit, shape (n_items,).
+Times: TypeAlias = npt.NDArray[np.datetime64]
 #: Row numbers, counts, positions.
 Ints: TypeAlias = npt.NDArray[np.int64]
 #: Labels of items as 0 and 1, shape (n_items, n_labels).

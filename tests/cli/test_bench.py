@@ -15,6 +15,8 @@ from click.testing import CliRunner, Result
 from prevalens.cli.bench import command
 from prevalens.errors import InputError
 from prevalens.experiments import Store
+from prevalens.reports.drift import drift
+from prevalens.reports.leaderboard import read_records
 
 PLAN = """
 name = "small"
@@ -128,7 +130,7 @@ def test_pages_hold_tables_and_charts_of_every_protocol(plan: Path, tmp_path: Pa
     assert (tmp_path / "again.html").read_text("utf-8") == html
 
 
-@pytest.mark.parametrize("option", ["--html", "--latex", "--records", "--leaderboard"])
+@pytest.mark.parametrize("option", ["--html", "--latex", "--records", "--leaderboard", "--drift"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(
     plan: Path, tmp_path: Path, option: str
 ) -> None:
@@ -136,6 +138,20 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(
     assert isinstance(result.exception, InputError)
     assert "there is no folder" in str(result.exception)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_page_on_drift_is_made_of_the_records(plan: Path, tmp_path: Path) -> None:
+    page, records = tmp_path / "drift.md", tmp_path / "means.csv"
+    refused = bench(plan, "--store", tmp_path / "out", "--drift", page)
+    assert "put intervals = 0.9 into the plan" in str(refused.exception)
+    assert not (tmp_path / "out").exists()
+    plan.write_text(PLAN.replace("seeds =", "intervals = 0.9\nseeds ="))
+    asked = ("--only", "seed=0", "--drift", page, "--records", records)
+    assert bench(plan, "--store", tmp_path / "out", *asked).exit_code == 0
+    source = f"{tmp_path.name}/means.csv"
+    made = drift(read_records(records), command="prevalens bench plan.toml", source=source)
+    assert page.read_text("utf-8") == made
+    assert "PCC [plain]" in made
 
 
 def test_pages_of_nothing_are_refused(plan: Path, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_writing_to_a_full_device_is_one_sentence(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["--html", "--markdown", "--latex", "--records", "--leaderboard"]
+    "option", ["--html", "--markdown", "--latex", "--records", "--leaderboard", "--drift"]
 )
 def test_bench_overwrites_neither_its_plan_nor_other_files(folder: Path, option: str) -> None:
     (folder / "plan.toml").write_text(

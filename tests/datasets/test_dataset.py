@@ -35,4 +35,4 @@ def test_parts_are_the_fields_of_a_dataset() -> None:
     parts = DatasetParts(TRAIN, TEST)
     again = Dataset("small", **parts._asdict(), description="d", source="s", sha="0")
     assert again.train is TRAIN
-    assert again.test_times is None
+    assert again.train_times is again.test_times is None

@@ -240,7 +240,7 @@ def test_rcv1_subsets_whose_halves_differ_are_the_first_half_alone(data_home: Pa
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", AT_HAND)
+@pytest.mark.parametrize("name", [*AT_HAND, *names("timeline")])
 def test_sizes_of_public_data(data_home: Path, name: str) -> None:
     # Warnings are errors, so this also says that every file has the known checksum.
     check_shape(name, data_home)

@@ -37,7 +37,8 @@ STAND_INS = [
 def test_all_names_in_the_order_of_the_paper() -> None:
     assert names("paper") == tuple(PAPER)
     assert names("stand-in") == tuple(STAND_INS)
-    assert names() == (*PAPER, *STAND_INS, "synthetic", "synthetic_text")
+    assert names("timeline") == ("un", "arxiv", "goemotions")
+    assert names() == (*PAPER, *STAND_INS, *names("timeline"), "synthetic", "synthetic_text")
 
 
 @pytest.mark.parametrize("name", names())

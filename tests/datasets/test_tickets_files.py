@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from prevalens.collection import Collection
 from prevalens.datasets.tickets import SEPARATOR, tickets, write_tickets
 from prevalens.errors import InputError
 
@@ -46,4 +47,4 @@ def test_what_stands_in_the_way_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"train\.csv is a folder; name a file"):
         write_tickets(data, tmp_path / "out")
     with pytest.raises(InputError, match="say when they came"):
-        write_tickets(replace(data, test_times=None), tmp_path)
+        write_tickets(replace(data, test=Collection(data.test.X, data.test.Y)), tmp_path)

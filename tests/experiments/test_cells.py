@@ -6,13 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prevalens.experiments import Cell, DataSource, MethodSpec, ProtocolSpec
+from prevalens.experiments import Cell, DataSource, MethodSpec, ProtocolSpec, read_plan
 
 SHA = "ab" * 32
 
@@ -39,6 +40,7 @@ cells = st.builds(
     ),
     seed=st.integers(0, 5),
     metrics=st.sampled_from([("ae",), ("ae", "rae")]),
+    interval=st.sampled_from([None, 0.9]),
 )
 
 
@@ -68,13 +70,18 @@ def test_names_do_not_change_the_key(cell: Cell) -> None:
     assert renamed.key(SHA) == cell.key(SHA)
 
 
-@given(cells, st.sampled_from(["seed", "metrics", "source", "expression", "grid", "parameters"]))
+CHANGES = ["seed", "metrics", "source", "expression", "grid", "parameters", "time", "interval"]
+
+
+@given(cells, st.sampled_from(CHANGES))
 def test_everything_else_does(cell: Cell, what: str) -> None:
     other = {
         "seed": lambda: replace(cell, seed=cell.seed + 1),
         "metrics": lambda: replace(cell, metrics=("se",)),
         "source": lambda: replace(cell, source=DataSource("yeast")),
         "expression": lambda: replace(cell, method=replace(cell.method, expression="lr+acc")),
+        "time": lambda: replace(cell, method=replace(cell.method, time=True)),
+        "interval": lambda: replace(cell, interval=0.8),
         "grid": lambda: replace(cell, method=replace(cell.method, grid={"classifier__C": (7e3,)})),
         "parameters": lambda: replace(
             cell, protocol=replace(cell.protocol, parameters={"repeats": 2})
@@ -95,6 +102,22 @@ def test_key_is_the_same_in_every_process(make_cell: Callable[..., Cell]) -> Non
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert output.strip() == cell.key(SHA)
+
+
+def test_keys_of_earlier_results_still_hold() -> None:
+    # Of the first cell of examples/plan.toml before plans knew times, cuts and intervals.
+    cell = read_plan(Path(__file__).parents[2] / "examples" / "plan.toml").cells()[0]
+    assert cell.key(SHA) == "c475e8a4c0a5a3bc2f7c09cc4e8655ef"
+    earlier = cell.to_dict()
+    del earlier["interval"], earlier["method"]["time"]
+    assert Cell.from_dict(earlier) == cell
+
+
+def test_each_cut_has_results_of_its_own(make_cell: Callable[..., Cell]) -> None:
+    sources = [DataSource.registered(name, {}) for name in ("un", "un@1970", "un@1985")]
+    sources.append(DataSource.registered("un@1985", {"max_train": 9}))
+    keys = {make_cell(source=source).key(SHA) for source in sources}
+    assert len(keys) == 4
 
 
 @pytest.mark.parametrize(

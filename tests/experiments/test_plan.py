@@ -26,7 +26,7 @@ grids = st.dictionaries(
 names = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
 methods = st.fixed_dictionaries(
     {"label": names, "expression": st.sampled_from(["lr+cc", "lr+pcc"])},
-    optional={"variant": names, "grid": grids},
+    optional={"variant": names, "grid": grids} | {"time": st.just(False)},
 )
 plans = st.fixed_dictionaries(
     {
@@ -42,6 +42,8 @@ plans = st.fixed_dictionaries(
         "seeds": st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True),
         "metrics": st.lists(st.sampled_from(["ae", "rae", "se"]), min_size=1, unique=True),
         "protocols": st.just([{"name": "few", "kind": "natural", "n_samples": 3}]),
+        "intervals": st.just(0.9),
+        "max_train": st.integers(1, 99),
     },
 )
 
@@ -135,6 +137,43 @@ def test_an_override_changes_one_dataset_only(content: dict[str, Any]) -> None:
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
 
 
+TIMELINES = EXAMPLE.with_name("timelines.toml")
+
+
+def test_the_example_of_timelines_has_one_protocol_per_dataset() -> None:
+    plan = read_plan(TIMELINES)
+    cells = plan.cells()
+    pairs = {(cell.dataset.partition("@")[0], cell.protocol.name) for cell in cells}
+    assert pairs == {("un", "periods"), ("arxiv", "windows"), ("goemotions", "natural")}
+    assert len(cells) == len(plan.sources) * len(plan.methods) - 1
+    timed = [cell for cell in cells if cell.method.time]
+    assert {cell.method.name for cell in timed} == {"auto, time"}
+    assert "goemotions" not in {cell.dataset for cell in timed}
+    assert all(cell.interval == 0.9 for cell in cells)
+    assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
+
+
+def test_a_cut_and_limits_are_part_of_the_data(content: dict[str, Any]) -> None:
+    content |= {"datasets": ["un@1985", "un", "synthetic"], "max_train": 40}
+    cut, whole, other = Plan.from_dict(content).sources
+    assert cut == DataSource("un@1985", options={"cut": "1985", "max_train": 40})
+    assert cut.registry_name == whole.registry_name == "un"
+    assert whole.options == other.options == {"max_train": 40}
+
+
+def test_overrides_by_pattern(content: dict[str, Any]) -> None:
+    content["datasets"] = ["un@1970", "un@1985", "synthetic"]
+    content["overrides"] = {
+        "un@*": {"protocols": {"ml-app": {"size": 7}}, "methods": {"lr+cc": {"skip": True}}},
+        "un@1985": {"protocols": {"ml-app": {"grid": 3}}},
+        "synthetic": {"protocols": {"ml-app": {"skip": True}}},
+    }
+    cells = {(cell.dataset, cell.method.name): cell for cell in Plan.from_dict(content).cells()}
+    assert set(cells) == {("un@1970", "lr+pcc"), ("un@1985", "lr+pcc")}
+    assert cells["un@1970", "lr+pcc"].protocol.parameters == {"size": 7, "grid": 5}
+    assert cells["un@1985", "lr+pcc"].protocol.parameters == {"size": 7, "grid": 3}
+
+
 def test_files_of_ones_own_lie_beside_the_plan(content: dict[str, Any], tmp_path: Path) -> None:
     content["datasets"] = ["mine"]
     content["sources"] = {"mine": {"train": "a.csv", "test": "b.csv", "tags": "topics"}}
@@ -164,6 +203,25 @@ def change(content: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("seeds", [0.5], "seeds must be a list of whole numbers; it holds 0.5."),
         ("datasets", "synthetic", "datasets must be a list of texts; got 'synthetic'."),
         ("datasets", ["emotion"], "datasets names 'emotion': There is no dataset 'emotion'; did"),
+        (
+            "datasets",
+            ["un@soon"],
+            "datasets names 'un@soon': a cut is a date, as in 'un@1985'; got",
+        ),
+        ("intervals", 90, "intervals must be a level between 0 and 1, such as 0.9; got 90."),
+        ("max_train", 0, "max_train must be a whole number of items, 1 or more; got 0."),
+        ("methods/0/time", 1, "methods[0].time must be true or false; got 1."),
+        (
+            "methods/0",
+            {"expression": "lr+cc", "time": True, "grid": {"classifier__C": [1]}},
+            "methods[0].time is true, but a search over a grid knows no times.",
+        ),
+        (
+            "overrides/synthetic/protocols/ml-app",
+            {"skip": "yes"},
+            "overrides.synthetic.protocols.ml-app.skip must be true or false; got 'yes'.",
+        ),
+        ("overrides/un@*", {}, "overrides.un@* is not in the plan; known are synthetic."),
         ("metrics", ["mae"], "metrics names 'mae'; did you mean 'ae'?"),
         ("methods", [], "methods must be a list of tables, as in [[methods]]; got []."),
         ("methods/0/expression", 7, "methods[0].expression must be a text; got 7."),
@@ -258,6 +316,13 @@ def test_a_bad_plan_gets_one_sentence_with_file_key_and_value(
         Plan.from_dict(change(content, path, value), where="plan.toml")
     assert str(caught.value).startswith(f"plan.toml: {sentence}")
     assert "\n" not in str(caught.value)
+
+
+def test_limits_are_for_datasets_of_the_registry(content: dict[str, Any]) -> None:
+    content |= {"datasets": ["mine"], "max_test": 9}
+    content["sources"] = {"mine": {"train": "a.csv", "test": "b.csv", "tags": "topics"}}
+    with pytest.raises(InputError, match="max_test cannot be used with sources of your own"):
+        Plan.from_dict(content)
 
 
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:

@@ -32,7 +32,8 @@ from prevalens.experiments.plan import Plan, read_plan
 from prevalens.experiments.runner import Keys, Summary, finished_cells, plan_records, plan_results
 from prevalens.experiments.store import Store
 from prevalens.records import Record, to_rows
-from prevalens.reports.leaderboard import leaderboard, write_records
+from prevalens.reports.drift import drift
+from prevalens.reports.leaderboard import leaderboard, read_records, write_records
 from prevalens.reports.sections import protocol_sections
 from prevalens.reports.summarise import REGIMES
 from prevalens.studies.moreo2023.printed import printed
@@ -54,6 +55,12 @@ from prevalens.studies.moreo2023.printed import printed
     type=FILE,
     help="Write a page (Markdown) that compares the methods under each protocol.",
 )
+@click.option(
+    "--drift",
+    "drift_page",
+    type=FILE,
+    help="Write a page (Markdown) on later batches of timelines, by cut and horizon.",
+)
 @click.option("--no-cache", is_flag=True, help="Do not cache the scores of classifiers.")
 def command(
     plan: Path,
@@ -65,6 +72,7 @@ def command(
     pages: Pages,
     records: Path | None,
     board: Path | None,
+    drift_page: Path | None,
     no_run: bool,
     no_cache: bool,
 ) -> None:
@@ -79,7 +87,9 @@ def command(
     if listing:
         _list(cells, store, as_json=as_json)
         return
-    pages.check([plan], (TABLE, records), (DOCUMENT, board))
+    pages.check([plan], (TABLE, records), (DOCUMENT, board), (DOCUMENT, drift_page))
+    if drift_page is not None and read.interval is None:
+        raise InputError(f"--drift needs intervals: put intervals = 0.9 into the plan {plan}.")
     if no_run:
         cells = finished_cells(cells, store)
     summary = run_with_messages(read, store, cells=cells, n_jobs=jobs, remember=not no_cache)
@@ -88,21 +98,33 @@ def command(
         _print_json(_report(summary, finished))
     else:
         _print(summary, finished, read.metrics[0], store)
-    _write(finished, records, board, plan)
+    _write(finished, read, plan, records=records, board=board, drift_page=drift_page)
     if pages:
         _write_pages(pages, read, cells, store)
     if summary.failed:
         sys.exit(FAILED)
 
 
-def _write(finished: list[Record], records: Path | None, board: Path | None, plan: Path) -> None:
-    """Write the CSV file and the Markdown page that were asked for."""
+def _write(
+    finished: list[Record],
+    plan: Plan,
+    path: Path,
+    *,
+    records: Path | None,
+    board: Path | None,
+    drift_page: Path | None,
+) -> None:
+    """Write the CSV file and the Markdown pages that were asked for."""
+    source = path.name
     if records is not None:
         write_records(finished, records)
+        # Pages are made of what can be read there: values with fewer digits.
+        finished, source = read_records(records), f"{records.parent.name}/{records.name}"
+    origin = {"command": f"prevalens bench {path.name}", "source": source}
     if board is not None:
-        source = plan.name if records is None else f"{records.parent.name}/{records.name}"
-        reference, run = printed("pcc_general"), f"prevalens bench {plan.name}"
-        write_text(board, leaderboard(finished, reference, command=run, source=source))
+        write_text(board, leaderboard(finished, printed("pcc_general"), **origin))
+    if drift_page is not None and plan.interval is not None:
+        write_text(drift_page, drift(finished, level=plan.interval, **origin))
 
 
 def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> None:

@@ -114,6 +114,7 @@ def _facts(details: dict[str, Any]) -> Table:
         and f"{loaded['statistics']['diversity']:,} different ones, "
         f"{loaded['statistics']['cardinality']:.2f} labels per item",
         "Note": details["note"],
+        "Licence": details["licence"],
         "Reference": details["reference"],
         "Source": details["origin"],
         "Folder": details["folder"],

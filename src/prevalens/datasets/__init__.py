@@ -1,4 +1,4 @@
-"""Datasets: the fifteen of the paper by name, files of all usual formats, and generated data.
+"""Datasets: the paper's and timelines by name, files of all usual formats, and generated data.
 
 `load` gives a named dataset, `read` one file, `synthetic` generated data; `text_pipeline` is the
 paper's preparation of texts. `read_mulan`, `read_meka`, `read_svmlight`, `read_matlab`,

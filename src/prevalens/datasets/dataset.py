@@ -7,21 +7,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens.collection import Collection, Statistics, statistics
-
-#: When each item was written, datetime64[s], shape (n_items,).
-Times = npt.NDArray[np.datetime64]
+from prevalens.types import Times
 
 
 class DatasetParts(NamedTuple):
-    """Training and test items of a dataset as a format reader returns them, with their times."""
+    """Training and test items of a dataset as a format reader returns them."""
 
     train: Collection
     test: Collection
-    train_times: Times | None = None
-    test_times: Times | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +34,6 @@ class Dataset:
         Where the data come from.
     sha : str
         SHA-256 of the files' uncompressed contents, or of the values if there are no files.
-    train_times, test_times : datetime64 array, shape (n_items,), or None
-        When each item was written, if the data contain it.
     vectoriser : scikit-learn Pipeline or None
         Pipeline, fitted on `train`, that turned texts into tf-idf features; it can be applied to
         further texts.
@@ -59,8 +52,6 @@ class Dataset:
     description: str
     source: str
     sha: str
-    train_times: Times | None = None
-    test_times: Times | None = None
     vectoriser: Any = None
 
     def __repr__(self) -> str:
@@ -68,6 +59,16 @@ class Dataset:
             f"Dataset({self.name!r}: {self.train.n_items} training and {self.test.n_items} test "
             f"items, {self.train.n_labels} labels)"
         )
+
+    @property
+    def train_times(self) -> Times | None:
+        """When each training item was written, if the data contain it."""
+        return self.train.times
+
+    @property
+    def test_times(self) -> Times | None:
+        """When each test item was written, if the data contain it."""
+        return self.test.times
 
     def statistics(self) -> Statistics:
         """Label statistics over training and test items together, as in Moreo et al.

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import Dataset, Times, content_sha
+from prevalens.datasets.dataset import Dataset, content_sha
 from prevalens.datasets.registry import lookup
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, LabelMatrix, Times
 from prevalens.validation import InputError, check_choice, check_int
 
 WORDS_PER_SUBJECT = 12
@@ -90,7 +90,7 @@ def synthetic(
         others. 0 is no shift, 1 is strong, 2 is extreme.
     periods : int
         If more than 1, the test part consists of that many consecutive months, whose shift grows
-        evenly from 0 in the first to `shift` in the last; `test_times` has the months.
+        evenly from 0 in the first to `shift` in the last; `test.times` has the months.
     signal : float
         How strongly the items depend on their labels; 0 is not at all, 1 makes labels learnable but
         far from certain.
@@ -131,7 +131,8 @@ def synthetic(
         items = _Numbers.draw(of_items, (n_labels, n_features), signal)
     train_Y = mix.labelsets(of_train, n_train)
     test_Y, test_times = _test_labels(mix, of_shift, n_test, shift, periods)
-    train, test = items.collection(of_train, train_Y), items.collection(of_test, test_Y)
+    train = items.collection(of_train, train_Y)
+    test = items.collection(of_test, test_Y, test_times)
     return Dataset(
         name=_NAMES[kind],
         train=train,
@@ -139,7 +140,6 @@ def synthetic(
         description=lookup(_NAMES[kind]).about,
         source="prevalens.datasets.synthetic",
         sha=content_sha(train, test),
-        test_times=test_times,
     )
 
 
@@ -210,12 +210,15 @@ class _Numbers:
         noise = np.eye(n_features) + 0.15 * rng.normal(size=(n_features, n_features))
         return cls(directions, pairs, noise)
 
-    def collection(self, rng: np.random.Generator, Y: LabelMatrix) -> Collection:
+    def collection(
+        self, rng: np.random.Generator, Y: LabelMatrix, times: Times | None = None
+    ) -> Collection:
         neighbours = Y * np.roll(Y, 1, axis=1)
         noise = rng.normal(size=(len(Y), len(self.noise))) @ self.noise
         X = Y @ self.directions + neighbours @ self.pairs + noise
         labels = [name for name, _ in subjects(Y.shape[1])]
-        return Collection(X, Y, labels, features=[f"x{j}" for j in range(X.shape[1])])
+        features = [f"x{j}" for j in range(X.shape[1])]
+        return Collection(X, Y, labels, features=features, times=times)
 
 
 @dataclass(frozen=True)
@@ -225,7 +228,9 @@ class _Texts:
     n_labels: int
     signal: float
 
-    def collection(self, rng: np.random.Generator, Y: LabelMatrix) -> Collection:
+    def collection(
+        self, rng: np.random.Generator, Y: LabelMatrix, times: Times | None = None
+    ) -> Collection:
         known = subjects(self.n_labels)
         words = [np.array(own, dtype=object) for _, own in known]
         words.append(np.array(everyday_words(), dtype=object))
@@ -236,7 +241,7 @@ class _Texts:
             places = np.flatnonzero(sources == source)
             chosen[places] = own[_zipf(rng, len(own), len(places))]
         texts = [" ".join(text) for text in np.split(chosen, np.cumsum(lengths)[:-1])]
-        return Collection(texts, Y, [name for name, _ in known])
+        return Collection(texts, Y, [name for name, _ in known], times=times)
 
     def _sources(
         self, rng: np.random.Generator, Y: LabelMatrix, lengths: npt.NDArray[np.int64]

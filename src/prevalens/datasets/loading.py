@@ -13,19 +13,23 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline
 
+from prevalens.collection import Collection
 from prevalens.datasets.dataset import Dataset, DatasetParts
 from prevalens.datasets.formats.corpora import ohsumed_parts, rcv1_parts, reuters_parts
 from prevalens.datasets.formats.matlab import matlab_parts
 from prevalens.datasets.formats.mulan import mulan_parts
 from prevalens.datasets.formats.svmlight import svmlight_parts
+from prevalens.datasets.formats.timelines import goemotions_parts, timeline_parts
 from prevalens.datasets.generated import synthetic
 from prevalens.datasets.home import FoundFiles, acquire, data_home
 from prevalens.datasets.registry import Figures, RegistryEntry, lookup, names
 from prevalens.files import fingerprint, tree_digest
-from prevalens.validation import FormatError, InputError, PrevalensWarning, check_int
+from prevalens.types import Ints
+from prevalens.validation import FormatError, InputError, PrevalensWarning, check_int, check_rng
 
 #: The word that replaces every number.
 NUMBER = "numbermask"
@@ -81,12 +85,14 @@ def text_pipeline(*, min_df: int | float = 5, sublinear_tf: bool = False) -> Pip
 
 
 _READERS: dict[str, Callable[..., DatasetParts]] = {
+    "goemotions": goemotions_parts,
     "matlab": matlab_parts,
     "mulan": mulan_parts,
     "ohsumed": ohsumed_parts,
     "rcv1": rcv1_parts,
     "reuters": reuters_parts,
     "svmlight": svmlight_parts,
+    "timeline": timeline_parts,
 }
 _GENERATORS: dict[str, Callable[[], Dataset]] = {
     "synthetic": synthetic,
@@ -101,6 +107,9 @@ def load(
     raw: bool = False,
     text: bool = False,
     min_positives: int = 5,
+    cut: str | np.datetime64 | float | None = None,
+    max_train: int | None = None,
+    max_test: int | None = None,
     download: bool = True,
     mirror: str | None = None,
 ) -> Dataset:
@@ -121,7 +130,15 @@ def load(
     text : bool
         Texts as texts, with the paper's choice of labels.
     min_positives : int
-        Least number of positive training items of a label that is kept.
+        Least number of positive training items of a label that is kept. Some datasets ask for a
+        share of the training items in addition (`DatasetDescription.min_share`).
+    cut : str, datetime64, int or float, optional
+        For a dataset with times: another origin than its own. Items before this date, or so many
+        (or such a share) of the earliest items, are for training (see `Collection.cut`).
+    max_train : int, optional
+        Most training items; if there are more, a random part of them, always the same, is used.
+    max_test : int, optional
+        Most test items; if there are more, items evenly spread over time are used.
     download : bool
         Whether to download missing files.
     mirror : str, optional
@@ -152,9 +169,12 @@ def load(
     else:
         place = acquire(entry, data_home(home), download_missing=download, mirror=mirror)
         dataset = _read(entry, place)
+    # Before labels and words are chosen: they follow from the training items that are used.
+    dataset = _reduced(dataset if cut is None else _cut(dataset, cut), max_train, max_test)
     if raw:
         return dataset
-    chosen = _with_frequent_labels(dataset, check_int(min_positives, "min_positives", minimum=0))
+    least = check_int(min_positives, "min_positives", minimum=0)
+    chosen = _with_frequent_labels(dataset, max(least, entry.min_share * dataset.train.n_items))
     return chosen if text or not entry.text else _with_features(chosen)
 
 
@@ -186,11 +206,35 @@ def _checked_sha(entry: RegistryEntry, files: FoundFiles) -> str:
     return fingerprint(checksums)
 
 
-def _with_frequent_labels(dataset: Dataset, min_positives: int) -> Dataset:
+def _cut(dataset: Dataset, at: str | np.datetime64 | float) -> Dataset:
+    if dataset.train.times is None or dataset.test.times is None:
+        raise InputError(f"The dataset {dataset.name!r} has no times; leave out cut={at!r}.")
+    train, test = Collection.stack(dataset.train, dataset.test).cut(at)
+    return replace(dataset, train=train, test=test)
+
+
+def _reduced(dataset: Dataset, max_train: int | None, max_test: int | None) -> Dataset:
+    train, test = dataset.train, dataset.test
+    if max_train is not None and check_int(max_train, "max_train", minimum=1) < len(train):
+        rows = check_rng(0).choice(len(train), size=max_train, replace=False)
+        train = train.take(np.sort(rows))
+    if max_test is not None and check_int(max_test, "max_test", minimum=1) < len(test):
+        test = test.take(_spread(test, max_test))
+    return replace(dataset, train=train, test=test)
+
+
+def _spread(items: Collection, number: int) -> Ints:
+    """Rows of some items, evenly spread over time, or over the rows if there are no times."""
+    order = np.arange(len(items)) if items.times is None else np.argsort(items.times, kind="stable")
+    places = (np.arange(number) + 0.5) * len(items) / number
+    return np.sort(order[places.astype(np.int64)])
+
+
+def _with_frequent_labels(dataset: Dataset, min_positives: float) -> Dataset:
     keep = dataset.train.Y.sum(axis=0, dtype=int) >= min_positives
     if not keep.any():
         raise InputError(
-            f"No label of {dataset.name!r} has {min_positives} positive training items; pass a "
+            f"No label of {dataset.name!r} has {min_positives:g} positive training items; pass a "
             "smaller min_positives."
         )
     return replace(

@@ -77,11 +77,15 @@ class DatasetFacts:
     Attributes
     ----------
     name, title, about, reference, note : str
-    kind : {"paper", "stand-in", "built-in"}
+    kind : {"paper", "stand-in", "timeline", "built-in"}
     shape : Shape
         Numbers of labels, training and test items and features after preparation.
     text : bool
         Whether the items are texts before preparation.
+    licence : str
+        Terms of use; empty if the source states none.
+    min_share : float
+        Labels of a smaller share of the training items are dropped.
     printed : Figures or None
         The row of the paper's dataset table, if it has one.
     """
@@ -89,11 +93,13 @@ class DatasetFacts:
     name: str
     title: str
     about: str
-    kind: Literal["paper", "stand-in", "built-in"]
+    kind: Literal["paper", "stand-in", "timeline", "built-in"]
     reference: str
     shape: Shape
     text: bool = False
     note: str = ""
+    licence: str = ""
+    min_share: float = 0.0
     printed: Figures | None = None
 
 
@@ -111,11 +117,11 @@ class RegistryEntry(DatasetFacts):
 
 
 def names(kind: str | None = None) -> tuple[str, ...]:
-    """Names of all datasets, in the order of the paper's table, stand-ins and built-in ones last.
+    """Names of all datasets, in the order of the paper's table, then those of other kinds.
 
     Parameters
     ----------
-    kind : {"paper", "stand-in", "built-in"}, optional
+    kind : {"paper", "stand-in", "timeline", "built-in"}, optional
         Only the datasets of this kind.
 
     Examples

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import Dataset, Times, content_sha
+from prevalens.datasets.dataset import Dataset, content_sha
 from prevalens.errors import InputError
 from prevalens.files import make_folder, write_whole
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, LabelMatrix, Times
 from prevalens.validation import check_int
 
 #: Sentences of tickets and how often labels occur; see the comments there.
@@ -53,7 +53,7 @@ def tickets(
     Returns
     -------
     Dataset
-        Texts; `train_times` and `test_times` have the time of each ticket.
+        Texts with the time of each ticket.
 
     Notes
     -----
@@ -72,10 +72,11 @@ def tickets(
     check_int(months, "months", minimum=1)
     streams = np.random.SeedSequence(check_int(random_state, "random_state", minimum=0)).spawn(2)
     of_train, of_test = map(np.random.default_rng, streams)
-    train = _collection(_labelsets(of_train, n_train), of_train)
-    test = _collection(
-        np.concatenate([_month(of_test, n_per_month, tilt) for tilt in _tilts(months)]), of_test
-    )
+    train_times = _times(np.datetime64("2025-01", "M"), 12, n_train)
+    test_times = [_times(_FIRST + month, 1, n_per_month) for month in range(months)]
+    test_Y = [_month(of_test, n_per_month, tilt) for tilt in _tilts(months)]
+    train = _collection(_labelsets(of_train, n_train), of_train, train_times)
+    test = _collection(np.concatenate(test_Y), of_test, np.concatenate(test_times))
     return Dataset(
         name="tickets",
         train=train,
@@ -83,10 +84,6 @@ def tickets(
         description="Generated support tickets whose label mix drifts month by month.",
         source="prevalens.datasets.tickets",
         sha=content_sha(train, test),
-        train_times=_times(np.datetime64("2025-01", "M"), 12, n_train),
-        test_times=np.concatenate(
-            [_times(_FIRST + month, 1, n_per_month) for month in range(months)]
-        ),
     )
 
 
@@ -132,10 +129,10 @@ def _times(first: np.datetime64, months: int, n: int) -> Times:
     return start + (seconds * (np.arange(n) + 0.5) / n).astype("timedelta64[s]")
 
 
-def _collection(Y: LabelMatrix, rng: np.random.Generator) -> Collection:
+def _collection(Y: LabelMatrix, rng: np.random.Generator, times: Times) -> Collection:
     writer = _Writer(rng)
     texts = [writer.ticket([TICKET_LABELS[j] for j in np.flatnonzero(row)]) for row in Y]
-    return Collection(texts, Y, TICKET_LABELS)
+    return Collection(texts, Y, TICKET_LABELS, times=times)
 
 
 class _Writer:

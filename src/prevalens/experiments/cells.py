@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from prevalens.catalogue import fingerprints
 from prevalens.collection import Collection
 from prevalens.datasets import Dataset, data_home, load, names, read, text_pipeline
@@ -26,6 +28,7 @@ from prevalens.experiments.specs import (
     value_tree,
 )
 from prevalens.files import fingerprint, tree_digest
+from prevalens.metrics import INTERVAL_METRICS
 from prevalens.validation import InputError
 
 _OPTIONS = tuple(name for name in inspect.signature(read).parameters if name != "path")
@@ -38,11 +41,13 @@ class DataSource:
     Parameters
     ----------
     name : str
-        A name of the registry, or any other if there are files.
+        A name of the registry, also with the date of a cut, such as ``un@1985``; or any other if
+        there are files.
     train, test : str
         Files with training and test items; empty for a dataset of the registry.
     options : dict
-        How to read them: the arguments of `prevalens.datasets.read`.
+        How to read them: the arguments of `prevalens.datasets.read`; for a dataset of the registry
+        those of `prevalens.datasets.load`.
     """
 
     name: str
@@ -62,6 +67,25 @@ class DataSource:
         table.close()
         return cls(name, train, test, options)
 
+    @classmethod
+    def registered(cls, name: str, limits: Mapping[str, int]) -> DataSource:
+        """A dataset of the registry by its name, or its name and a cut such as ``un@1985``.
+
+        `limits` are the arguments `max_train` and `max_test` of `prevalens.datasets.load`.
+        """
+        base, at, cut = name.partition("@")
+        lookup(base)
+        try:
+            np.datetime64(cut or "NaT")
+        except ValueError as error:
+            raise InputError(f"a cut is a date, as in 'un@1985'; got {cut!r}.") from error
+        return cls(name, options={**({"cut": cut} if at else {}), **limits})
+
+    @property
+    def registry_name(self) -> str:
+        """The name without the cut."""
+        return self.name.partition("@")[0]
+
     def to_table(self) -> dict[str, Any]:
         """The table of a plan that `read` turns back into this."""
         return {"train": self.train, "test": self.test, **self.options}
@@ -75,10 +99,10 @@ def data_checksum(source: DataSource) -> str:
     """SHA-256 of the data, without reading them into memory where that can be avoided."""
     if source.train:
         return fingerprint(tree_digest(Path(path)) for path in (source.train, source.test))
-    files = find(lookup(source.name), data_home())
+    files = find(lookup(source.registry_name), data_home())
     if files is not None:
         return fingerprint(map(tree_digest, files.paths))
-    return load(source.name).sha
+    return load(source.registry_name).sha
 
 
 def open_dataset(source: DataSource) -> Dataset:
@@ -89,7 +113,9 @@ def open_dataset(source: DataSource) -> Dataset:
 @lru_cache(maxsize=1)
 def _open(content: str) -> Dataset:
     source = DataSource(**json.loads(content))
-    return _own_dataset(source) if source.train else load(source.name)
+    if source.train:
+        return _own_dataset(source)
+    return load(source.registry_name, **source.options)
 
 
 def _own_dataset(source: DataSource) -> Dataset:
@@ -142,6 +168,8 @@ class Cell:
     seed : int
         Of the samples and of everything random in the method.
     metrics : tuple of str
+    interval : float or None
+        Level of the intervals and bands whose coverage and width are measured, if any.
 
     Examples
     --------
@@ -155,6 +183,7 @@ class Cell:
     protocol: ProtocolSpec
     seed: int
     metrics: tuple[str, ...] = ("ae", "rae")
+    interval: float | None = None
 
     def __str__(self) -> str:
         return f"{self.dataset}, {self.method.name}, {self.protocol.name}, seed {self.seed}"
@@ -164,6 +193,11 @@ class Cell:
         """Name of the dataset."""
         return self.source.name
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Everything that is measured per sample: the metrics, and those of intervals."""
+        return self.metrics if self.interval is None else (*self.metrics, *INTERVAL_METRICS)
+
     def key(self, data_sha: str) -> str:
         """Checksum of all that the result depends on, given the checksum of the data."""
         content = self._training() | {
@@ -172,6 +206,8 @@ class Cell:
             "metrics": list(self.metrics),
             "protocol": {"kind": self.protocol.kind, **self.protocol.parameters},
         }
+        if self.interval is not None:
+            content["interval"] = self.interval
         return checksum(content)[:32]
 
     def training_key(self) -> str:
@@ -194,6 +230,9 @@ class Cell:
             "selection": dict(self.method.selection),
             "seed": self.seed,
         }
+        # Not named where it is false: results of plans without times keep their keys.
+        if self.method.time:
+            content["time"] = True
         own = fingerprints(names_in(content))
         return content | {"own": own} if own else content
 
@@ -217,4 +256,5 @@ class Cell:
             protocol=ProtocolSpec(**content["protocol"]),
             seed=content["seed"],
             metrics=tuple(content["metrics"]),
+            interval=content.get("interval"),
         )

@@ -7,10 +7,10 @@ import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from prevalens.datasets.registry import lookup
 from prevalens.experiments.cells import Cell, DataSource
 from prevalens.experiments.specs import MethodSpec, Parts, PlanTable, ProtocolSpec, suggestion
 from prevalens.metrics import MEASURES
@@ -75,8 +75,13 @@ class Plan:
     metrics : tuple of str
         The first one is shown at the end of a run.
     overrides : dict
-        Changes by dataset: parameters of protocols, and expressions, grids, selections or the
-        omission (``skip``) of methods.
+        Changes by dataset, or by a pattern such as ``un@*``: parameters of protocols,
+        expressions, grids and selections of methods, or the omission (``skip``) of either.
+    interval : float or None
+        Level of the intervals and bands that are measured in addition to the errors.
+    limits : dict
+        ``max_train`` and ``max_test``: most items of every dataset, as in
+        `prevalens.datasets.load`.
     parts : mapping of str to CatalogueEntry
         Parts that its methods may name in addition to the catalogue. They are not written to the
         plan's file; workers import the modules that define them.
@@ -96,6 +101,8 @@ class Plan:
     seeds: tuple[int, ...] = (0,)
     metrics: tuple[str, ...] = ("ae", "rae")
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    interval: float | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
     parts: Parts = field(default_factory=dict)
 
     @classmethod
@@ -122,14 +129,17 @@ class Plan:
         """
         parts = dict(parts or {})
         table = PlanTable(content, where)
+        limits = _read_limits(table)
         plan = cls(
             name=_read_name(table),
-            sources=_read_sources(table, Path(folder)),
+            sources=_read_sources(table, Path(folder), limits),
             methods=tuple(MethodSpec.read(inner, parts) for inner in table.tables("methods")),
             protocols=tuple(map(ProtocolSpec.read, table.tables("protocols", [_DEFAULT_PROTOCOL]))),
             seeds=table.wholes("seeds", (0,)),
             metrics=_read_metrics(table),
             overrides=table.take("overrides", {}),
+            interval=_read_interval(table),
+            limits=limits,
             parts=parts,
         )
         table.close()
@@ -149,7 +159,12 @@ class Plan:
             "protocols": [protocol.to_table() for protocol in self.protocols],
             "methods": [method.to_table() for method in self.methods],
         }
-        further = {"sources": own, "overrides": dict(self.overrides)}
+        further = {
+            "intervals": self.interval,
+            **self.limits,
+            "sources": own,
+            "overrides": dict(self.overrides),
+        }
         return content | {name: value for name, value in further.items() if value}
 
     def to_toml(self) -> str:
@@ -159,7 +174,7 @@ class Plan:
     def cells(self) -> list[Cell]:
         """All cells, dataset by dataset; cells that share work are neighbours."""
         return [
-            Cell(source, method, protocol, seed, self.metrics)
+            Cell(source, method, protocol, seed, self.metrics, self.interval)
             for source in self.sources
             for seed in self.seeds
             for method in self._methods_on(source.name)
@@ -167,14 +182,16 @@ class Plan:
         ]
 
     def _protocols_on(self, dataset: str) -> list[ProtocolSpec]:
-        changes = self.overrides.get(dataset, {}).get("protocols", {})
-        return [
-            replace(spec, parameters={**spec.parameters, **changes.get(spec.name, {})})
-            for spec in self.protocols
-        ]
+        changes = self._changes(dataset, "protocols")
+        protocols = []
+        for spec in self.protocols:
+            change = dict(changes.get(spec.name, {}))
+            if not change.pop("skip", False):
+                protocols.append(replace(spec, parameters={**spec.parameters, **change}))
+        return protocols
 
     def _methods_on(self, dataset: str) -> list[MethodSpec]:
-        changes = self.overrides.get(dataset, {}).get("methods", {})
+        changes = self._changes(dataset, "methods")
         methods = []
         for method in self.methods:
             # Changes of a variant take precedence over changes of its label.
@@ -184,6 +201,18 @@ class Plan:
             if not change.take("skip", False):
                 methods.append(_changed(method, change, self.parts) if change.values else method)
         return methods
+
+    def _changes(self, dataset: str, part: str) -> dict[str, Any]:
+        """The overrides of a dataset by its name and by patterns; later ones take precedence."""
+        changes: dict[str, Any] = {}
+        for pattern, override in self.overrides.items():
+            if _fits(dataset, pattern):
+                changes = _merged(changes, override.get(part, {}))
+        return changes
+
+
+def _fits(dataset: str, pattern: str) -> bool:
+    return dataset == pattern or fnmatchcase(dataset, pattern)
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -220,17 +249,35 @@ def _read_name(table: PlanTable) -> str:
     return name
 
 
-def _read_sources(table: PlanTable, folder: Path) -> tuple[DataSource, ...]:
+def _read_limits(table: PlanTable) -> dict[str, int]:
+    limits: dict[str, int] = table.options(("max_train", "max_test"))
+    for name, value in limits.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            table.fail(name, f"must be a whole number of items, 1 or more; got {value!r}.")
+    return limits
+
+
+def _read_interval(table: PlanTable) -> float | None:
+    level = table.take("intervals", None)
+    if level is not None and not (isinstance(level, float) and 0 < level < 1):
+        table.fail("intervals", f"must be a level between 0 and 1, such as 0.9; got {level!r}.")
+    return level
+
+
+def _read_sources(
+    table: PlanTable, folder: Path, limits: Mapping[str, int]
+) -> tuple[DataSource, ...]:
     own = table.table("sources")
     files = {name: DataSource.read(name, own.table(name), folder) for name in own.values}
+    if files and limits:
+        table.fail(next(iter(limits)), "cannot be used with sources of your own.")
     sources = []
     for name in table.texts("datasets"):
-        if name not in files:
-            try:
-                lookup(name)
-            except InputError as error:
-                table.fail("datasets", f"names {name!r}: {error}")
-        sources.append(files.pop(name, DataSource(name)))
+        try:
+            own_files = files.pop(name) if name in files else None
+            sources.append(own_files or DataSource.registered(name, limits))
+        except InputError as error:
+            table.fail("datasets", f"names {name!r}: {error}")
     for name in files:
         own.fail(name, "is not among the datasets of the plan.")
     return tuple(sources)
@@ -254,7 +301,9 @@ def _check_overrides(plan: Plan, table: PlanTable) -> None:
     """Check that every override changes something that exists into something valid."""
     overrides = table.table("overrides")
     for dataset in overrides.values:
-        _check_known(overrides, dataset, [source.name for source in plan.sources])
+        names = [source.name for source in plan.sources]
+        if not any(_fits(name, dataset) for name in names):
+            _check_known(overrides, dataset, names)
         changes = overrides.table(dataset)
         _check_protocols(changes.table("protocols"), plan.protocols)
         _check_methods(changes.table("methods"), plan)
@@ -266,10 +315,12 @@ def _check_protocols(changes: PlanTable, protocols: tuple[ProtocolSpec, ...]) ->
     for name in changes.values:
         _check_known(changes, name, by_name)
         change = changes.table(name)
+        _check_skip(change)
         for fixed in ("name", "kind"):
             if fixed in change.values:
                 change.fail(fixed, "cannot be different on one dataset; only parameters can.")
-        merged = {**by_name[name].to_table(), **change.values}
+        parameters = {key: value for key, value in change.values.items() if key != "skip"}
+        merged = {**by_name[name].to_table(), **parameters}
         ProtocolSpec.read(PlanTable(merged, change.where, change.key))
 
 
@@ -279,14 +330,18 @@ def _check_methods(changes: PlanTable, plan: Plan) -> None:
     for label in changes.values:
         _check_known(changes, label, known)
         change = changes.table(label)
-        if not isinstance(change.take("skip", False), bool):
-            change.fail("skip", f"must be true or false; got {change.values['skip']!r}.")
+        _check_skip(change)
         for part in ("grid", "selection"):
             change.table(part)
         for method in plan.methods:
             if label in (method.label, method.name):
                 _changed(method, change, plan.parts)
         change.close()
+
+
+def _check_skip(change: PlanTable) -> None:
+    if not isinstance(change.take("skip", False), bool):
+        change.fail("skip", f"must be true or false; got {change.values['skip']!r}.")
 
 
 def _check_known(table: PlanTable, name: str, known: Collection[str]) -> None:

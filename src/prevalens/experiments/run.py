@@ -24,7 +24,7 @@ from prevalens._version import __version__
 from prevalens.aggregators.external import without_intervals
 from prevalens.crossfit import CrossFit
 from prevalens.datasets import Dataset
-from prevalens.evaluation import Evaluation, evaluate_samples
+from prevalens.evaluation import Evaluation, evaluate_samples, mean_times
 from prevalens.experiments.cache import CachedClassifier, ScoreCache
 from prevalens.experiments.cells import Cell, open_dataset
 from prevalens.experiments.specs import (
@@ -36,13 +36,14 @@ from prevalens.experiments.specs import (
     read_value,
 )
 from prevalens.expression import expression_of, to_text
-from prevalens.metrics import SHIFT_NAMES, shift_bins
+from prevalens.metrics import HORIZON_NAMES, SHIFT_NAMES, horizon, horizon_bins, shift_bins
 from prevalens.quantifier import Quantifier
 from prevalens.records import Record, Result
 from prevalens.response import HasMembers
+from prevalens.samples import Samples
 from prevalens.selection.grid_search import GridSearch
-from prevalens.types import Floats
-from prevalens.validation import check_rng
+from prevalens.types import Floats, Times
+from prevalens.validation import InputError, check_rng
 
 try:
     import resource
@@ -236,9 +237,10 @@ class CellResult:
     chosen : dict
         Parameters that searches chose; empty without a grid.
     columns : dict of arrays, shape (n_samples,)
-        One entry per sample: an error per metric, the ``shift``, the ``size``, the ``target``
-        label (-1 if none) with the ``prevalence`` it was steered to, and its ``true`` and
-        ``estimated`` prevalence.
+        One entry per sample: an error per metric and what is measured of intervals, the
+        ``shift``, the ``size``, the ``target`` label (-1 if none) with the ``prevalence`` it was
+        steered to, and its ``true`` and ``estimated`` prevalence; under a protocol by time also
+        the ``horizon``.
     labels : dict of lists, length n_labels
         ``name``, ``training`` prevalence, mean absolute ``error`` and ``bias`` (estimated minus
         true) over all samples.
@@ -269,7 +271,7 @@ class CellResult:
             variant=named.method.variant,
             seed=named.seed,
             shift=self.columns["shift"],
-            errors={metric: self.columns[metric] for metric in self.cell.metrics},
+            errors={metric: self.columns[metric] for metric in self.cell.measures},
             by_label=dict(zip(self.labels["name"], self.labels["error"], strict=True)),
             version=self.versions["prevalens"],
             data_sha=self.data_sha,
@@ -277,11 +279,8 @@ class CellResult:
         )
 
     def records(self, cell: Cell | None = None) -> list[Record]:
-        """Mean errors by shift regime and over all; names as in `result`."""
+        """Mean errors by shift regime, over all, and by horizon if known; names as in `result`."""
         named = cell or self.cell
-        regime = shift_bins(self.columns["shift"])
-        chosen = {name: regime == number for number, name in enumerate(SHIFT_NAMES)}
-        chosen["all"] = np.ones(len(self), dtype=bool)
         return [
             Record(
                 dataset=named.dataset,
@@ -298,9 +297,19 @@ class CellResult:
                 version=self.versions["prevalens"],
                 data_sha=self.data_sha,
             )
-            for metric in self.cell.metrics
-            for name, rows in chosen.items()
+            for metric in self.cell.measures
+            for name, rows in self._classes().items()
         ]
+
+    def _classes(self) -> dict[str, npt.NDArray[np.bool_]]:
+        """Which samples belong to each shift regime, to all, and to each class of horizons."""
+        regime = shift_bins(self.columns["shift"])
+        chosen = {name: regime == number for number, name in enumerate(SHIFT_NAMES)}
+        chosen["all"] = np.ones(len(self), dtype=bool)
+        if "horizon" in self.columns:
+            distance = horizon_bins(self.columns["horizon"])
+            chosen |= {name: distance == number for number, name in enumerate(HORIZON_NAMES)}
+        return chosen
 
 
 @dataclass(frozen=True)
@@ -359,10 +368,20 @@ class _Fitted:
 def _fit(cell: Cell, cache: ScoreCache | None, parts: Parts | None) -> _Fitted:
     dataset = open_dataset(cell.source)
     train = dataset.train
+    timed = {"time": _needed_times(train.times, cell)} if cell.method.time else {}
     with metered(cache) as meter:
         quantifier = build(cell.method, cell.seed, cache, parts)
-        quantifier.fit(train.X, train.Y, labels=train.labels)
+        quantifier.fit(train.X, train.Y, labels=train.labels, **timed)
     return _Fitted(dataset, quantifier, meter)
+
+
+def _needed_times(times: Times | None, cell: Cell) -> Times:
+    if times is None:
+        raise InputError(
+            f"The method {cell.method.name!r} is told the times of items, but the dataset "
+            f"{cell.dataset!r} has none; skip it there by an override."
+        )
+    return times
 
 
 def _evaluate(
@@ -373,8 +392,14 @@ def _evaluate(
         protocol = cell.protocol.protocol(dataset).with_items(dataset.test.X)
         # The same seed and protocol give the same samples to every method.
         samples = protocol.draw(dataset.test.Y, check_rng(cell.seed))
+        timed = cell.method.time
         compared = evaluate_samples(
-            {cell.method.name: fitted.quantifier}, dataset.test, samples, random_state=cell.seed
+            {cell.method.name: fitted.quantifier},
+            dataset.test,
+            samples,
+            random_state=cell.seed,
+            interval=cell.interval,
+            time=mean_times(samples, _needed_times(dataset.test.times, cell)) if timed else None,
         )
         (evaluation,) = compared.values()
     return CellResult(
@@ -383,7 +408,7 @@ def _evaluate(
         data_sha=dataset.sha,
         versions=versions(),
         chosen=to_plain_values(_chosen(fitted.quantifier)),
-        columns=_columns(evaluation, cell.metrics),
+        columns=_columns(evaluation, cell.measures) | _horizons(cell, dataset, samples),
         labels=_labels(evaluation),
         usage=_usage(fitted.meter, meter, shared=shared),
     )
@@ -408,6 +433,14 @@ def _columns(evaluation: Evaluation, metrics: Sequence[str]) -> dict[str, npt.ND
             for name, values in steered.items()
         },
     }
+
+
+def _horizons(cell: Cell, dataset: Dataset, samples: Samples) -> dict[str, Floats]:
+    """The column of horizons of samples by time, if the training items have times."""
+    training, test = dataset.train.times, dataset.test.times
+    if training is None or test is None or not cell.protocol.is_temporal:
+        return {}
+    return {"horizon": horizon(training, mean_times(samples, test))}
 
 
 def _labels(evaluation: Evaluation) -> dict[str, list[Any]]:

@@ -334,11 +334,16 @@ class ProtocolSpec:
         kind = {} if self.kind == self.name else {"kind": self.kind}
         return {"name": self.name, **kind, **self.parameters}
 
+    @property
+    def is_temporal(self) -> bool:
+        """Whether samples follow the times of the items."""
+        return "times" in inspect.signature(FAMILIES[self.kind]).parameters
+
     def protocol(self, dataset: Dataset | None = None) -> Protocol:
         """Build the protocol; a temporal protocol receives the times of the test items."""
         made = FAMILIES[self.kind]
         parameters = dict(self.parameters)
-        if dataset is not None and "times" in inspect.signature(made).parameters:
+        if dataset is not None and self.is_temporal:
             if dataset.test_times is None:
                 raise InputError(
                     f"The protocol {self.name!r} goes by time, but the dataset {dataset.name!r} "
@@ -365,6 +370,8 @@ class MethodSpec:
         Options of the search.
     variant : str
         Which of several ways to run the method, if there are several.
+    time : bool
+        Whether the method is told the times of the training items and of the samples.
     """
 
     label: str
@@ -372,6 +379,7 @@ class MethodSpec:
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     selection: Mapping[str, Any] = field(default_factory=dict)
     variant: str = ""
+    time: bool = False
 
     @property
     def name(self) -> str:
@@ -381,15 +389,20 @@ class MethodSpec:
     @classmethod
     def read(cls, table: PlanTable, parts: Parts | None = None) -> MethodSpec:
         """Read it from a table of a plan that knows some parts of its own."""
-        expression = table.text("expression")
+        expression, time = table.text("expression"), table.take("time", False)
+        if not isinstance(time, bool):
+            table.fail("time", f"must be true or false; got {time!r}.")
         method = cls(
-            label=table.text("label", expression),
+            label=table.text("label", f"{expression}, time" if time else expression),
             expression=expression,
             grid=_read_grid(table.table("grid")),
             selection=_read_selection(table.table("selection")),
             variant=table.text("variant", ""),
+            time=time,
         )
         table.close()
+        if method.time and method.grid:
+            table.fail("time", "is true, but a search over a grid knows no times.")
         if method.selection and not method.grid:
             table.fail("selection", "is given, but there is no grid to select from.")
         _check_parameters(method, table, parts)
@@ -401,6 +414,7 @@ class MethodSpec:
             "grid": {name: list(values) for name, values in self.grid.items()},
             "selection": dict(self.selection),
             "variant": self.variant,
+            "time": self.time,
         }
         head = {"label": self.label, "expression": self.expression}
         return head | {name: value for name, value in given.items() if value}

@@ -59,11 +59,15 @@ def _record(row: dict[str, str], path: Path, line: int) -> Record:
     return Record.from_row({**row, **numbers})
 
 
-class _Figures:
-    """Means by dataset, method, protocol, regime and measure, over seeds."""
+class Means:
+    """Means by dataset, method, protocol, regime and measure, over seeds.
 
-    def __init__(self, records: Sequence[Record], reference: ResultTable) -> None:
-        self._reference = reference
+    Parameters
+    ----------
+    records : list of Record
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
         self.datasets = list(dict.fromkeys(r.dataset for r in records))
         self.methods = list(dict.fromkeys(r.method for r in records))
         self.protocols = list(dict.fromkeys(r.protocol for r in records))
@@ -76,7 +80,16 @@ class _Figures:
     def get(
         self, dataset: str, method: str, protocol: str, shift: str = "all", metric: str = "ae"
     ) -> float:
+        """The mean of a measure; NaN if it was not measured."""
         return self._means.get((dataset, method, protocol, shift, metric), math.nan)
+
+
+class _Figures(Means):
+    """Means, and the printed values that they are compared with."""
+
+    def __init__(self, records: Sequence[Record], reference: ResultTable) -> None:
+        super().__init__(records)
+        self._reference = reference
 
     def reference(self, dataset: str, shift: str) -> float:
         cell = self._reference.cell(dataset, shift, REFERENCE)

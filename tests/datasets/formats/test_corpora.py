@@ -41,9 +41,9 @@ def test_modapte_split(tmp_path: Path, reuters_files: dict[str, bytes], how: str
     # A topic listed twice counts once; a story without topics stays.
     assert parts.test.Y.tolist() == [[0, 0, 1], [0, 0, 0]]
     assert "café" in parts.test.X[1]
-    assert parts.train_times is not None
-    assert parts.train_times[0] == np.datetime64("1987-02-26T15:01:01")
-    assert (np.diff(parts.train_times) > np.timedelta64(0)).all()
+    assert parts.train.times is not None
+    assert parts.train.times[0] == np.datetime64("1987-02-26T15:01:01")
+    assert (np.diff(parts.train.times) > np.timedelta64(0)).all()
 
 
 def test_a_folder_reads_like_its_files(tmp_path: Path, reuters_files: dict[str, bytes]) -> None:

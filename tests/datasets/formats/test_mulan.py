@@ -78,7 +78,7 @@ def test_parts(tmp_path: Path, mulan_texts: dict[str, str]) -> None:
     parts = mulan_parts(**paths)
     assert (parts.train.n_items, parts.test.n_items) == (40, 30)
     assert parts.train.labels == parts.test.labels == ("y0", "y1")
-    assert parts.train_times is None
+    assert parts.train.times is None
 
 
 @pytest.mark.data

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from sklearn.datasets import fetch_rcv1
 
 from prevalens.collection import Collection
-from prevalens.datasets.dataset import DatasetParts, Times
+from prevalens.datasets.dataset import DatasetParts
 from prevalens.datasets.fetch import DownloadError
 from prevalens.files import damaged, members, read_text
 from prevalens.validation import InputError
@@ -228,9 +228,8 @@ def reuters_parts(stories: Sequence[Path], topics: Path | None = None) -> Datase
     """
     indexed = [story for path in stories for story in read_reuters(path) if story.indexed == "YES"]
     labels = _topic_names(topics, stories)
-    train, train_times = _part(indexed, "TRAIN", labels, stories[0])
-    test, test_times = _part(indexed, "TEST", labels, stories[0])
-    return DatasetParts(train, test, train_times, test_times)
+    train, test = (_part(indexed, split, labels, stories[0]) for split in ("TRAIN", "TEST"))
+    return DatasetParts(train, test)
 
 
 def _topic_names(topics: Path | None, stories: Iterable[Path]) -> list[str]:
@@ -245,7 +244,7 @@ def _topic_names(topics: Path | None, stories: Iterable[Path]) -> list[str]:
 
 def _part(
     stories: Iterable[ReutersDocument], split: str, labels: list[str], path: Path
-) -> tuple[Collection, Times]:
+) -> Collection:
     chosen = sorted(
         (story for story in stories if story.split == split), key=lambda story: story.number
     )
@@ -253,7 +252,7 @@ def _part(
         raise damaged(path, f'no story has LEWISSPLIT="{split}" and TOPICS="YES".')
     topics = [set(story.topics) for story in chosen]
     times = np.array([story.time for story in chosen], dtype="datetime64[s]")
-    return Collection([story.text for story in chosen], topics, labels), times
+    return Collection([story.text for story in chosen], topics, labels, times=times)
 
 
 def download_rcv1(folder: Path) -> None:
