@@ -12,9 +12,10 @@ from prevalens.aggregators import CC, PCC, TrainingPrevalence
 from prevalens.classifiers import PerLabel
 from prevalens.collection import Collection
 from prevalens.datasets import synthetic
-from prevalens.evaluation import evaluate_samples, mean_times
+from prevalens.evaluation import evaluate_samples
 from prevalens.protocols import MLAPP, CovariateTilt, Natural
 from prevalens.scores import Kind
+from prevalens.uncertainty.drift import mean_times
 from prevalens.validation import InputError
 
 DATA = synthetic(n_train=300, n_test=400, n_labels=4, random_state=1)

@@ -16,7 +16,7 @@ from prevalens.protocols import Protocol
 from prevalens.records import Record
 from prevalens.samples import Samples
 from prevalens.selection import SampleQuantifier
-from prevalens.types import Array, Floats, Times
+from prevalens.types import Array, Floats
 from prevalens.validation import InputError, check_choice, check_rng
 
 
@@ -216,7 +216,7 @@ def evaluate_samples(
     interval : float, optional
         Level of intervals and bands whose coverage and width are measured.
     time : array, shape (n_samples,), optional
-        The time of each sample (see `mean_times`), for quantifiers that were fitted with times.
+        The mean time of each sample, for quantifiers that were fitted with times.
     """
     true = samples.mean(pool.Y)
     number = int(random_state) if isinstance(random_state, (int, np.integer)) else None
@@ -239,26 +239,6 @@ def evaluate_samples(
 
 def _measured(true: Floats, estimate: PrevalenceEstimate, level: float) -> dict[str, Floats]:
     return interval_measures(true, estimate.point, *estimate.ends, level=level)
-
-
-def mean_times(samples: Samples, times: Times) -> Times:
-    """The mean time of the items of each sample, in seconds, shape (n_samples,).
-
-    Parameters
-    ----------
-    samples : Samples
-    times : datetime64 array, shape (n_items,)
-
-    Examples
-    --------
-    >>> days = np.array(["2025-01-01", "2025-01-03"], dtype="datetime64[D]")
-    >>> mean_times(Samples.whole(2), days).astype(str).tolist()
-    ['2025-01-02T00:00:00']
-    """
-    # As distances from the first: sums of seconds since 1970 would lose digits.
-    first = times.min().astype("datetime64[s]")
-    seconds = (times.astype("datetime64[s]") - first).astype(np.float64)
-    return np.asarray(first + np.rint(samples.mean(seconds)).astype("timedelta64[s]"))
 
 
 def _estimates(

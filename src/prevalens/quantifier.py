@@ -41,7 +41,6 @@ from prevalens.selection.backtest import (
     run_backtest,
 )
 from prevalens.types import (
-    Array,
     Classifier,
     Floats,
     Groups,
@@ -55,10 +54,10 @@ from prevalens.uncertainty import Bootstrap, with_labels
 from prevalens.uncertainty.drift import (
     DEFAULT_DRIFT,
     Backtest,
-    as_numbers,
     check_drift,
     drift_between_groups,
     label_noise,
+    mean_times,
     widened,
 )
 from prevalens.uncertainty.goodness_of_fit import Misfit, cautious, fit_alarm, warn_of_misfit
@@ -601,7 +600,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             samples, names = Samples.by_group(_values(groups))
             check_same_length(scores.n_items, "X", samples.n_items, "groups")
             index = names.tolist()
-        at = None if time is None else mean_times(_values(time), samples)
+        at = None if time is None else mean_times(samples, _values(time))
         return self.aggregate(scores, samples, interval, index=index, time=at)
 
 
@@ -619,23 +618,9 @@ def _timeline(time: Any, n_items: int) -> Timeline | None:
         return None
 
 
-def mean_times(time: Any, samples: Samples) -> Array:
-    """The mean time of each sample: dates for dates, numbers for numbers.
-
-    Parameters
-    ----------
-    time : array-like of dates, ISO strings or numbers, shape (n_items,)
-    samples : Samples
-    """
-    numbers, dates = as_numbers(time)
-    check_same_length(len(numbers), "time", samples.n_items, "X")
-    means = samples.mean(numbers[:, np.newaxis])[:, 0]
-    return (means * 86_400).astype("datetime64[s]") if dates else means
-
-
 def _mean_time(time: Any) -> Any:
     values = np.atleast_1d(np.asarray(_values(time)))
-    return mean_times(values, Samples.whole(len(values)))
+    return mean_times(Samples.whole(len(values)), values)
 
 
 def _values(groups: Groups) -> Groups:

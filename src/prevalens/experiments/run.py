@@ -24,7 +24,7 @@ from prevalens._version import __version__
 from prevalens.aggregators.external import without_intervals
 from prevalens.crossfit import CrossFit
 from prevalens.datasets import Dataset
-from prevalens.evaluation import Evaluation, evaluate_samples, mean_times
+from prevalens.evaluation import Evaluation, evaluate_samples
 from prevalens.experiments.cache import CachedClassifier, ScoreCache
 from prevalens.experiments.cells import Cell, open_dataset
 from prevalens.experiments.specs import (
@@ -43,6 +43,7 @@ from prevalens.response import HasMembers
 from prevalens.samples import Samples
 from prevalens.selection.grid_search import GridSearch
 from prevalens.types import Floats, Times
+from prevalens.uncertainty.drift import mean_times
 from prevalens.validation import InputError, check_rng
 
 try:
@@ -154,7 +155,12 @@ _SEEDS = ("random_state", "seed")
 
 
 def build(
-    method: MethodSpec, seed: int, cache: ScoreCache | None = None, parts: Parts | None = None
+    method: MethodSpec,
+    seed: int,
+    cache: ScoreCache | None = None,
+    parts: Parts | None = None,
+    *,
+    intervals: bool = False,
 ) -> Any:
     """Build the quantifier of a method's specification, ready to be fitted.
 
@@ -167,8 +173,12 @@ def build(
         Where the classifier's scores are kept.
     parts : mapping of str to CatalogueEntry, optional
         Parts that the method may name beside those of the catalogue.
+    intervals : bool
+        Whether calibrated intervals are prepared.
     """
-    quantifier = without_intervals(parse(method.expression, parts))
+    quantifier = parse(method.expression, parts)
+    if not intervals:
+        without_intervals(quantifier)
     for inner in _quantifiers(quantifier):
         if inner.scheme is None:
             inner.set_params(scheme=CrossFit())
@@ -370,7 +380,8 @@ def _fit(cell: Cell, cache: ScoreCache | None, parts: Parts | None) -> _Fitted:
     train = dataset.train
     timed = {"time": _needed_times(train.times, cell)} if cell.method.time else {}
     with metered(cache) as meter:
-        quantifier = build(cell.method, cell.seed, cache, parts)
+        calibrated = cell.interval is not None
+        quantifier = build(cell.method, cell.seed, cache, parts, intervals=calibrated)
         quantifier.fit(train.X, train.Y, labels=train.labels, **timed)
     return _Fitted(dataset, quantifier, meter)
 

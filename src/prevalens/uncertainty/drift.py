@@ -22,8 +22,8 @@ from prevalens.aggregators.base import Aggregator
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.types import Floats, Ints, LabelMatrix
-from prevalens.validation import InputError
+from prevalens.types import Array, Floats, Ints, LabelMatrix
+from prevalens.validation import InputError, check_same_length
 
 #: Standard deviation of the drift where nothing is known of it, on the scale of arcsin(sqrt(p)): a
 #: label of 10 % is then off by 1.5 points in a typical large batch, one of 50 % by 2.5 points.
@@ -43,6 +43,8 @@ _SLACK = 0.9
 #: Labels with fewer positives before an origin do not count there.
 FEWEST_POSITIVES = 10
 _TINY = 1e-12
+#: Seconds of a day.
+_DAY = 86_400.0
 
 
 def arcsine(prevalence: Any) -> Floats:
@@ -230,7 +232,26 @@ def as_numbers(times: Any, what: str = "time") -> tuple[Floats, bool]:
     if missing.any():
         raise InputError(f"{what} is missing for item {int(np.argmax(missing))}; drop such items.")
     numbers = array.astype(np.float64)
-    return numbers / 86_400.0 if dates else numbers, dates
+    return numbers / _DAY if dates else numbers, dates
+
+
+def mean_times(samples: Samples, times: Any) -> Array:
+    """The mean time of each sample, shape (n_samples,): dates for dates, numbers for numbers.
+
+    Parameters
+    ----------
+    samples : Samples
+    times : array-like of dates, ISO strings or numbers, shape (n_items,)
+
+    Examples
+    --------
+    >>> mean_times(Samples.whole(2), ["2025-01-01", "2025-01-03"]).astype(str).tolist()
+    ['2025-01-02T00:00:00']
+    """
+    numbers, dates = as_numbers(times)
+    check_same_length(len(numbers), "time", samples.n_items, "the items")
+    means = samples.mean(numbers[:, np.newaxis])[:, 0]
+    return np.rint(means * _DAY).astype("datetime64[s]") if dates else means
 
 
 @dataclass(frozen=True)
