@@ -131,7 +131,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         that read the items themselves. None saves that time; intervals are then refused.
     drift : float, optional
         Standard deviation of the drift that intervals allow for, on the scale of
-        ``arcsin(sqrt(p))``; it does not shrink with the batch. Default: 0.025, or measured
+        ``arcsin(sqrt(p))``; it does not shrink with the batch. Default: 0.03, or measured
         between groups or over time if `fit` is given these. 0: no allowance.
     time_budget : float
         Seconds that the automatic choice may plan with.

@@ -26,12 +26,13 @@ from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_same_length
 
 #: Standard deviation of the drift where nothing is known of it, on the scale of arcsin(sqrt(p)): a
-#: label of 10 % is then off by 1.5 points in a typical large batch, one of 50 % by 2.5 points.
-DEFAULT_DRIFT = 0.025
-#: The default counts as much as this many origins or groups.
+#: label of 10 % is then off by 1.8 points in a typical large batch, one of 50 % by 3 points.
+DEFAULT_DRIFT = 0.03
+#: The same at a horizon of a fifth of the training span. At this growth the default is the drift of
+#: a batch that is two fifths of the training span ahead.
+_PRIOR_DRIFT, _PRIOR_HORIZON = 0.025, 0.2
+#: They count as much as this many origins or groups.
 _PRIOR_ORIGINS = 3.0
-#: The horizon, as a share of the training span, at which drift has its default.
-_PRIOR_HORIZON = 0.2
 #: Least horizon, and least variance of drift.
 _NEAREST, _LEAST = 0.02, 1e-6
 #: Degrees of freedom of the errors of drift, where bands are computed from intervals.
@@ -398,7 +399,7 @@ class Backtest:
         """Standard deviation of the truth around an estimate, on the scale of `arcsine`."""
         share = self.n_origins / (self.n_origins + _PRIOR_ORIGINS)
         own = share * self.variance * np.sqrt(horizon / self.reference)
-        prior = (1.0 - share) * DEFAULT_DRIFT**2 * np.sqrt(horizon / _PRIOR_HORIZON)
+        prior = (1.0 - share) * _PRIOR_DRIFT**2 * np.sqrt(horizon / _PRIOR_HORIZON)
         return np.sqrt(noise + (own + prior)[:, np.newaxis])
 
     def intervals(
