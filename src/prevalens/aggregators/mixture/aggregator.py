@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import groupby
 
 import numpy as np
 from sklearn.base import clone
@@ -135,28 +136,30 @@ class ScenarioMixture(Aggregator):
 
     def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: Array | None) -> None:
         values, state = scores.evidence, self.random_state
-        self._choose(values, Y, groups)
-        self.moments_ = Moments.of(values, Y)
         splits = shifted_splits(Y, random_state=state, stratified=False, groups=groups)
-        posteriors = self._validated(values, Y, splits)
+        cache = SplitCache(values, Y, splits)
+        self._choose(cache, len(Y))
+        self.moments_ = Moments.of(values, Y)
+        posteriors = self._validated(cache)
         self.losses_ = losses(splits, lambda s: self._point(posteriors[s].mean, s.samples.sizes))
         self.loss_ = total_loss(self.losses_) if splits else float("nan")
         for_bands = half_splits(Y, random_state=state, groups=groups)
-        self._calibrate(posteriors, self._validated(values, Y, for_bands))
+        self._calibrate(posteriors, self._validated(SplitCache(values, Y, for_bands)))
 
     def validation_losses(
-        self, scores: Scores, Y: LabelMatrix, *, groups: Array | None = None
+        self, scores: Scores, Y: LabelMatrix, *, splits: Sequence[ShiftedSplit]
     ) -> dict[str, float]:
-        """Return the `losses_` that `fit` would compute; the aggregator stays as it is.
+        """Validation losses by family, on splits of the items; the aggregator stays as it is.
 
-        It skips the intervals, on which a fit spends most of its time: use it to compare methods.
+        With ``shifted_splits(Y, random_state=..., stratified=False)`` they are the `losses_` of a
+        fit. The intervals are skipped, on which a fit spends most of its time: use it to compare
+        methods, on the same splits.
         """
-        twin, values, state = clone(self), scores.evidence, self.random_state
-        twin._choose(values, Y, groups)
-        splits = shifted_splits(Y, random_state=state, stratified=False, groups=groups)
-        return twin._losses(SplitCache(values, Y, splits), twin.shrinkage_)
+        twin, cache = clone(self), SplitCache(scores.evidence, Y, splits)
+        twin._choose(cache, len(Y))
+        return twin._losses(cache, twin.shrinkage_)
 
-    def _choose(self, values: Array, Y: LabelMatrix, groups: Array | None) -> None:
+    def _choose(self, cache: SplitCache, n_items: int) -> None:
         """Set evidence weights and shrinkage: the given ones, or the best in validation."""
         self._check_parameters()
         self.evidence_weights_ = (
@@ -164,9 +167,8 @@ class ScenarioMixture(Aggregator):
         )
         self.shrinkage_ = self.shrinkage or _DEFAULT_SHRINKAGE
         # A validation of few items is too small to choose by.
-        if self.shrinkage is None and len(Y) >= _FEW:
-            splits = shifted_splits(Y, random_state=self.random_state, groups=groups)
-            self.shrinkage_ = self._shrunk(SplitCache(values, Y, splits))
+        if self.shrinkage is None and n_items >= _FEW and cache.splits:
+            self.shrinkage_ = self._shrunk(cache)
 
     def _check_parameters(self) -> None:
         check_choice(self.point, "point", ("median", "mean"))
@@ -202,12 +204,8 @@ class ScenarioMixture(Aggregator):
         return _SHRINKAGES[best]
 
     def _losses(self, cache: SplitCache, shrinkage: float) -> dict[str, float]:
-        def estimate(split: ShiftedSplit) -> Floats:
-            model = cache.model(split, shrinkage, self._model)
-            posterior = model.posterior(cache.means[split], split.size)
-            return self._point(posterior.mean, split.samples.sizes)
-
-        return losses(cache.splits, estimate)
+        found = cache.posteriors(lambda moments: self._model(moments, shrinkage))
+        return losses(cache.splits, lambda s: self._point(found[s].mean, s.samples.sizes))
 
     def _point(self, mean: Floats, sizes: Ints) -> Floats:
         return medians(mean, sizes) if self.point == "median" else mean
@@ -223,16 +221,10 @@ class ScenarioMixture(Aggregator):
             self.multiples_ = Multiples.of(validated, _CLASSES, _WEIGHTS)
             self.bands_ = Bands.of(for_bands, _BAND_CLASSES, _BAND_WEIGHTS)
 
-    def _validated(
-        self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]
-    ) -> dict[ShiftedSplit, Posterior]:
-        cache = SplitCache(values, Y, splits)
-        return {
-            split: cache.model(split, self.shrinkage_, self._model).posterior(
-                cache.means[split], split.size, variance=True
-            )
-            for split in splits
-        }
+    def _validated(self, cache: SplitCache) -> dict[ShiftedSplit, Posterior]:
+        return cache.posteriors(
+            lambda moments: self._model(moments, self.shrinkage_), variance=True
+        )
 
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         posterior, sizes = self._posterior(scores, samples, variance=False)
@@ -297,25 +289,28 @@ class ScenarioMixture(Aggregator):
 
 
 class SplitCache:
-    """Mean scores of the splits, and the moments and models of their folds, computed once."""
+    """Mean scores of the splits and moments of their folds, computed once."""
 
     def __init__(self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]) -> None:
-        self._values, self._Y = values, Y
         self.splits = splits
-        self._moments: dict[int, Moments] = {}
-        self._model: tuple[tuple[int, float], ScenarioModel] | None = None
-        self.means = {split: split.samples.mean(values[split.held]) for split in splits}
+        self._folds = [list(fold) for _, fold in groupby(splits, key=lambda split: split.fold)]
+        self._moments = [Moments.of(values[fold[0].rest], Y[fold[0].rest]) for fold in self._folds]
+        self._means = [
+            np.vstack([split.samples.mean(values[split.held]) for split in fold])
+            for fold in self._folds
+        ]
 
-    def model(
-        self, split: ShiftedSplit, shrinkage: float, make: Callable[[Moments, float], ScenarioModel]
-    ) -> ScenarioModel:
-        """Return the model of the split's fold; consecutive splits of a fold share it."""
-        if split.fold not in self._moments:
-            self._moments[split.fold] = Moments.of(self._values[split.rest], self._Y[split.rest])
-        key = split.fold, shrinkage
-        if self._model is None or self._model[0] != key:
-            self._model = key, make(self._moments[split.fold], shrinkage)
-        return self._model[1]
+    def posteriors(
+        self, make: Callable[[Moments], ScenarioModel], *, variance: bool = False
+    ) -> dict[ShiftedSplit, Posterior]:
+        """Posteriors of the splits, those of a fold computed together by one model."""
+        found = {}
+        for fold, moments, means in zip(self._folds, self._moments, self._means, strict=True):
+            whole = make(moments).posterior(means, fold[0].size, variance=variance)
+            ends = np.cumsum([len(split.true) for split in fold])
+            parts = zip(*(np.split(field, ends[:-1]) for field in whole), strict=True)
+            found |= {split: Posterior(*part) for split, part in zip(fold, parts, strict=True)}
+        return found
 
 
 def _around(mean: Floats, half: Floats, point: Floats) -> tuple[Floats, Floats]:
