@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ BALANCED, BALANCED_STRONGER = (1.0,), 10.0
 #: Tolerance of out-of-fold regressions: their posteriors are then right to about 0.001, far less
 #: than those of two folds differ. Regressions on all items have the default one.
 TOLERANCE = 1e-4
+#: Dense features are turned into uncorrelated ones if there are at most so many items or features.
+MANY_FEATURES = 2000
 #: Trees of a forest. With fewer than the second, the posteriors out of bag, which are means over a
 #: third of the trees, are not worth their noise.
 TREES, FEWEST_TREES = 200, 80
@@ -268,20 +271,31 @@ class Trainer:
         first = PerLabel(class_weight=class_weight)
         settings = [{"C": strength} for strength in strengths]
         quick = clone(first).set_params(tol=TOLERANCE)
-        scores = self._out_of_fold(quick, "logistic regressions", settings)
+        scores = self._out_of_fold(quick, "logistic regressions", settings, self._uncorrelated)
         members = [clone(first).set_params(**setting) for setting in settings]
         return [
             Member(_text(member), member, values)
             for member, values in zip(members, scores, strict=True)
         ]
 
+    @cached_property
+    def _uncorrelated(self) -> Items:
+        """Dense features without correlations: a rotation, which leaves the penalty as it is.
+
+        The regressions are the same and are solved in about half the iterations.
+        """
+        if sp.issparse(self.X) or min(self.X.shape) > MANY_FEATURES:
+            return self.X
+        left, lengths, _ = np.linalg.svd(self.X - self.X.mean(axis=0), full_matrices=False)
+        return left * lengths
+
     def _out_of_fold(
-        self, classifier: Classifier, name: str, settings: Sequence[Settings] = ({},)
+        self, classifier: Classifier, name: str, settings: Sequence[Settings], X: Items
     ) -> list[Floats]:
         """Posteriors of all items, for each setting, by classifiers that have not seen them."""
         labelled = out_of_fold(
             classifier,
-            self.X,
+            X,
             self.Y,
             self.divisions,
             settings=settings,
@@ -313,7 +327,7 @@ class Trainer:
         name = _text(forest)
         forest.set_params(random_state=self.random_state)
         if self.grouped:
-            return Member(name, forest, self._out_of_fold(forest, name)[0])
+            return Member(name, forest, self._out_of_fold(forest, name, [{}], self.X)[0])
         self.progress(f"training {name}")
         return Member(name, forest, forest.fit_out_of_bag(self.X, self.Y), trained=True)
 
@@ -401,7 +415,7 @@ class _Search:
         self.X = X
         self.splits = shifted_splits(Y, random_state=random_state, stratified=False, groups=groups)
         folds = sorted({split.fold for split in self.splits})
-        some = folds[: (len(folds) + 1) // 2]
+        some = folds[: (len(folds) + 2) // 3]
         self.some_splits = [split for split in self.splits if split.fold in some]
         # Losses are ratios to that of the training prevalence. The smaller the samples, the more
         # noise favours counting.
@@ -441,7 +455,7 @@ class _Search:
             return self.trainer.linear(STRENGTHS[:1]), []
         members = self.trainer.linear(STRENGTHS)
         plain = self._ranked([[member] for member in members])
-        strong = plain[0].classifier.C == max(STRENGTHS)
+        strong = max(STRENGTHS) == plain[0].classifier.C
         if strong and self._allows(1, 1, f"with C={STRONGER:g}"):
             members += self.trainer.linear([STRONGER])
             plain = self._ranked([[member] for member in members])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache
 from itertools import groupby
 
@@ -168,7 +169,7 @@ class ScenarioMixture(Aggregator):
         self.shrinkage_ = self.shrinkage or _DEFAULT_SHRINKAGE
         # A validation of few items is too small to choose by.
         if self.shrinkage is None and n_items >= _FEW and cache.splits:
-            self.shrinkage_ = self._shrunk(cache)
+            self.shrinkage_ = self._shrunk(cache.half())
 
     def _check_parameters(self) -> None:
         check_choice(self.point, "point", ("median", "mean"))
@@ -289,23 +290,33 @@ class ScenarioMixture(Aggregator):
 
 
 class SplitCache:
-    """Mean scores of the splits and moments of their folds, computed once."""
+    """Splits by fold, with the moments of each fold and the mean scores, computed once."""
 
     def __init__(self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]) -> None:
-        self.splits = splits
-        self._folds = [list(fold) for _, fold in groupby(splits, key=lambda split: split.fold)]
-        self._moments = [Moments.of(values[fold[0].rest], Y[fold[0].rest]) for fold in self._folds]
-        self._means = [
-            np.vstack([split.samples.mean(values[split.held]) for split in fold])
-            for fold in self._folds
-        ]
+        self._folds = []
+        for _, group in groupby(splits, key=lambda split: split.fold):
+            fold = list(group)
+            means = np.vstack([split.samples.mean(values[split.held]) for split in fold])
+            rest = fold[0].rest
+            self._folds.append((fold, Moments.of(values[rest], Y[rest]), means))
+
+    @property
+    def splits(self) -> list[ShiftedSplit]:
+        """The splits of all folds."""
+        return [split for fold, _, _ in self._folds for split in fold]
+
+    def half(self) -> SplitCache:
+        """The first half of the folds."""
+        half = copy(self)
+        half._folds = self._folds[: (len(self._folds) + 1) // 2]
+        return half
 
     def posteriors(
         self, make: Callable[[Moments], ScenarioModel], *, variance: bool = False
     ) -> dict[ShiftedSplit, Posterior]:
         """Posteriors of the splits, those of a fold computed together by one model."""
         found = {}
-        for fold, moments, means in zip(self._folds, self._moments, self._means, strict=True):
+        for fold, moments, means in self._folds:
             whole = make(moments).posterior(means, fold[0].size, variance=variance)
             ends = np.cumsum([len(split.true) for split in fold])
             parts = zip(*(np.split(field, ends[:-1]) for field in whole), strict=True)
