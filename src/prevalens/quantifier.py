@@ -6,9 +6,10 @@ The only place that knows both parts. Named methods are pairs: ``Quantifier(PerL
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Self, TypeGuard
+from typing import Any, NamedTuple, Self, TypeGuard
 
 import narwhals as nw
 import numpy as np
@@ -39,6 +40,7 @@ from prevalens.validation import (
 )
 
 _TIME_BUDGET = 600.0
+_SEEDS = ("random_state", "seed")
 
 
 class _Labelled(NamedTuple):
@@ -74,13 +76,16 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         that were held out.
     scheme : CrossFit or HoldOut, optional
         How labelled scores for the aggregator arise. Default: out-of-fold scores of five
-        folds, then the classifier is fitted again on all items.
+        folds, then the classifier is fitted again on all items. Its `random_state` is that of the
+        automatic choice.
     uncertainty : Bootstrap, optional
         Prepares calibrated intervals while fitting (see `prevalens.uncertainty`), for aggregators
         that have none of their own; the automatic choice does so by itself. Without it,
         ``quantify(X, interval=0.9)`` knows only the noise of the items, too little under shift.
     time_budget : float
-        Seconds that the automatic choice may plan with.
+        Seconds that the automatic choice may take on an ordinary core; the default is ten minutes.
+        It plans by counting operations: the same items and seed give the same quantifier on any
+        machine, unless the clock ends the choice (``choice_.cut_short``).
 
     Attributes
     ----------
@@ -235,7 +240,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return None
         # An automatic method answers with calibrated intervals, whatever it turns out to be.
         if self.is_automatic and self.uncertainty is None:
-            return Bootstrap()
+            return Bootstrap(random_state=self.scheme_or_default().random_state)
         return self.uncertainty
 
     def scheme_or_default(self) -> Scheme:
@@ -464,3 +469,15 @@ def _check_parts(classifier: Classifier | None, aggregator: Aggregator) -> None:
     raise InputError(
         f"{left} needs {aggregator.consumes}; {right} offers {', '.join(sorted(kinds)) or 'none'}."
     )
+
+
+def set_seeds(quantifier: Any, seed: int) -> None:
+    """Set the seed of every part whose seed has its default value."""
+    parts = quantifier.get_params(deep=True)
+    for path in parts:
+        name = path.rpartition("__")[2]
+        if name in _SEEDS:
+            owner = parts.get(path.removesuffix(name).removesuffix("__"), quantifier)
+            known = inspect.signature(type(owner).__init__).parameters
+            if name in known and parts[path] == known[name].default:
+                quantifier.set_params(**{path: seed})

@@ -8,6 +8,7 @@ pairs are screened on some of the samples; the promising ones are compared on al
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,6 +23,7 @@ from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrev
 from prevalens.classifiers import ClassifierEnsemble, CrossFit, ExtraTrees, Forest, PerLabel
 from prevalens.classifiers.ensemble import is_weighted, mean_posterior
 from prevalens.crossfit import Division, fit_settings, out_of_fold, warn_of_constant_labels
+from prevalens.errors import PrevalensWarning
 from prevalens.expression import expression_of, to_text
 from prevalens.response import train
 from prevalens.scores import Scores
@@ -168,9 +170,11 @@ def choose(
 
     Notes
     -----
-    Tried are logistic regressions per label of four strengths, and of three with balanced
-    classes, a forest, extra trees on dense features, and ensembles of these; each with the mean
-    posterior and with the scenario mixture; and the training prevalence.
+    Tried are logistic regressions per label of three strengths, a fourth if the strongest of these
+    is the best, with balanced classes besides; a forest, extra trees on dense features, and
+    ensembles of these; each with the mean posterior and with the scenario mixture; and the training
+    prevalence. Forests are trained once and score their items out of bag; with `groups`, and
+    all other classifiers, out of fold.
 
     Forests are chosen only if they lower the validation loss by at least 3 % of that of the
     best choice without them. A fitted forest may take 100 MB, and one of its trees 1 GB while it is
@@ -417,8 +421,6 @@ class _Search:
         folds = sorted({split.fold for split in self.splits})
         some = folds[: (len(folds) + 2) // 3]
         self.some_splits = [split for split in self.splits if split.fold in some]
-        # Losses are ratios to that of the training prevalence. The smaller the samples, the more
-        # noise favours counting.
         self.handicap = HANDICAP * max([1.0, *(SIZE / split.size for split in self.splits)])
         self.trainer = Trainer(
             X, Y, self._divide(), self.budget, random_state, progress, grouped=groups is not None
@@ -427,7 +429,7 @@ class _Search:
         self._screened: dict[tuple[str, ...], list[_Tried]] = {}
 
     def run(self) -> Choice:
-        self.budget.planned += self.costs.linear(1) + self._cost_of([None])
+        self.budget.planned += self.costs.linear(1) + self._cost(1)
         plain, balanced = self._linear()
         # Without validation there is nothing to compare.
         trees = self.trainer.trees() if self.splits else []
@@ -443,10 +445,10 @@ class _Search:
             self.folds[held] = number
         return divisions
 
-    def _cost_of(self, members: Sequence[Member | None]) -> float:
+    def _cost(self, n_members: int) -> float:
         """Seconds of the validation and the fit of a mixture of so many members."""
         search = SEARCH if len(self.Y) >= MANY else 1
-        return (FIT + search) * self.costs.mixture(len(members), self.splits)
+        return (FIT + search) * self.costs.mixture(n_members, self.splits)
 
     def _linear(self) -> tuple[list[Member], list[Member]]:
         """Logistic regressions without and with balanced classes, the most promising first."""
@@ -498,6 +500,7 @@ class _Search:
     def _decide(self, ensembles: list[list[Member]]) -> Choice:
         self.progress("choosing")
         tried = self._validated(self._affordable(ensembles))
+        # Losses are ratios to that of the training prevalence, which has nothing to compute.
         constant = Candidate("naive", 1.0, dict.fromkeys(tried[0].candidate.by_family, 1.0))
         tried.append(_Tried(constant, TrainingPrevalence(), Scores(self.X, "features"), []))
         # Without validation there is nothing to compare; the mixture is the safest guess.
@@ -524,20 +527,26 @@ class _Search:
         """All that were screened; the promising ones, the best at least, with all samples."""
         order = sorted(tried, key=lambda each: each.loss(self.handicap))
         promising = _promising(order, self.handicap)
-        validated = []
-        for each in order:
-            cost = self._cost_of(each.members)
-            first = not validated
-            if each in promising and (first or self.budget.allows(cost, each.candidate.name)):
+        validated: list[_Tried] = []
+        for each in promising:
+            is_mixture = isinstance(each.aggregator, ScenarioMixture)
+            cost = self._cost(len(each.members)) if is_mixture else 0.0
+            if not validated or self.budget.allows(cost, each.candidate.name):
                 self.progress(f"choosing, {each.candidate.name}")
                 loss = self._loss(each.aggregator, each.scores)
                 candidate = _candidate(each.members, each.aggregator, loss)
                 validated.append(each._replace(candidate=candidate, screened=False))
-            else:
-                validated.append(each)
-        return validated
+        names = {each.candidate.name for each in validated}
+        return validated + [each for each in order if each.candidate.name not in names]
 
     def _choice(self, best: _Tried, candidates: tuple[Candidate, ...]) -> Choice:
+        if self.budget.cut_short:
+            warnings.warn(
+                f"The choice of a method was cut short after {self.budget.spent:.0f} s; another "
+                "run may choose another method. Give a larger time budget.",
+                PrevalensWarning,
+                stacklevel=2,
+            )
         self.progress("fitting the aggregator")
         best.aggregator.fit(best.scores, self.Y, groups=self.groups)
         fitted = self.trainer.on_all_items(best.members)
@@ -563,25 +572,28 @@ class _Search:
 
     def _loss(
         self, aggregator: Aggregator, scores: Scores, *, screen: bool = False
-    ) -> dict[str, float]:
-        """Validation losses by family; the mixture computes its own."""
+    ) -> tuple[float, dict[str, float]]:
+        """Validation loss, in all and by family; the mixture computes its own."""
         splits = self.some_splits if screen else self.splits
+        if not splits:
+            return float("nan"), {}
         if isinstance(aggregator, ScenarioMixture):
-            return aggregator.validation_losses(scores, self.Y, splits=splits)
+            by_family = aggregator.validation_losses(scores, self.Y, splits=splits)
+            return total_loss(by_family), by_family
 
         def estimate(split: ShiftedSplit) -> Floats:
             fitted = clone(aggregator).fit(scores.take(split.rest), self.Y[split.rest])
             estimated: Floats = fitted.aggregate(scores.take(split.held), split.samples)
             return estimated
 
-        return losses(splits, estimate)
+        by_family = losses(splits, estimate)
+        return total_loss(by_family), by_family
 
 
 def _candidate(
-    members: list[Member], aggregator: Aggregator, by_family: dict[str, float]
+    members: list[Member], aggregator: Aggregator, loss: tuple[float, dict[str, float]]
 ) -> Candidate:
-    name = f"{_name(members)}+{_text(aggregator)}"
-    return Candidate(name, total_loss(by_family) if by_family else float("nan"), by_family)
+    return Candidate(f"{_name(members)}+{_text(aggregator)}", *loss)
 
 
 def _is_spoilt(members: list[Member], tried: list[_Tried]) -> bool:
