@@ -77,10 +77,16 @@ def test_posteriors_out_of_bag_are_those_of_scikit_learn(ours, theirs, sparse, m
     X = sp.csr_matrix(X * (np.abs(X) > 1)) if sparse else X
     forest = theirs(40, max_features="sqrt", bootstrap=True, oob_score=True, random_state=3)
     expected = forest.fit(X, Y.astype(float)).oob_prediction_
-    np.testing.assert_allclose(ours.fit_out_of_bag(X, Y), expected, rtol=1e-12)
-    np.testing.assert_array_equal(
-        ours.predict_proba(X), type(ours)(**ours.get_params()).fit(X, Y).predict_proba(X)
-    )
+    whole = type(ours)(**ours.get_params()).fit(X, Y).predict_proba(X)
+    np.testing.assert_allclose(ours.fit_out_of_bag(X, Y).posteriors, expected, rtol=1e-12)
+    np.testing.assert_array_equal(ours.predict_proba(X), whole)
+    # The same in two steps.
+    ours.set_params(n_estimators=15)
+    first = ours.fit_out_of_bag(X, Y)
+    later = ours.set_params(n_estimators=40).fit_out_of_bag(X, Y, after=first)
+    np.testing.assert_allclose(later.posteriors, expected, rtol=1e-12)
+    np.testing.assert_array_equal(ours.predict_proba(X), whole)
+    assert ours.fit_out_of_bag(X, Y, after=later) is later
 
 
 def test_trees_that_see_all_items_have_no_posteriors_out_of_bag():

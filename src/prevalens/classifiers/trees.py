@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -105,23 +105,27 @@ class CompactForest:
         Y : 0/1 array, shape (n_items, n_labels)
             The labels they were trained on.
         """
-        reduced = [_reduce(tree, Y) for tree in trees]
-        shares = np.unique(np.concatenate([tree["shares"] for tree in reduced]))
-        for tree in reduced:
-            tree["share_code"] = np.searchsorted(shares, tree["shares"])[tree["share_code"]]
+        return cls.joined([_reduce(tree, Y) for tree in trees])
 
-        def joined(name: str) -> npt.NDArray[Any]:
-            return np.concatenate([tree.pop(name) for tree in reduced])
+    @classmethod
+    def joined(cls, forests: Sequence[CompactForest]) -> CompactForest:
+        """The trees of several forests in one."""
+        shares = np.unique(np.concatenate([forest.shares for forest in forests]))
+        codes = [np.searchsorted(shares, each.shares)[each.share_code] for each in forests]
 
-        names = ("left", "right", "feature", "n_entries", "label", "share_code")
+        def column(name: str) -> npt.NDArray[Any]:
+            return np.concatenate([getattr(forest, name) for forest in forests])
+
+        names = ("left", "right", "feature", "n_entries", "label")
         return cls(
-            n_features=reduced[0]["n_features"],
-            n_labels=Y.shape[1],
-            n_splits=np.array([len(tree["left"]) for tree in reduced]),
-            n_leaves=np.array([len(tree["n_entries"]) for tree in reduced]),
-            threshold=joined("threshold"),
+            n_features=forests[0].n_features,
+            n_labels=forests[0].n_labels,
+            n_splits=column("n_splits"),
+            n_leaves=column("n_leaves"),
+            threshold=column("threshold"),
+            share_code=_smallest(np.concatenate(codes)),
             shares=shares,
-            **{name: _smallest(joined(name)) for name in names},
+            **{name: _smallest(column(name)) for name in names},
         )
 
     @property
@@ -227,8 +231,8 @@ class CompactForest:
             start += n_splits
 
 
-def _reduce(tree: TreeStructure, Y: LabelMatrix) -> dict[str, Any]:
-    """The arrays of a `CompactForest` for one tree; `share_code` counts in the tree's `shares`."""
+def _reduce(tree: TreeStructure, Y: LabelMatrix) -> CompactForest:
+    """A forest of one tree."""
     is_split = tree.children_left >= 0
     order = np.argsort(~is_split, kind="stable")
     number = np.empty_like(order)
@@ -240,17 +244,20 @@ def _reduce(tree: TreeStructure, Y: LabelMatrix) -> dict[str, Any]:
     share[:, Y.min(axis=0) == 1] = 1
     leaf, label = np.nonzero(share)
     shares, share_code = np.unique(share[leaf, label], return_inverse=True)
-    return {
-        "n_features": tree.n_features,
-        "left": _smallest(number[tree.children_left[is_split]]),
-        "right": _smallest(number[tree.children_right[is_split]]),
-        "feature": _smallest(tree.feature[is_split]),
-        "threshold": _rounded_down(tree.threshold[is_split]),
-        "n_entries": _smallest(np.bincount(leaf, minlength=len(share))),
-        "label": _smallest(label),
-        "share_code": _smallest(share_code),
-        "shares": shares,
-    }
+    return CompactForest(
+        n_features=tree.n_features,
+        n_labels=Y.shape[1],
+        n_splits=np.array([is_split.sum()]),
+        n_leaves=np.array([len(share)]),
+        left=_smallest(number[tree.children_left[is_split]]),
+        right=_smallest(number[tree.children_right[is_split]]),
+        feature=_smallest(tree.feature[is_split]),
+        threshold=_rounded_down(tree.threshold[is_split]),
+        n_entries=_smallest(np.bincount(leaf, minlength=len(share))),
+        label=_smallest(label),
+        share_code=_smallest(share_code),
+        shares=shares,
+    )
 
 
 def _rounded_down(values: Floats) -> npt.NDArray[np.float32]:
@@ -349,6 +356,26 @@ class Tree(_TreeBased):
         yield tree.fit(X, y).tree_
 
 
+class OutOfBag(NamedTuple):
+    """Sums of the posteriors of items, over the trees that did not draw them.
+
+    Attributes
+    ----------
+    total : array of float, shape (n_items, n_labels)
+    n_trees : array of float, shape (n_items, 1)
+        Numbers of these trees.
+    """
+
+    total: Floats
+    n_trees: Floats
+
+    @property
+    def posteriors(self) -> Floats:
+        """Mean posteriors; NaN for an item that every tree drew, rare from twenty trees on."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.total / self.n_trees)
+
+
 class Forest(_TreeBased):
     """A random forest whose trees split for all labels together.
 
@@ -437,18 +464,16 @@ class Forest(_TreeBased):
         """Whether every tree draws its items with replacement, so that it has not seen all."""
         return True
 
-    def fit_out_of_bag(self, X: Any, Y: Any) -> Floats:
-        """Fit, and return each item's posteriors by the trees that did not draw it.
+    def fit_out_of_bag(self, X: Any, Y: Any, *, after: OutOfBag | None = None) -> OutOfBag:
+        """Fit, and score each item by the trees that did not draw it.
 
         Parameters
         ----------
         X : array or sparse matrix, shape (n_items, n_features)
         Y : 0/1 array, shape (n_items, n_labels)
-
-        Returns
-        -------
-        array of float, shape (n_items, n_labels)
-            NaN for an item that every tree has drawn, which is rare from twenty trees on.
+        after : OutOfBag, optional
+            What this method returned when `n_estimators` was lower: only the trees that are missing
+            are grown, the same as if all were grown at once. X and Y must be the same.
 
         Notes
         -----
@@ -464,22 +489,30 @@ class Forest(_TreeBased):
         X = check_array(X, dtype=np.float32, accept_sparse="csc")
         rows = X.tocsr() if sp.issparse(X) else X
         total, n_trees = np.zeros(Y.shape), np.zeros((len(Y), 1))
+        start = 0
+        if after is not None:
+            total, n_trees = after.total.copy(), after.n_trees.copy()
+            start = len(self.trees_.n_splits)
+            if start >= self.n_estimators:
+                return after
 
         def watched() -> Iterator[TreeStructure]:
-            for tree, drawn in self._grow_with_bags(X, Y):
+            for tree, drawn in self._grow_with_bags(X, Y, start):
                 outside = np.bincount(drawn, minlength=len(Y)) == 0
                 total[outside] += tree.value[tree.apply(rows[outside]), :, -1]
                 n_trees[outside] += 1
                 yield tree
 
-        self.trees_ = CompactForest.from_trees(watched(), Y)
-        with np.errstate(invalid="ignore"):
-            return total / n_trees
+        grown = CompactForest.from_trees(watched(), Y)
+        self.trees_ = CompactForest.joined([self.trees_, grown]) if start else grown
+        return OutOfBag(total, n_trees)
 
     def _grow(self, X: Any, Y: LabelMatrix) -> Iterator[TreeStructure]:
         return (tree for tree, _ in self._grow_with_bags(X, Y))
 
-    def _grow_with_bags(self, X: Any, Y: LabelMatrix) -> Iterator[tuple[TreeStructure, _Ints]]:
+    def _grow_with_bags(
+        self, X: Any, Y: LabelMatrix, start: int = 0
+    ) -> Iterator[tuple[TreeStructure, _Ints]]:
         """Grow groups of trees, the same as all at once; with the items that each has drawn."""
         forest, y = self._unfitted(Y)
         forest.set_params(warm_start=True)
@@ -487,7 +520,7 @@ class Forest(_TreeBased):
             # Every group starts from the same number and skips what the groups before it drew.
             forest.random_state = check_random_state(self.random_state).randint(2**31 - 1)
         group = max(effective_n_jobs(self.n_jobs), _GROUP_BYTES // (32 * Y.size))
-        for done in range(0, self.n_estimators, group):
+        for done in range(start, self.n_estimators, group):
             forest.n_estimators = min(done + group, self.n_estimators)
             # Placeholders for the trees that have been reduced already.
             forest.estimators_ = [None] * done

@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
 from prevalens.classifiers import ClassifierEnsemble, CrossFit, ExtraTrees, Forest, PerLabel
 from prevalens.classifiers.ensemble import is_weighted, mean_posterior
+from prevalens.classifiers.trees import OutOfBag
 from prevalens.crossfit import Division, fit_settings, out_of_fold, warn_of_constant_labels
 from prevalens.errors import PrevalensWarning
 from prevalens.expression import expression_of, to_text
@@ -45,7 +46,7 @@ TOLERANCE = 1e-4
 #: Dense features are turned into uncorrelated ones if there are at most so many items or features.
 MANY_FEATURES = 2000
 #: Trees of a forest. With fewer than the second, the posteriors out of bag, which are means over a
-#: third of the trees, are not worth their noise.
+#: third of the trees, are not worth their noise; the screening does with the second.
 TREES, FEWEST_TREES = 200, 80
 #: The share of the remaining budget that a forest may take.
 FOREST_SHARE = 0.5
@@ -59,8 +60,9 @@ TREE_BYTES = 1_000_000_000
 FOREST_GAIN = 0.03
 #: Shrinkage of the mixture in the screening; its default for few items.
 SHRINKAGE = 0.1
-#: Of the screened pairs, those are promising whose loss is at most this share above the least.
-MARGIN = 0.02
+#: Of the screened pairs, those are promising whose loss is at most the first share above the least.
+#: The second is about what forests gain by all their trees, after a screening with few of them.
+MARGIN, MORE_TREES_GAIN = 0.02, 0.02
 #: A fit of the mixture takes about as long as so many validations, most of it for intervals; and
 #: with so many items a validation searches for a shrinkage, so that it takes longer by a factor.
 FIT, MANY, SEARCH = 4, 1000, 4
@@ -205,14 +207,14 @@ class Member:
         Its name in the catalogue.
     classifier : classifier
     scores : array of float, shape (n_items, n_labels)
-    trained : bool
-        Whether the classifier is fitted on all items already.
+    out_of_bag : OutOfBag or None
+        Of a forest that was fitted on all items, maybe with fewer trees.
     """
 
     name: str
     classifier: Classifier
     scores: Floats
-    trained: bool = False
+    out_of_bag: OutOfBag | None = None
 
     @property
     def weighted(self) -> bool:
@@ -291,7 +293,8 @@ class Trainer:
         if sp.issparse(self.X) or min(self.X.shape) > MANY_FEATURES:
             return self.X
         left, lengths, _ = np.linalg.svd(self.X - self.X.mean(axis=0), full_matrices=False)
-        return left * lengths
+        seen = lengths >= 1e-9 * lengths.max()
+        return left[:, seen] * lengths[seen]
 
     def _out_of_fold(
         self, classifier: Classifier, name: str, settings: Sequence[Settings], X: Items
@@ -332,8 +335,19 @@ class Trainer:
         forest.set_params(random_state=self.random_state)
         if self.grouped:
             return Member(name, forest, self._out_of_fold(forest, name, [{}], self.X)[0])
-        self.progress(f"training {name}")
-        return Member(name, forest, forest.fit_out_of_bag(self.X, self.Y), trained=True)
+        return self.grown(Member(name, forest, np.empty(0)), FEWEST_TREES)
+
+    def grown(self, member: Member, n_trees: int | None = None) -> Member:
+        """A forest with so many trees, or with all; any other member as it is."""
+        forest = member.classifier
+        if self.grouped or not isinstance(forest, Forest):
+            return member
+        self.progress(f"training {member.name}")
+        final = forest.n_estimators
+        forest.set_params(n_estimators=n_trees or final)
+        bags = forest.fit_out_of_bag(self.X, self.Y, after=member.out_of_bag)
+        forest.set_params(n_estimators=final)
+        return Member(member.name, forest, bags.posteriors, bags)
 
     def _largest(self, kind: Forest) -> int:
         """The most trees that fit into the budget of bytes; 0, with a note, if they are too few."""
@@ -367,7 +381,7 @@ class Trainer:
         fitted = []
         for member in members:
             self.progress(f"{member.name}, all items")
-            if member.trained:
+            if member.out_of_bag is not None:
                 fitted.append(member.classifier)
             elif isinstance(member.classifier, PerLabel) and not member.weighted:
                 fitted.append(next(regressions))
@@ -527,8 +541,12 @@ class _Search:
         """All that were screened; the promising ones, the best at least, with all samples."""
         order = sorted(tried, key=lambda each: each.loss(self.handicap))
         promising = _promising(order, self.handicap)
+        members = {member.name: member for each in promising for member in each.members}
+        members = {name: self.trainer.grown(member) for name, member in members.items()}
         validated: list[_Tried] = []
-        for each in promising:
+        for screened in promising:
+            whole = [members[member.name] for member in screened.members]
+            each = screened._replace(members=whole, scores=scores_of(whole))
             is_mixture = isinstance(each.aggregator, ScenarioMixture)
             cost = self._cost(len(each.members)) if is_mixture else 0.0
             if not validated or self.budget.allows(cost, each.candidate.name):
@@ -614,17 +632,19 @@ def _is_spoilt(members: list[Member], tried: list[_Tried]) -> bool:
 
 def _promising(order: list[_Tried], handicap: float) -> list[_Tried]:
     """Those about as good as the best; of those with forests, only if they may be worth it."""
-    lean = [each for each in order if not each.has_forest]
-    limit = (1 + MARGIN) * order[0].loss(handicap)
-    if order[0].has_forest and lean:
-        worth = (1 - FOREST_GAIN + MARGIN) * lean[0].loss(handicap)
-        without = (1 + MARGIN) * lean[0].loss(handicap)
-        return [
-            each
-            for each in order
-            if each.loss(handicap) <= (min(limit, worth) if each.has_forest else without)
-        ]
-    return [each for each in lean if each.loss(handicap) <= limit] or order[:1]
+
+    def near(tried: list[_Tried]) -> list[_Tried]:
+        return [e for e in tried if e.loss(handicap) <= (1 + MARGIN) * tried[0].loss(handicap)]
+
+    lean, forests = ([e for e in order if e.has_forest == has] for has in (False, True))
+    if not lean or not forests:
+        return near(order)
+    without = lean[0].loss(handicap)
+    worth = (1 - FOREST_GAIN + MARGIN + MORE_TREES_GAIN) * without
+    kept = [each for each in near(forests) if each.loss(handicap) <= worth]
+    if kept and (1 + MARGIN) * kept[0].loss(handicap) <= (1 - FOREST_GAIN) * without:
+        return [*kept, lean[0]]
+    return sorted([*near(lean), *kept], key=lambda each: each.loss(handicap))
 
 
 def _ensembles(

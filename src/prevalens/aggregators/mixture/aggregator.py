@@ -290,15 +290,18 @@ class ScenarioMixture(Aggregator):
 
 
 class SplitCache:
-    """Splits by fold, with the moments of each fold and the mean scores, computed once."""
+    """Splits by fold and size, with the fold's moments and the mean scores, computed once."""
 
     def __init__(self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]) -> None:
         self._folds = []
-        for _, group in groupby(splits, key=lambda split: split.fold):
+        moments: dict[int, Moments] = {}
+        for (number, _), group in groupby(splits, key=lambda split: (split.fold, split.size)):
             fold = list(group)
             means = np.vstack([split.samples.mean(values[split.held]) for split in fold])
-            rest = fold[0].rest
-            self._folds.append((fold, Moments.of(values[rest], Y[rest]), means))
+            if number not in moments:
+                rest = fold[0].rest
+                moments[number] = Moments.of(values[rest], Y[rest])
+            self._folds.append((fold, moments[number], means))
 
     @property
     def splits(self) -> list[ShiftedSplit]:
@@ -314,7 +317,7 @@ class SplitCache:
     def posteriors(
         self, make: Callable[[Moments], ScenarioModel], *, variance: bool = False
     ) -> dict[ShiftedSplit, Posterior]:
-        """Posteriors of the splits, those of a fold computed together by one model."""
+        """Posteriors of the splits, those of a fold and size computed together."""
         found = {}
         for fold, moments, means in self._folds:
             whole = make(moments).posterior(means, fold[0].size, variance=variance)
