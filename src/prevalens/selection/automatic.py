@@ -62,7 +62,7 @@ FOREST_GAIN = 0.03
 SHRINKAGE = 0.1
 #: Of the screened pairs, those are promising whose loss is at most the first share above the least.
 #: The second is about what forests gain by all their trees, after a screening with few of them.
-MARGIN, MORE_TREES_GAIN = 0.02, 0.02
+MARGIN, MORE_TREES_GAIN = 0.01, 0.01
 #: A fit of the mixture takes about as long as so many validations, most of it for intervals; and
 #: with so many items a validation searches for a shrinkage, so that it takes longer by a factor.
 FIT, MANY, SEARCH = 4, 1000, 4
