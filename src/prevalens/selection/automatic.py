@@ -35,8 +35,8 @@ from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix
 from prevalens.validation import InputError, is_texts
 from prevalens.validation_shifts import SIZE, ShiftedSplit, losses, shifted_splits, total_loss
 
-#: Strengths of the logistic regressions, the default one first, and one that is tried if the
-#: strongest of these is the best; the same with balanced classes, which raise the scores of rare
+#: Strengths of the logistic regressions, the default one first, the strongest last, and one that
+#: is tried if the strongest of these is the best; the same with balanced classes, which raise the scores of rare
 #: labels above the noise.
 STRENGTHS, STRONGER = (1.0, 0.1, 10.0), 100.0
 BALANCED, BALANCED_STRONGER = (1.0,), 10.0
@@ -471,7 +471,7 @@ class _Search:
             return self.trainer.linear(STRENGTHS[:1]), []
         members = self.trainer.linear(STRENGTHS)
         plain = self._ranked([[member] for member in members])
-        strong = max(STRENGTHS) == plain[0].classifier.C
+        strong = plain[0] is members[-1]
         if strong and self._allows(1, 1, f"with C={STRONGER:g}"):
             members += self.trainer.linear([STRONGER])
             plain = self._ranked([[member] for member in members])

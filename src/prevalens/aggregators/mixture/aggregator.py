@@ -318,7 +318,7 @@ class SplitCache:
         self, make: Callable[[Moments], ScenarioModel], *, variance: bool = False
     ) -> dict[ShiftedSplit, Posterior]:
         """Posteriors of the splits, those of a fold and size computed together."""
-        found = {}
+        found: dict[ShiftedSplit, Posterior] = {}
         for fold, moments, means in self._folds:
             whole = make(moments).posterior(means, fold[0].size, variance=variance)
             ends = np.cumsum([len(split.true) for split in fold])
