@@ -294,9 +294,13 @@ class _TreeBased(MultiLabelClassifier):
     def _grow(self, X: Any, Y: LabelMatrix) -> Iterator[TreeStructure]:
         """Grow the trees and yield them one by one."""
 
+    def _parameters(self) -> dict[str, Any]:
+        """The parameters in scikit-learn."""
+        return dict(self.get_params(deep=False))
+
     def _unfitted(self, Y: LabelMatrix) -> tuple[Any, npt.NDArray[Any]]:
         """What grows the trees in scikit-learn, and the labels in the form that it takes."""
-        parameters = self.get_params(deep=False)
+        parameters = self._parameters()
         # A single label as a flat array: scikit-learn warns of a column.
         y = Y if Y.shape[1] > 1 else Y.ravel()
         if parameters["criterion"] != "gini" or parameters["class_weight"] is not None:
@@ -387,6 +391,8 @@ class Forest(_TreeBased):
     max_depth, min_samples_leaf, max_features :
         As in :class:`sklearn.ensemble.RandomForestClassifier`.
     class_weight : str or list, optional
+    bootstrap : bool, optional
+        Whether every tree draws its items with replacement. Default: True.
     n_jobs : int, optional
         Trees that are grown at the same time.
     random_state : int or None
@@ -409,6 +415,7 @@ class Forest(_TreeBased):
 
     code = "forest"
     _regressor, _grower = RandomForestRegressor, RandomForestClassifier
+    _bootstrap = True
 
     def __init__(
         self,
@@ -419,6 +426,7 @@ class Forest(_TreeBased):
         min_samples_leaf: int | float = 1,
         max_features: Any = "sqrt",
         class_weight: Any = None,
+        bootstrap: bool | None = None,
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -428,6 +436,7 @@ class Forest(_TreeBased):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.class_weight = class_weight
+        self.bootstrap = bootstrap
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -461,8 +470,10 @@ class Forest(_TreeBased):
 
     @property
     def _draws_items(self) -> bool:
-        """Whether every tree draws its items with replacement, so that it has not seen all."""
-        return True
+        return self._bootstrap if self.bootstrap is None else self.bootstrap
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**super()._parameters(), "bootstrap": self._draws_items}
 
     def fit_out_of_bag(self, X: Any, Y: Any, *, after: OutOfBag | None = None) -> OutOfBag:
         """Fit, and score each item by the trees that did not draw it.
@@ -544,8 +555,8 @@ class ExtraTrees(Forest):
     max_depth, min_samples_leaf, max_features :
         As in :class:`sklearn.ensemble.ExtraTreesClassifier`.
     class_weight : str or list, optional
-    bootstrap : bool
-        Whether every tree draws its items with replacement, as those of `Forest` do.
+    bootstrap : bool, optional
+        Whether every tree draws its items with replacement, as those of `Forest`. Default: False.
     n_jobs : int, optional
         Trees that are grown at the same time.
     random_state : int or None
@@ -568,32 +579,4 @@ class ExtraTrees(Forest):
 
     code = "extratrees"
     _regressor, _grower = ExtraTreesRegressor, ExtraTreesClassifier
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        criterion: str = "gini",
-        *,
-        max_depth: int | None = None,
-        min_samples_leaf: int | float = 1,
-        max_features: Any = "sqrt",
-        class_weight: Any = None,
-        bootstrap: bool = False,
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            criterion,
-            max_depth=max_depth,
-            min_samples_leaf=min_samples_leaf,
-            max_features=max_features,
-            class_weight=class_weight,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.bootstrap = bootstrap
-
-    @property
-    def _draws_items(self) -> bool:
-        return self.bootstrap
+    _bootstrap = False

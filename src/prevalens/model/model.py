@@ -14,8 +14,8 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from prevalens.catalogue import parse
+from prevalens.classifiers import CrossFit
 from prevalens.collection import label_matrix
-from prevalens.crossfit import CrossFit
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.model.file import provenance, read_parts, write_model
 from prevalens.model.items import chunks_of, preparation_for, stacked, training_items

@@ -36,8 +36,8 @@ from prevalens.validation import InputError, is_texts
 from prevalens.validation_shifts import SIZE, ShiftedSplit, losses, shifted_splits, total_loss
 
 #: Strengths of the logistic regressions, the default one first, the strongest last, and one that
-#: is tried if the strongest of these is the best; the same with balanced classes, which raise the scores of rare
-#: labels above the noise.
+#: is tried if the strongest of these is the best; the same with balanced classes, which raise the
+#: scores of rare labels above the noise.
 STRENGTHS, STRONGER = (1.0, 0.1, 10.0), 100.0
 BALANCED, BALANCED_STRONGER = (1.0,), 10.0
 #: Tolerance of out-of-fold regressions: their posteriors are then right to about 0.001, far less
@@ -599,10 +599,13 @@ class _Search:
             by_family = aggregator.validation_losses(scores, self.Y, splits=splits)
             return total_loss(by_family), by_family
 
+        fitted: dict[int, Aggregator] = {}
+
         def estimate(split: ShiftedSplit) -> Floats:
-            fitted = clone(aggregator).fit(scores.take(split.rest), self.Y[split.rest])
-            estimated: Floats = fitted.aggregate(scores.take(split.held), split.samples)
-            return estimated
+            if split.fold not in fitted:
+                known = scores.take(split.rest), self.Y[split.rest]
+                fitted[split.fold] = clone(aggregator).fit(*known)
+            return fitted[split.fold].aggregate(scores.take(split.held), split.samples)
 
         by_family = losses(splits, estimate)
         return total_loss(by_family), by_family
