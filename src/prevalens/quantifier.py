@@ -6,6 +6,7 @@ The only place that knows both parts. Named methods are pairs: ``Quantifier(PerL
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -71,8 +72,7 @@ from prevalens.validation import (
 )
 
 _TIME_BUDGET = 600.0
-#: Prepares intervals of aggregators that read the items themselves, which takes long.
-_FEW_REPLICAS = Bootstrap(replicas=4, resamples=8)
+_SEEDS = ("random_state", "seed")
 
 
 class _Labelled(NamedTuple):
@@ -124,7 +124,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         that were held out.
     scheme : CrossFit or HoldOut, optional
         How labelled scores for the aggregator arise. Default: out-of-fold scores of five
-        folds, then the classifier is fitted again on all items.
+        folds, then the classifier is fitted again on all items. Its `random_state` is that of the
+        automatic choice.
     uncertainty : Bootstrap, "auto" or None
         Prepares calibrated intervals while fitting (see `prevalens.uncertainty`), for aggregators
         that have none of their own. "auto" is ``Bootstrap()``, with fewer replicas for aggregators
@@ -134,7 +135,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         ``arcsin(sqrt(p))``; it does not shrink with the batch. Default: 0.03, or measured
         between groups or over time if `fit` is given these. 0: no allowance.
     time_budget : float
-        Seconds that the automatic choice may plan with.
+        Seconds that the automatic choice may take on an ordinary core; the default is ten minutes.
+        It plans by counting operations: the same items and seed give the same quantifier on any
+        machine, unless the clock ends the choice (``choice_.cut_short``).
 
     Attributes
     ----------
@@ -317,7 +320,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return self.uncertainty
         check_choice(self.uncertainty, "uncertainty", ("auto",))
         # Estimates from the items themselves take long, so fewer of them must do.
-        return _FEW_REPLICAS if aggregator.consumes == "features" else Bootstrap()
+        state = self.scheme_or_default().random_state
+        few = {"replicas": 4, "resamples": 8} if aggregator.consumes == "features" else {}
+        return Bootstrap(**few, random_state=state)
 
     def _backtest(
         self,
@@ -667,3 +672,15 @@ def _check_parts(classifier: Classifier | None, aggregator: Aggregator) -> None:
     raise InputError(
         f"{left} needs {aggregator.consumes}; {right} offers {', '.join(sorted(kinds)) or 'none'}."
     )
+
+
+def set_seeds(quantifier: Any, seed: int) -> None:
+    """Set the seed of every part whose seed has its default value."""
+    parts = quantifier.get_params(deep=True)
+    for path in parts:
+        name = path.rpartition("__")[2]
+        if name in _SEEDS:
+            owner = parts.get(path.removesuffix(name).removesuffix("__"), quantifier)
+            known = inspect.signature(type(owner).__init__).parameters
+            if name in known and parts[path] == known[name].default:
+                quantifier.set_params(**{path: seed})

@@ -4,13 +4,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from skops.io import dumps
 
 from prevalens.classifiers import trees
 from prevalens.classifiers.trees import ExtraTrees, Forest, Tree
-from prevalens.errors import FormatError
+from prevalens.errors import FormatError, InputError
 
 PAIRS = [
     (
@@ -58,6 +63,37 @@ def test_answers_are_those_of_scikit_learn_in_one_table(
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (Forest(40, random_state=3), RandomForestRegressor),
+        (ExtraTrees(40, bootstrap=True, random_state=3), ExtraTreesRegressor),
+    ],
+)
+def test_posteriors_out_of_bag_are_those_of_scikit_learn(ours, theirs, sparse, monkeypatch):
+    monkeypatch.setattr(trees, "_GROUP_BYTES", 7 * 32 * 240)
+    X, Y = data()
+    X = sp.csr_matrix(X * (np.abs(X) > 1)) if sparse else X
+    forest = theirs(40, max_features="sqrt", bootstrap=True, oob_score=True, random_state=3)
+    expected = forest.fit(X, Y.astype(float)).oob_prediction_
+    whole = type(ours)(**ours.get_params()).fit(X, Y).predict_proba(X)
+    np.testing.assert_allclose(ours.fit_out_of_bag(X, Y).posteriors, expected, rtol=1e-12)
+    np.testing.assert_array_equal(ours.predict_proba(X), whole)
+    # The same in two steps.
+    ours.set_params(n_estimators=15)
+    first = ours.fit_out_of_bag(X, Y)
+    later = ours.set_params(n_estimators=40).fit_out_of_bag(X, Y, after=first)
+    np.testing.assert_allclose(later.posteriors, expected, rtol=1e-12)
+    np.testing.assert_array_equal(ours.predict_proba(X), whole)
+    assert ours.fit_out_of_bag(X, Y, after=later) is later
+
+
+def test_trees_that_see_all_items_have_no_posteriors_out_of_bag():
+    with pytest.raises(InputError, match="give bootstrap=True"):
+        ExtraTrees(5).fit_out_of_bag(*data())
+
+
 @pytest.mark.parametrize("model", [Tree(), Forest(5), ExtraTrees(5)])
 def test_a_label_that_is_constant_in_training_is_answered_as_it_was(model):
     X, Y = data()
@@ -97,7 +133,7 @@ def test_only_one_group_of_trees_is_in_memory_while_a_forest_grows(monkeypatch):
 
     def count() -> int:
         # By type: isinstance would look into dead proxies that other tests left behind.
-        return sum(issubclass(type(each), DecisionTreeClassifier) for each in gc.get_objects())
+        return sum(issubclass(type(each), DecisionTreeRegressor) for each in gc.get_objects())
 
     def reduce(tree, Y, reduce=trees._reduce):
         alive.append(count())

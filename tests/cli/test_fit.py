@@ -65,6 +65,20 @@ def test_time_budgets(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "m.prevalens").exists()
 
 
+def test_the_same_seed_gives_the_same_model_and_another_another(
+    folder: Path, tmp_path: Path
+) -> None:
+    def estimates(seed: str, *options: str) -> str:
+        model = tmp_path / "m.prevalens"
+        run("fit", folder / "train.csv", "-o", model, "--text", "text", "--labels", "x,y",
+            "--force", "--seed", seed, *options)  # fmt: skip
+        return run("quantify", model, folder / "may.csv").stdout
+
+    assert estimates("3", "--fast") == estimates("3", "--time-budget", "5s")
+    named = ("--method", "lr+pacc")
+    assert estimates("0", *named) == estimates("0", *named) != estimates("1", *named)
+
+
 def test_the_stages_of_an_automatic_fit_are_shown(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.per_label import PerLabel
 from prevalens.classifiers.trees import Forest
+from prevalens.crossfit import fit_settings
 from prevalens.expression import Call, expression_of
 from prevalens.response import is_joint, response, train
 from prevalens.types import Floats, LabelMatrix
@@ -95,7 +96,7 @@ class ClassifierEnsemble(MultiLabelClassifier):
         return any(is_joint(member) for member in self.members())
 
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
-        self.members_ = [train(member, X, Y) for member in self.members()]
+        self.members_ = train_members(self.members(), X, Y)
 
     def member_posteriors(self, X: Any) -> Floats:
         """Posteriors of all members side by side, shape (n_items, n_members * n_labels)."""
@@ -110,6 +111,18 @@ class ClassifierEnsemble(MultiLabelClassifier):
 
     def _posteriors(self, X: Any) -> Floats:
         return self.mean_of(self.member_posteriors(X))
+
+
+def train_members(members: Sequence[Any], X: Any, Y: LabelMatrix) -> list[Any]:
+    """Trained copies of several classifiers; logistic regressions per label are solved together."""
+    together = [m for m in members if type(m) is PerLabel and m.estimator is None]
+    settings = [{"C": m.C, "class_weight": m.class_weight} for m in together]
+    alike = len({(m.tol, m.max_iter, m.n_jobs) for m in together}) == 1
+    if len(together) < 2 or not alike:
+        return [train(member, X, Y) for member in members]
+    solved = iter(list(fit_settings(together[0], settings, X, Y)))
+    known = set(map(id, together))
+    return [next(solved) if id(m) in known else train(m, X, Y) for m in members]
 
 
 def is_weighted(classifier: Any) -> bool:

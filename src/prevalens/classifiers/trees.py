@@ -1,31 +1,41 @@
 """A decision tree, or a forest of trees, for all labels at once.
 
-scikit-learn grows the trees and keeps for every node, split or leaf, two float64 counts of each
+scikit-learn grows the trees and keeps for every node, split or leaf, a float64 share of each
 label. Here every tree is reduced to a `CompactForest` as soon as it is grown: splits without
 values, and for each leaf only the labels that its training items have. The posteriors are equal
 to the last bit.
+
+Where Gini's impurity splits without class weights, regression trees on the 0/1 labels are grown:
+their squared error, summed over the labels, is half of Gini's impurity, so they make the same
+splits (but for ties, which rounding decides), and their leaves hold the same shares. They take
+about half the time, as they do not look for the classes of every label anew in every tree.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree._tree import NODE_DTYPE
 from sklearn.tree._tree import Tree as TreeStructure
 from sklearn.utils import check_array, check_random_state
 
 from prevalens.classifiers.base import MultiLabelClassifier
-from prevalens.errors import FormatError
+from prevalens.errors import FormatError, InputError
 from prevalens.types import Floats, LabelMatrix
 
 _Ints = npt.NDArray[np.integer[Any]]
@@ -37,6 +47,8 @@ _BLOCK = 16_384
 #: Bytes of a split, of a leaf without its labels, and of a label in a leaf, in a `CompactForest`
 #: of usual size.
 _SPLIT_BYTES, _LEAF_BYTES, _ENTRY_BYTES = 14, 1, 3
+#: Share of the items that a tree sees: of n draws with replacement, 1 - 1/e are distinct.
+_DISTINCT = 0.632
 
 
 @dataclass(frozen=True)
@@ -93,23 +105,27 @@ class CompactForest:
         Y : 0/1 array, shape (n_items, n_labels)
             The labels they were trained on.
         """
-        reduced = [_reduce(tree, Y) for tree in trees]
-        shares = np.unique(np.concatenate([tree["shares"] for tree in reduced]))
-        for tree in reduced:
-            tree["share_code"] = np.searchsorted(shares, tree["shares"])[tree["share_code"]]
+        return cls.joined([_reduce(tree, Y) for tree in trees])
 
-        def joined(name: str) -> npt.NDArray[Any]:
-            return np.concatenate([tree.pop(name) for tree in reduced])
+    @classmethod
+    def joined(cls, forests: Sequence[CompactForest]) -> CompactForest:
+        """The trees of several forests in one."""
+        shares = np.unique(np.concatenate([forest.shares for forest in forests]))
+        codes = [np.searchsorted(shares, each.shares)[each.share_code] for each in forests]
 
-        names = ("left", "right", "feature", "n_entries", "label", "share_code")
+        def column(name: str) -> npt.NDArray[Any]:
+            return np.concatenate([getattr(forest, name) for forest in forests])
+
+        names = ("left", "right", "feature", "n_entries", "label")
         return cls(
-            n_features=reduced[0]["n_features"],
-            n_labels=Y.shape[1],
-            n_splits=np.array([len(tree["left"]) for tree in reduced]),
-            n_leaves=np.array([len(tree["n_entries"]) for tree in reduced]),
-            threshold=joined("threshold"),
+            n_features=forests[0].n_features,
+            n_labels=forests[0].n_labels,
+            n_splits=column("n_splits"),
+            n_leaves=column("n_leaves"),
+            threshold=column("threshold"),
+            share_code=_smallest(np.concatenate(codes)),
             shares=shares,
-            **{name: _smallest(joined(name)) for name in names},
+            **{name: _smallest(column(name)) for name in names},
         )
 
     @property
@@ -215,29 +231,33 @@ class CompactForest:
             start += n_splits
 
 
-def _reduce(tree: TreeStructure, Y: LabelMatrix) -> dict[str, Any]:
-    """The arrays of a `CompactForest` for one tree; `share_code` counts in the tree's `shares`."""
+def _reduce(tree: TreeStructure, Y: LabelMatrix) -> CompactForest:
+    """A forest of one tree."""
     is_split = tree.children_left >= 0
     order = np.argsort(~is_split, kind="stable")
     number = np.empty_like(order)
     number[order] = np.arange(len(order))
-    # One column per label and class; a label that is constant in training has a single class.
+    # The last column of a label is its share: the only one in a regression tree. A label that is
+    # constant in training has a single class in a classification tree.
     share = tree.value[~is_split][:, :, -1]
     share[:, Y.max(axis=0) == 0] = 0
     share[:, Y.min(axis=0) == 1] = 1
     leaf, label = np.nonzero(share)
     shares, share_code = np.unique(share[leaf, label], return_inverse=True)
-    return {
-        "n_features": tree.n_features,
-        "left": _smallest(number[tree.children_left[is_split]]),
-        "right": _smallest(number[tree.children_right[is_split]]),
-        "feature": _smallest(tree.feature[is_split]),
-        "threshold": _rounded_down(tree.threshold[is_split]),
-        "n_entries": _smallest(np.bincount(leaf, minlength=len(share))),
-        "label": _smallest(label),
-        "share_code": _smallest(share_code),
-        "shares": shares,
-    }
+    return CompactForest(
+        n_features=tree.n_features,
+        n_labels=Y.shape[1],
+        n_splits=np.array([is_split.sum()]),
+        n_leaves=np.array([len(share)]),
+        left=_smallest(number[tree.children_left[is_split]]),
+        right=_smallest(number[tree.children_right[is_split]]),
+        feature=_smallest(tree.feature[is_split]),
+        threshold=_rounded_down(tree.threshold[is_split]),
+        n_entries=_smallest(np.bincount(leaf, minlength=len(share))),
+        label=_smallest(label),
+        share_code=_smallest(share_code),
+        shares=shares,
+    )
 
 
 def _rounded_down(values: Floats) -> npt.NDArray[np.float32]:
@@ -259,17 +279,34 @@ class _TreeBased(MultiLabelClassifier):
     trees_ : CompactForest
     """
 
+    #: How scikit-learn grows regression trees and classification trees of this kind.
+    _regressor: type[Any]
+    _grower: type[Any]
+
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
         X = check_array(X, dtype=np.float32, accept_sparse="csc")
-        # A single label as a flat array: scikit-learn warns of a column.
-        self.trees_ = CompactForest.from_trees(self._grow(X, Y if Y.shape[1] > 1 else Y.ravel()), Y)
+        self.trees_ = CompactForest.from_trees(self._grow(X, Y), Y)
 
     def _posteriors(self, X: Any) -> Floats:
         return self.trees_.posteriors(check_array(X, dtype=np.float32, accept_sparse="csr"))
 
     @abstractmethod
-    def _grow(self, X: Any, y: npt.NDArray[np.int8]) -> Iterator[TreeStructure]:
+    def _grow(self, X: Any, Y: LabelMatrix) -> Iterator[TreeStructure]:
         """Grow the trees and yield them one by one."""
+
+    def _parameters(self) -> dict[str, Any]:
+        """The parameters in scikit-learn."""
+        return dict(self.get_params(deep=False))
+
+    def _unfitted(self, Y: LabelMatrix) -> tuple[Any, npt.NDArray[Any]]:
+        """What grows the trees in scikit-learn, and the labels in the form that it takes."""
+        parameters = self._parameters()
+        # A single label as a flat array: scikit-learn warns of a column.
+        y = Y if Y.shape[1] > 1 else Y.ravel()
+        if parameters["criterion"] != "gini" or parameters["class_weight"] is not None:
+            return self._grower(**parameters), y
+        del parameters["class_weight"]
+        return self._regressor(**parameters | {"criterion": "squared_error"}), y.astype(np.float64)
 
 
 class Tree(_TreeBased):
@@ -301,6 +338,7 @@ class Tree(_TreeBased):
     """
 
     code = "tree"
+    _regressor, _grower = DecisionTreeRegressor, DecisionTreeClassifier
 
     def __init__(
         self,
@@ -317,8 +355,29 @@ class Tree(_TreeBased):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def _grow(self, X: Any, y: npt.NDArray[np.int8]) -> Iterator[TreeStructure]:
-        yield DecisionTreeClassifier(**self.get_params(deep=False)).fit(X, y).tree_
+    def _grow(self, X: Any, Y: LabelMatrix) -> Iterator[TreeStructure]:
+        tree, y = self._unfitted(Y)
+        yield tree.fit(X, y).tree_
+
+
+class OutOfBag(NamedTuple):
+    """Sums of the posteriors of items, over the trees that did not draw them.
+
+    Attributes
+    ----------
+    total : array of float, shape (n_items, n_labels)
+    n_trees : array of float, shape (n_items, 1)
+        Numbers of these trees.
+    """
+
+    total: Floats
+    n_trees: Floats
+
+    @property
+    def posteriors(self) -> Floats:
+        """Mean posteriors; NaN for an item that every tree drew, rare from twenty trees on."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.total / self.n_trees)
 
 
 class Forest(_TreeBased):
@@ -332,6 +391,8 @@ class Forest(_TreeBased):
     max_depth, min_samples_leaf, max_features :
         As in :class:`sklearn.ensemble.RandomForestClassifier`.
     class_weight : str or list, optional
+    bootstrap : bool, optional
+        Whether every tree draws its items with replacement. Default: True.
     n_jobs : int, optional
         Trees that are grown at the same time.
     random_state : int or None
@@ -353,9 +414,8 @@ class Forest(_TreeBased):
     """
 
     code = "forest"
-    _grower: type[Any] = RandomForestClassifier
-    #: Share of the items that a tree sees: of n draws with replacement, 1 - 1/e are distinct.
-    _seen = 0.632
+    _regressor, _grower = RandomForestRegressor, RandomForestClassifier
+    _bootstrap = True
 
     def __init__(
         self,
@@ -366,6 +426,7 @@ class Forest(_TreeBased):
         min_samples_leaf: int | float = 1,
         max_features: Any = "sqrt",
         class_weight: Any = None,
+        bootstrap: bool | None = None,
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -375,6 +436,7 @@ class Forest(_TreeBased):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.class_weight = class_weight
+        self.bootstrap = bootstrap
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -397,7 +459,7 @@ class Forest(_TreeBased):
             `n_jobs` trees of 32 `n_items` `n_labels` bytes if that is more.
         """
         smallest = self.min_samples_leaf
-        items = self._seen * n_items
+        items = (_DISTINCT if self._draws_items else 1) * n_items
         leaves = items / smallest if smallest >= 1 else 1 / smallest
         if self.max_depth is not None and self.max_depth < 60:
             leaves = min(leaves, 2**self.max_depth)
@@ -406,15 +468,70 @@ class Forest(_TreeBased):
             self.n_estimators * leaves * (_SPLIT_BYTES + _LEAF_BYTES + _ENTRY_BYTES * entries)
         )
 
-    def _grow(self, X: Any, y: npt.NDArray[np.int8]) -> Iterator[TreeStructure]:
-        """Grow groups of trees; the same trees as if all were grown at once."""
-        forest = self._grower(**self.get_params(deep=False), warm_start=True)
+    @property
+    def _draws_items(self) -> bool:
+        return self._bootstrap if self.bootstrap is None else self.bootstrap
+
+    def _parameters(self) -> dict[str, Any]:
+        return {**super()._parameters(), "bootstrap": self._draws_items}
+
+    def fit_out_of_bag(self, X: Any, Y: Any, *, after: OutOfBag | None = None) -> OutOfBag:
+        """Fit, and score each item by the trees that did not draw it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix, shape (n_items, n_features)
+        Y : 0/1 array, shape (n_items, n_labels)
+        after : OutOfBag, optional
+            What this method returned when `n_estimators` was lower: only the trees that are missing
+            are grown, the same as if all were grown at once. X and Y must be the same.
+
+        Notes
+        -----
+        Instead of out-of-fold posteriors, at the cost of one fit. A tree has not drawn about 37 %
+        of the items, so that the posteriors are means over fewer trees and a little noisier. Items
+        that belong together, such as copies, need folds.
+        """
+        if not self._draws_items:
+            raise InputError(
+                "Trees that see all items have none out of their bags; give bootstrap=True."
+            )
+        X, Y = self._check_training(X, Y)
+        X = check_array(X, dtype=np.float32, accept_sparse="csc")
+        rows = X.tocsr() if sp.issparse(X) else X
+        total, n_trees = np.zeros(Y.shape), np.zeros((len(Y), 1))
+        start = 0
+        if after is not None:
+            total, n_trees = after.total.copy(), after.n_trees.copy()
+            start = len(self.trees_.n_splits)
+            if start >= self.n_estimators:
+                return after
+
+        def watched() -> Iterator[TreeStructure]:
+            for tree, drawn in self._grow_with_bags(X, Y, start):
+                outside = np.bincount(drawn, minlength=len(Y)) == 0
+                total[outside] += tree.value[tree.apply(rows[outside]), :, -1]
+                n_trees[outside] += 1
+                yield tree
+
+        grown = CompactForest.from_trees(watched(), Y)
+        self.trees_ = CompactForest.joined([self.trees_, grown]) if start else grown
+        return OutOfBag(total, n_trees)
+
+    def _grow(self, X: Any, Y: LabelMatrix) -> Iterator[TreeStructure]:
+        return (tree for tree, _ in self._grow_with_bags(X, Y))
+
+    def _grow_with_bags(
+        self, X: Any, Y: LabelMatrix, start: int = 0
+    ) -> Iterator[tuple[TreeStructure, _Ints]]:
+        """Grow groups of trees, the same as all at once; with the items that each has drawn."""
+        forest, y = self._unfitted(Y)
+        forest.set_params(warm_start=True)
         if not isinstance(self.random_state, int | np.integer):
             # Every group starts from the same number and skips what the groups before it drew.
             forest.random_state = check_random_state(self.random_state).randint(2**31 - 1)
-        tree_bytes = 32 * X.shape[0] * (y.shape[1] if y.ndim == 2 else 1)
-        group = max(effective_n_jobs(self.n_jobs), _GROUP_BYTES // tree_bytes)
-        for done in range(0, self.n_estimators, group):
+        group = max(effective_n_jobs(self.n_jobs), _GROUP_BYTES // (32 * Y.size))
+        for done in range(start, self.n_estimators, group):
             forest.n_estimators = min(done + group, self.n_estimators)
             # Placeholders for the trees that have been reduced already.
             forest.estimators_ = [None] * done
@@ -422,7 +539,9 @@ class Forest(_TreeBased):
                 # It warns that the data may differ between groups; here they are the same.
                 warnings.filterwarnings("ignore", "class_weight presets")
                 forest.fit(X, y)
-            yield from (tree.tree_ for tree in forest.estimators_[done:])
+            forest.estimators_ = forest.estimators_[done:]
+            trees = (tree.tree_ for tree in forest.estimators_)
+            yield from zip(trees, forest.estimators_samples_, strict=True)
 
 
 class ExtraTrees(Forest):
@@ -436,6 +555,8 @@ class ExtraTrees(Forest):
     max_depth, min_samples_leaf, max_features :
         As in :class:`sklearn.ensemble.ExtraTreesClassifier`.
     class_weight : str or list, optional
+    bootstrap : bool, optional
+        Whether every tree draws its items with replacement, as those of `Forest`. Default: False.
     n_jobs : int, optional
         Trees that are grown at the same time.
     random_state : int or None
@@ -457,5 +578,5 @@ class ExtraTrees(Forest):
     """
 
     code = "extratrees"
-    _grower = ExtraTreesClassifier
-    _seen = 1.0
+    _regressor, _grower = ExtraTreesRegressor, ExtraTreesClassifier
+    _bootstrap = False

@@ -12,8 +12,12 @@ import click
 from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
 from prevalens.cli.options import item_options, labelled_options
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
+from prevalens.errors import InputError
 from prevalens.model.fit import fit_files
 from prevalens.model.model import Model
+
+#: Seconds of `--fast`.
+_FAST = 5.0
 
 
 @click.command()
@@ -35,7 +39,22 @@ from prevalens.model.model import Model
     help="Method: auto, or an expression such as lr+pacc; see `prevalens methods`.",
 )
 @click.option(
-    "--time-budget", type=Duration(), help="Time limit for the choice of a method, such as 10m."
+    "--time-budget",
+    type=Duration(),
+    help="Time for the choice of a method on an ordinary core, such as 20s or 1h. Default: 10m.",
+)
+@click.option(
+    "--fast",
+    is_flag=True,
+    help=f"Choose a method within seconds; the same as --time-budget {_FAST:g}s.",
+)
+@click.option(
+    "--seed",
+    "random_state",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    help="Random seed; the same files and seed give the same model.",
 )
 @click.option(
     "--min-positives",
@@ -46,7 +65,13 @@ from prevalens.model.model import Model
 @force_option
 @json_option
 def command(
-    train: tuple[str, ...], output: Path, force: bool, as_json: bool, **settings: Any
+    train: tuple[str, ...],
+    output: Path,
+    force: bool,
+    as_json: bool,
+    fast: bool,
+    time_budget: float | None,
+    **settings: Any,
 ) -> None:
     """Learn from the labelled items in TRAIN and write a model.
 
@@ -54,10 +79,13 @@ def command(
     pattern, a folder, or - for standard input. Labels are columns of 0 and 1 (--labels) or one
     column of tags (--tags). Without --text and --features, every other column is a feature.
     """
+    if fast and time_budget is not None:
+        raise InputError("--fast is a time budget itself; leave out --fast or --time-budget.")
+    budget = _FAST if fast else time_budget
     check_outputs([(MODEL, output)], train, force=force)
     start = time.perf_counter()
     with printed_warnings(), progress_bar() as progress:
-        model = fit_files(train, progress=progress, **settings)
+        model = fit_files(train, time_budget=budget, progress=progress, **settings)
     model.save(output)
     for text in model.summary.warnings:
         print_note(text)

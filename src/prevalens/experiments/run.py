@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import platform
 import sys
 import threading
@@ -37,7 +36,7 @@ from prevalens.experiments.specs import (
 )
 from prevalens.expression import expression_of, to_text
 from prevalens.metrics import HORIZON_NAMES, SHIFT_NAMES, horizon, horizon_bins, shift_bins
-from prevalens.quantifier import Quantifier
+from prevalens.quantifier import Quantifier, set_seeds
 from prevalens.records import Record, Result
 from prevalens.response import HasMembers
 from prevalens.samples import Samples
@@ -151,9 +150,6 @@ def _peak_memory() -> float:
     return 0.0
 
 
-_SEEDS = ("random_state", "seed")
-
-
 def build(
     method: MethodSpec,
     seed: int,
@@ -208,18 +204,6 @@ def _use_cache(quantifier: Quantifier, cache: ScoreCache) -> None:
         return
     if aggregator is None or aggregator.consumes != "features":
         quantifier.set_params(classifier=CachedClassifier(classifier, cache))
-
-
-def set_seeds(quantifier: Any, seed: int) -> None:
-    """Set the seed of every part whose seed has its default value."""
-    parts = quantifier.get_params(deep=True)
-    for path in parts:
-        name = path.rpartition("__")[2]
-        if name in _SEEDS:
-            owner = parts.get(path.removesuffix(name).removesuffix("__"), quantifier)
-            known = inspect.signature(type(owner).__init__).parameters
-            if name in known and parts[path] == known[name].default:
-                quantifier.set_params(**{path: seed})
 
 
 def _options(selection: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def fit_files(
     method: Method = "auto",
     preparation: Any = None,
     time_budget: float | None = None,
+    random_state: int = 0,
     min_positives: int | None = None,
     trusted: Sequence[str] = (),
     progress: Progress | None = None,
@@ -49,7 +50,10 @@ def fit_files(
     preparation : transformer, optional
         A transformer of scikit-learn; chosen by the items if omitted.
     time_budget : float, optional
-        Seconds that all of it may take, with ``"auto"``.
+        Seconds that all of it may take on an ordinary core, with ``"auto"``; ten minutes if
+        omitted.
+    random_state : int
+        Seed of all parts whose own seed is the default one.
     min_positives : int, optional
         Labels with fewer positive items are left out, with a warning. Default: 5 for tags (2 if
         there are fewer than 100 items); for label columns, a label that never occurs is refused.
@@ -99,6 +103,7 @@ def fit_files(
             labels=[data.labels[j] for j in kept],
             method=method,
             time_budget=time_budget,
+            random_state=random_state,
             text=data.text,
             columns=data.columns,
             preparation=preparation,

@@ -11,14 +11,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from prevalens.catalogue import parse
+from prevalens.classifiers import CrossFit
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.model.file import provenance, read_parts, write_model
 from prevalens.model.items import chunks_of, preparation_for, stacked, training_items
 from prevalens.model.manifest import Description, TrainingSummary, read_manifest
-from prevalens.quantifier import Quantifier
+from prevalens.quantifier import Quantifier, set_seeds
 from prevalens.response import offers, response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -137,6 +139,7 @@ class Model:
         columns: Sequence[str] | None = None,
         preparation: Any = None,
         time_budget: float | None = None,
+        random_state: int = 0,
         groups: Groups = None,
         source: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
@@ -158,7 +161,10 @@ class Model:
         preparation : transformer, optional
             A transformer of scikit-learn; chosen by the items if omitted.
         time_budget : float, optional
-            Seconds that all of it may take, with ``"auto"``.
+            Seconds that all of it may take on an ordinary core, with ``"auto"``; ten minutes if
+            omitted.
+        random_state : int
+            Seed of all parts whose own seed is the default one.
         groups : sequence, one entry per item, optional
             The group of each item, as `Quantifier.fit` takes it.
         source : mapping, optional
@@ -172,16 +178,15 @@ class Model:
         chosen = preparation_for(items, names, text=text is not None, given=preparation)
         Y, label_names = label_matrix(Y, labels)
         # A method that is not understood is refused before the work begins.
-        quantifier_of(method)
+        # The rest of the budget is for the work before and after the choice of a method.
+        budget = None if time_budget is None else _FOR_CHOICE * time_budget
+        unfitted = quantifier_of(method, budget, random_state)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             on_stage("preparing items")
             X = chosen.fit_transform(training_items(items, chosen, names))
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
-            spent = time.perf_counter() - start
-            # The rest of the budget is for the work before and after the choice of a method.
-            left = None if time_budget is None else max(1.0, _FOR_CHOICE * time_budget - spent)
-            quantifier = _fitted(quantifier_of(method, left), X, Y, label_names, groups, on_stage)
+            quantifier = _fitted(unfitted, X, Y, label_names, groups, on_stage)
         seconds = time.perf_counter() - start
         summary = _summary(chosen, quantifier, Y, seconds, caught)
         means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
@@ -296,8 +301,24 @@ def _rebuilt(
     return parts
 
 
-def quantifier_of(method: Method, time_budget: float | None = None) -> Quantifier | GridSearch:
-    """The quantifier of a method."""
+def quantifier_of(
+    method: Method, time_budget: float | None = None, random_state: int = 0
+) -> Quantifier | GridSearch:
+    """The quantifier of a method.
+
+    Seeds that have their default value become `random_state`.
+    """
+    quantifier = _unseeded(method, time_budget)
+    if random_state == 0:
+        return quantifier
+    seeded: Quantifier | GridSearch = clone(quantifier)
+    if isinstance(seeded, Quantifier) and seeded.scheme is None:
+        seeded.set_params(scheme=CrossFit())
+    set_seeds(seeded, random_state)
+    return seeded
+
+
+def _unseeded(method: Method, time_budget: float | None) -> Quantifier | GridSearch:
     if not isinstance(method, str):
         if not isinstance(method, (Quantifier, GridSearch)):
             raise InputError(

@@ -2,14 +2,16 @@
 
 Classifiers are scored out of fold, each alone and in ensembles; each set of scores is read by the
 mixture and by counting; the pair with the least validation loss is fitted on all items. The
-validation loss is the error on samples of held-out items under several families of shift.
+validation loss is the error on samples of held-out items under several families of shift. All
+pairs are screened on some of the samples; the promising ones are compared on all.
 """
 
 from __future__ import annotations
 
-import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,25 +21,34 @@ from sklearn.pipeline import make_pipeline
 
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
 from prevalens.classifiers import ClassifierEnsemble, CrossFit, ExtraTrees, Forest, PerLabel
-from prevalens.classifiers.ensemble import is_weighted, mean_posterior
+from prevalens.classifiers.ensemble import is_weighted, mean_posterior, train_members
+from prevalens.classifiers.trees import OutOfBag
 from prevalens.crossfit import Division, out_of_fold, warn_of_constant_labels
+from prevalens.errors import PrevalensWarning
 from prevalens.expression import expression_of, to_text
-from prevalens.response import train
 from prevalens.scores import Scores
+from prevalens.selection.budget import Budget, Costs
 from prevalens.tables.column_guard import ColumnGuard
 from prevalens.tables.text import TextPreparation
 from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix, Progress, Settings
 from prevalens.validation import InputError, is_texts
 from prevalens.validation_shifts import SIZE, ShiftedSplit, losses, shifted_splits, total_loss
 
-#: Strengths of the logistic regressions, without and with balanced classes; balanced classes raise
-#: the scores of rare labels above the noise.
-STRENGTHS, BALANCED = (0.1, 1.0, 10.0, 100.0), (0.1, 1.0, 10.0)
-#: Trees of a forest; fewer than the second are not worth their noise; the third are timed before
-#: the forest is planned.
-TREES, FEWEST_TREES, TIMED_TREES = 200, 40, 4
-#: The share of the time budget that the logistic regressions may plan for, and each forest.
-LINEAR_SHARE, FOREST_SHARE = 0.4, 0.5
+#: Strengths of the logistic regressions, the default one first, the strongest last, and one that
+#: is tried if the strongest of these is the best; the same with balanced classes, which raise the
+#: scores of rare labels above the noise.
+STRENGTHS, STRONGER = (1.0, 0.1, 10.0), 100.0
+BALANCED, BALANCED_STRONGER = (1.0,), 10.0
+#: Tolerance of out-of-fold regressions: their posteriors are then right to about 0.001, far less
+#: than those of two folds differ. Regressions on all items have the default one.
+TOLERANCE = 1e-4
+#: Dense features are turned into uncorrelated ones if there are at most so many items or features.
+MANY_FEATURES = 2000
+#: Trees of a forest. With fewer than the second, the posteriors out of bag, which are means over a
+#: third of the trees, are not worth their noise; the screening does with the second.
+TREES, FEWEST_TREES = 200, 80
+#: The share of the remaining budget that a forest may take.
+FOREST_SHARE = 0.5
 #: Bytes that a fitted forest may take, in memory and in a model file that is not compressed. All
 #: other parts of a model of usual size stay below.
 FOREST_BYTES = 100_000_000
@@ -46,9 +57,14 @@ TREE_BYTES = 1_000_000_000
 #: By how much forests must lower the loss of the best choice without them, as a share: they cost
 #: many times the time and the size.
 FOREST_GAIN = 0.03
-#: The share of the budget that judging pairs of logistic regressions may take, or ensembles of all
-#: strengths; and how much longer that takes than judging one alone.
-ENSEMBLE_SHARE, PAIR, WIDE = 0.15, 5.0, 6.0
+#: Shrinkage of the mixture in the screening; its default for few items.
+SHRINKAGE = 0.1
+#: Of the screened pairs, those are promising whose loss is at most the first share above the least.
+#: The second is about what forests gain by all their trees, after a screening with few of them.
+MARGIN, MORE_TREES_GAIN = 0.01, 0.01
+#: A fit of the mixture takes about as long as so many validations, most of it for intervals; and
+#: with so many items a validation searches for a shrinkage, so that it takes longer by a factor.
+FIT, MANY, SEARCH = 4, 1000, 4
 #: Ensembles whose losses differ by less than this share are as good; the one with more members is
 #: taken, as validation samples are smaller and less shifted than real samples may be.
 CLOSE = 0.005
@@ -92,6 +108,9 @@ class Choice:
     seconds : float
     notes : tuple of str
         One sentence for each method that was left out for lack of time or memory.
+    cut_short : bool
+        Whether the clock ended the search: on a faster or less busy machine more is tried.
+        Otherwise the same items and the same seed give the same choice everywhere.
     scores : Scores or None
         Out-of-fold scores the aggregator was fitted on; a quantifier does not keep them.
     folds : array of int, shape (n_items,), or None
@@ -105,6 +124,7 @@ class Choice:
     notes: tuple[str, ...]
     scores: Scores | None = None
     folds: Ints | None = None
+    cut_short: bool = False
 
     @property
     def name(self) -> str:
@@ -142,17 +162,20 @@ def choose(
     groups : sequence, one entry per item, optional
         Items of one group are never both trained on and scored.
     time_budget : float
-        Seconds to plan with. Small data take a few seconds; with large data, methods that would
-        take too long are not tried. The plan is an estimate; the time is not enforced.
+        Seconds that the choice may take on an ordinary core. Methods that would take too long are
+        not tried. That is planned by counting operations, not by the clock; the clock only ends
+        the search if the machine is so slow that the budget would be exceeded.
     random_state : int
     progress : callable, optional
         Called with a short message before each stage.
 
     Notes
     -----
-    Tried are logistic regressions per label of four strengths, and of three with balanced
-    classes, a forest, extra trees on dense features, and ensembles of these; each with the mean
-    posterior and with the scenario mixture; and the training prevalence.
+    Tried are logistic regressions per label of three strengths, a fourth if the strongest of these
+    is the best, with balanced classes besides; a forest, extra trees on dense features, and
+    ensembles of these; each with the mean posterior and with the scenario mixture; and the training
+    prevalence. Forests are trained once and score their items out of bag; with `groups`, and
+    all other classifiers, out of fold.
 
     Forests are chosen only if they lower the validation loss by at least 3 % of that of the
     best choice without them. A fitted forest may take 100 MB, and one of its trees 1 GB while it is
@@ -173,27 +196,6 @@ def choose(
     return _Search(X, Y, groups, time_budget, random_state, progress or (lambda _: None)).run()
 
 
-class Budget:
-    """Seconds to plan with, counted from now, and notes on what was left out.
-
-    Attributes
-    ----------
-    seconds : float
-    notes : list of str
-        One sentence for each thing that was left out.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.notes: list[str] = []
-        self._start = time.perf_counter()
-
-    @property
-    def spent(self) -> float:
-        """Seconds since the start."""
-        return time.perf_counter() - self._start
-
-
 @dataclass
 class Member:
     """A classifier with its out-of-fold scores; trained on all items only if it is chosen.
@@ -204,14 +206,14 @@ class Member:
         Its name in the catalogue.
     classifier : classifier
     scores : array of float, shape (n_items, n_labels)
-    trained : bool
-        Whether the classifier is fitted on all items already.
+    out_of_bag : OutOfBag or None
+        Of a forest that was fitted on all items, maybe with fewer trees.
     """
 
     name: str
     classifier: Classifier
     scores: Floats
-    trained: bool = False
+    out_of_bag: OutOfBag | None = None
 
     @property
     def weighted(self) -> bool:
@@ -241,9 +243,13 @@ class Trainer:
     random_state : int
     progress : callable
         Called with a short message before each stage.
+    grouped : bool
+        Whether items belong together: forests are then trained once per division, too. Otherwise
+        their items are scored out of bag.
 
     Attributes
     ----------
+    costs : Costs
     left_out : list of Candidate
         Methods that were not tried for their size.
     """
@@ -256,50 +262,46 @@ class Trainer:
         budget: Budget,
         random_state: int,
         progress: Progress,
+        *,
+        grouped: bool = False,
     ) -> None:
         self.X, self.Y, self.divisions = X, Y, divisions
         self.budget, self.random_state, self.progress = budget, random_state, progress
+        self.grouped = grouped
+        self.costs = Costs(X, Y.shape[1], len(divisions))
         self.left_out: list[Candidate] = []
 
-    def linear(self, *, alone: bool = False) -> list[Member]:
-        """Logistic regressions per label with as many settings as there is time for.
+    def linear(self, strengths: Sequence[float], class_weight: str | None = None) -> list[Member]:
+        """Logistic regressions per label, one for each strength, solved together."""
+        first = PerLabel(class_weight=class_weight)
+        settings = [{"C": strength} for strength in strengths]
+        quick = clone(first).set_params(tol=TOLERANCE)
+        scores = self._out_of_fold(quick, "logistic regressions", settings, self._uncorrelated)
+        members = [clone(first).set_params(**setting) for setting in settings]
+        return [
+            Member(_text(member), member, values)
+            for member, values in zip(members, scores, strict=True)
+        ]
 
-        Only the default one if `alone`; it is always among them, trained on all items.
+    @cached_property
+    def _uncorrelated(self) -> Items:
+        """Dense features without correlations: a rotation, which leaves the penalty as it is.
+
+        The regressions are the same and are solved in about half the iterations.
         """
-        self.progress("training logistic regressions")
-        began = time.perf_counter()
-        first = train(PerLabel(), self.X, self.Y)
-        settings = [{}] if alone else self._settings(time.perf_counter() - began)
-        scores = self._out_of_fold(PerLabel(), "logistic regressions", settings)
-        members = []
-        for setting, values in zip(settings, scores, strict=True):
-            classifier = PerLabel(**setting)
-            default = classifier.get_params() == first.get_params()
-            kept = first if default else classifier
-            members.append(Member(_text(classifier), kept, values, trained=default))
-        return members
-
-    def _settings(self, seconds: float) -> list[Settings]:
-        """The settings that there is time for if a setting takes so many seconds."""
-        plain: list[Settings] = [{"C": strength} for strength in STRENGTHS]
-        balanced = [{"C": strength, "class_weight": "balanced"} for strength in BALANCED]
-        left_out = "Logistic regressions with balanced classes were left out."
-        for settings, notes in ((plain + balanced, []), (plain, [left_out])):
-            # All settings are solved together, which saves about half.
-            planned = seconds * len(self.divisions) * len(settings) / 2
-            if planned <= LINEAR_SHARE * self.budget.seconds:
-                self.budget.notes += notes
-                return settings
-        self.budget.notes.append("Only one strength of the logistic regression was tried.")
-        return [{}]
+        if sp.issparse(self.X) or min(self.X.shape) > MANY_FEATURES:
+            return self.X
+        left, lengths, _ = np.linalg.svd(self.X - self.X.mean(axis=0), full_matrices=False)
+        seen = lengths >= 1e-9 * lengths.max()
+        return left[:, seen] * lengths[seen]
 
     def _out_of_fold(
-        self, classifier: Classifier, name: str, settings: Sequence[Settings] = ({},)
+        self, classifier: Classifier, name: str, settings: Sequence[Settings], X: Items
     ) -> list[Floats]:
         """Posteriors of all items, for each setting, by classifiers that have not seen them."""
         labelled = out_of_fold(
             classifier,
-            self.X,
+            X,
             self.Y,
             self.divisions,
             settings=settings,
@@ -310,38 +312,50 @@ class Trainer:
 
     def trees(self) -> list[Member]:
         """A forest, and on dense features one of extra trees, if there is time for enough trees."""
-        kinds = [Forest] if sp.issparse(self.X) else [Forest, ExtraTrees]
+        kinds = [Forest()]
+        if not sp.issparse(self.X):
+            # Items are scored out of bag only where trees have bags.
+            kinds.append(ExtraTrees(bootstrap=not self.grouped))
         return [member for kind in kinds if (member := self._forest(kind)) is not None]
 
-    def _forest(self, kind: type[Forest]) -> Member | None:
+    def _forest(self, kind: Forest) -> Member | None:
         """As many trees as there is time and memory for; None if they would be too few."""
-        name = _text(kind())
-        if (largest := self._largest(kind, name)) < FEWEST_TREES:
+        largest = self._largest(kind)
+        # With groups each tree is trained once per fold, and once on all items.
+        times = len(self.divisions) + 1 if self.grouped else 1
+        affordable = int(FOREST_SHARE * self.budget.left / (times * self.costs.trees(1)))
+        n_trees = min(largest, max(affordable, FEWEST_TREES))
+        if largest < FEWEST_TREES or not self.budget.allows(
+            times * self.costs.trees(n_trees), f"{kind.code} with {n_trees} trees"
+        ):
             return None
-        self.progress(f"timing {name}")
-        began = time.perf_counter()
-        train(kind(TIMED_TREES, random_state=self.random_state), self.X, self.Y)
-        # Each tree is trained once per fold, and once on all items.
-        per_tree = (time.perf_counter() - began) / TIMED_TREES * (len(self.divisions) + 1)
-        left = self.budget.seconds - self.budget.spent
-        affordable = int(FOREST_SHARE * left / max(per_tree, 1e-9))
-        if affordable < FEWEST_TREES:
-            self.budget.notes.append(
-                f"{name} was left out: {FEWEST_TREES} trees would take "
-                f"{per_tree * FEWEST_TREES:.0f} s."
-            )
-            return None
-        forest = kind(min(largest, affordable), random_state=self.random_state)
-        (scores,) = self._out_of_fold(forest, name)
-        return Member(_text(kind(forest.n_estimators)), forest, scores)
+        forest = clone(kind).set_params(n_estimators=n_trees)
+        name = _text(forest)
+        forest.set_params(random_state=self.random_state)
+        if self.grouped:
+            return Member(name, forest, self._out_of_fold(forest, name, [{}], self.X)[0])
+        return self.grown(Member(name, forest, np.empty(0)), FEWEST_TREES)
 
-    def _largest(self, kind: type[Forest], name: str) -> int:
+    def grown(self, member: Member, n_trees: int | None = None) -> Member:
+        """A forest with so many trees, or with all; any other member as it is."""
+        forest = member.classifier
+        if self.grouped or not isinstance(forest, Forest):
+            return member
+        self.progress(f"training {member.name}")
+        final = forest.n_estimators
+        forest.set_params(n_estimators=n_trees or final)
+        bags = forest.fit_out_of_bag(self.X, self.Y, after=member.out_of_bag)
+        forest.set_params(n_estimators=final)
+        return Member(member.name, forest, bags.posteriors, bags)
+
+    def _largest(self, kind: Forest) -> int:
         """The most trees that fit into the budget of bytes; 0, with a note, if they are too few."""
         n_items, n_labels = self.Y.shape
         # Twice as many nodes as items, each with two counts of eight bytes for every label.
         tree_bytes = 32 * n_items * n_labels
         per_item = max(1.0, float(self.Y.sum(axis=1).mean()))
-        expected = kind(TREES).expected_bytes(n_items, n_labels, labels_per_item=per_item)
+        forest = clone(kind).set_params(n_estimators=TREES)
+        expected = forest.expected_bytes(n_items, n_labels, labels_per_item=per_item)
         largest = min(TREES, int(TREES * FOREST_BYTES / max(expected, 1)))
         if tree_bytes <= TREE_BYTES and largest >= FEWEST_TREES:
             return largest
@@ -350,25 +364,27 @@ class Trainer:
             if tree_bytes > TREE_BYTES
             else f"{TREES} trees take about {expected / 1e6:.0f} MB"
         )
+        name = kind.code
         self.budget.notes.append(f"{name} was left out: {why}.")
         self.left_out.append(Candidate(f"{name}+mixture", float("nan"), note=f"left out: {why}"))
         return 0
 
-    def on_all_items(self, member: Member) -> Classifier:
-        """The member's classifier, trained on all items."""
-        if member.trained:
-            return member.classifier
-        self.progress(f"{member.name}, all items")
-        return train(member.classifier, self.X, self.Y)
+    def on_all_items(self, members: Sequence[Member]) -> list[Classifier]:
+        """The members' classifiers, trained on all items."""
+        self.progress("training the chosen classifiers on all items")
+        open_ = [member.classifier for member in members if member.out_of_bag is None]
+        trained = iter(train_members(open_, self.X, self.Y))
+        return [m.classifier if m.out_of_bag is not None else next(trained) for m in members]
 
 
 class _Tried(NamedTuple):
-    """A candidate with its parts."""
+    """A candidate with its parts; `screened` if its loss is over some of the samples only."""
 
     candidate: Candidate
     aggregator: Aggregator
     scores: Scores
     members: list[Member]
+    screened: bool = False
 
     @property
     def has_forest(self) -> bool:
@@ -403,10 +419,18 @@ class _Search:
             X = self.preparation.transform(X)
         self.X = X
         self.splits = shifted_splits(Y, random_state=random_state, stratified=False, groups=groups)
-        divisions = self._divide()
-        self.trainer = Trainer(X, Y, divisions, self.budget, random_state, progress)
+        folds = sorted({split.fold for split in self.splits})
+        some = folds[: (len(folds) + 2) // 3]
+        self.some_splits = [split for split in self.splits if split.fold in some]
+        self.handicap = HANDICAP * max([1.0, *(SIZE / split.size for split in self.splits)])
+        self.trainer = Trainer(
+            X, Y, self._divide(), self.budget, random_state, progress, grouped=groups is not None
+        )
+        self.costs = self.trainer.costs
+        self._screened: dict[tuple[str, ...], list[_Tried]] = {}
 
     def run(self) -> Choice:
+        self.budget.planned += self.costs.linear(1) + self._cost(1)
         plain, balanced = self._linear()
         # Without validation there is nothing to compare.
         trees = self.trainer.trees() if self.splits else []
@@ -422,67 +446,115 @@ class _Search:
             self.folds[held] = number
         return divisions
 
-    def _linear(self) -> tuple[list[Member], list[Member]]:
-        """Logistic regressions without and with balanced classes, the most promising first.
+    def _cost(self, n_members: int) -> float:
+        """Seconds of the validation and the fit of a mixture of so many members."""
+        search = SEARCH if len(self.Y) >= MANY else 1
+        return (FIT + search) * self.costs.mixture(n_members, self.splits)
 
-        Those that there is no time to judge in ensembles are left out.
-        """
-        members = self.trainer.linear(alone=not self.splits)
-        if len(members) == 1:
-            return members, []
-        began = time.perf_counter()
-        plain = self._ranked([[member] for member in members if not member.weighted])
-        each = (time.perf_counter() - began) / len(plain)
-        allowed = ENSEMBLE_SHARE * self.budget.seconds
-        balanced: list[Member] = []
-        if each * PAIR <= allowed:
-            balanced = self._ranked([[plain[0], member] for member in members if member.weighted])
-        else:
-            self.budget.notes.append("Logistic regressions were not joined in pairs.")
-        if each * WIDE > allowed:
-            self.budget.notes.append("Logistic regressions of all strengths were not joined.")
-            plain = plain[:1]
-        return plain, balanced[:1]
+    def _linear(self) -> tuple[list[Member], list[Member]]:
+        """Logistic regressions without and with balanced classes, the most promising first."""
+        others = STRENGTHS[1:]
+        if not self.splits or not self._allows(len(others), 1, "of other strengths"):
+            return self.trainer.linear(STRENGTHS[:1]), []
+        members = self.trainer.linear(STRENGTHS)
+        plain = self._ranked([[member] for member in members])
+        strong = plain[0] is members[-1]
+        if strong and self._allows(1, 1, f"with C={STRONGER:g}"):
+            members += self.trainer.linear([STRONGER])
+            plain = self._ranked([[member] for member in members])
+        weights = (*BALANCED, BALANCED_STRONGER) if strong else BALANCED
+        if not self._allows(len(weights), 2, "with balanced classes"):
+            return plain, []
+        weighted = self.trainer.linear(weights, "balanced")
+        return plain, self._ranked([[plain[0], member] for member in weighted])[:1]
+
+    def _allows(self, n_settings: int, n_members: int, what: str) -> bool:
+        """Whether more logistic regressions may be trained, and screened in ensembles."""
+        screening = self.costs.mixture(n_members, self.some_splits)
+        cost = self.costs.linear(n_settings) + n_settings * screening
+        return self.budget.allows(cost, f"Logistic regression {what}")
 
     def _ranked(self, ensembles: list[list[Member]]) -> list[Member]:
         """The last members of the ensembles, those of the most promising ensembles first."""
-        expected = [self._expected_loss(members) for members in ensembles]
+        expected = [min(each.candidate.loss for each in self._screen(e)) for e in ensembles]
         return [ensembles[number][-1] for number in np.argsort(expected, kind="stable")]
 
-    def _expected_loss(self, members: list[Member]) -> float:
-        """The loss to expect of an ensemble: the smaller of counting's and a simple mixture's."""
-        self.progress(f"comparing logistic regressions, {_name(members)}")
-        scores = scores_of(members)
-        mixture = ScenarioMixture(0.1, random_state=self.random_state)
-        return min(self._loss(each, scores)[0] for each in [mixture, *_counting(members)])
+    def _screen(self, members: list[Member]) -> list[_Tried]:
+        """Each aggregator on the ensemble's scores, compared on some of the samples; done once."""
+        key = tuple(member.name for member in members)
+        if key not in self._screened:
+            self.progress(f"comparing, {_name(members)}")
+            scores = scores_of(members)
+            found = []
+            for aggregator in [self._mixture(), *_counting(members)]:
+                quick = aggregator
+                if isinstance(aggregator, ScenarioMixture):
+                    quick = clone(aggregator).set_params(shrinkage=SHRINKAGE)
+                candidate = _candidate(members, aggregator, self._loss(quick, scores, screen=True))
+                found.append(_Tried(candidate, aggregator, scores, members, screened=True))
+            self._screened[key] = found
+        return self._screened[key]
+
+    def _mixture(self) -> ScenarioMixture:
+        return ScenarioMixture(random_state=self.random_state)
 
     def _decide(self, ensembles: list[list[Member]]) -> Choice:
         self.progress("choosing")
-        tried: list[_Tried] = []
-        for members in ensembles:
-            self.progress(f"choosing, {_name(members)}")
-            scores = scores_of(members)
-            mixture = ScenarioMixture(random_state=self.random_state)
-            for aggregator in [mixture, *_counting(members)]:
-                loss, by_family = self._loss(aggregator, scores)
-                candidate = Candidate(f"{_name(members)}+{_text(aggregator)}", loss, by_family)
-                tried.append(_Tried(candidate, aggregator, scores, members))
+        tried = self._validated(self._affordable(ensembles))
         # Losses are ratios to that of the training prevalence, which has nothing to compute.
         constant = Candidate("naive", 1.0, dict.fromkeys(tried[0].candidate.by_family, 1.0))
         tried.append(_Tried(constant, TrainingPrevalence(), Scores(self.X, "features"), []))
         # Without validation there is nothing to compare; the mixture is the safest guess.
-        handicap = HANDICAP * max([1.0, *(SIZE / split.size for split in self.splits)])
-        best = _best(tried, handicap) if self.splits else tried[0]
+        final = [each for each in tried if not each.screened]
+        best = _best(final, self.handicap) if self.splits else tried[0]
         rest = sorted(
-            (each for each in tried if each is not best), key=lambda each: each.loss(handicap)
+            (each for each in tried if each is not best), key=lambda each: each.loss(self.handicap)
         )
-        others = [_explained(each, best, handicap) for each in rest]
+        others = [_explained(each, best, self.handicap) for each in rest]
         return self._choice(best, (best.candidate, *others, *self.trainer.left_out))
 
+    def _affordable(self, ensembles: list[list[Member]]) -> list[_Tried]:
+        """The ensembles that are worth their time, screened; the smallest always."""
+        tried: list[_Tried] = []
+        for members in ensembles:
+            if _is_spoilt(members, tried):
+                continue
+            cost = self.costs.mixture(len(members), self.some_splits)
+            if not tried or self.budget.allows(cost, _name(members)):
+                tried += self._screen(members)
+        return tried
+
+    def _validated(self, tried: list[_Tried]) -> list[_Tried]:
+        """All that were screened; the promising ones, the best at least, with all samples."""
+        order = sorted(tried, key=lambda each: each.loss(self.handicap))
+        promising = _promising(order, self.handicap)
+        members = {member.name: member for each in promising for member in each.members}
+        members = {name: self.trainer.grown(member) for name, member in members.items()}
+        validated: list[_Tried] = []
+        for screened in promising:
+            whole = [members[member.name] for member in screened.members]
+            each = screened._replace(members=whole, scores=scores_of(whole))
+            is_mixture = isinstance(each.aggregator, ScenarioMixture)
+            cost = self._cost(len(each.members)) if is_mixture else 0.0
+            if not validated or self.budget.allows(cost, each.candidate.name):
+                self.progress(f"choosing, {each.candidate.name}")
+                loss = self._loss(each.aggregator, each.scores)
+                candidate = _candidate(each.members, each.aggregator, loss)
+                validated.append(each._replace(candidate=candidate, screened=False))
+        names = {each.candidate.name for each in validated}
+        return validated + [each for each in order if each.candidate.name not in names]
+
     def _choice(self, best: _Tried, candidates: tuple[Candidate, ...]) -> Choice:
+        if self.budget.cut_short:
+            warnings.warn(
+                f"The choice of a method was cut short after {self.budget.spent:.0f} s; another "
+                "run may choose another method. Give a larger time budget.",
+                PrevalensWarning,
+                stacklevel=2,
+            )
         self.progress("fitting the aggregator")
         best.aggregator.fit(best.scores, self.Y, groups=self.groups)
-        fitted = [self.trainer.on_all_items(member) for member in best.members]
+        fitted = self.trainer.on_all_items(best.members)
         classifier = fitted[0] if fitted else None
         if len(fitted) > 1:
             n_labels, n_features = self.Y.shape[1], self.X.shape[1]
@@ -500,23 +572,87 @@ class _Search:
             tuple(self.budget.notes),
             best.scores,
             self.folds,
+            self.budget.cut_short,
         )
 
-    def _loss(self, aggregator: Aggregator, scores: Scores) -> tuple[float, dict[str, float]]:
-        """Validation loss, in all and by family; the mixture computes its own."""
-        if not self.splits:
-            return float("nan"), {}
-        if isinstance(aggregator, ScenarioMixture):
-            by_family = aggregator.validation_losses(scores, self.Y, groups=self.groups)
-            return total_loss(by_family), by_family
+    def _loss(
+        self, aggregator: Aggregator, scores: Scores, *, screen: bool = False
+    ) -> tuple[float, dict[str, float]]:
+        splits = self.some_splits if screen else self.splits
+        return validation_loss(aggregator, scores, self.Y, splits)
 
-        def estimate(split: ShiftedSplit) -> Floats:
-            fitted = clone(aggregator).fit(scores.take(split.rest), self.Y[split.rest])
-            estimated: Floats = fitted.aggregate(scores.take(split.held), split.samples)
-            return estimated
 
-        by_family = losses(self.splits, estimate)
+def validation_loss(
+    aggregator: Aggregator, scores: Scores, Y: LabelMatrix, splits: Sequence[ShiftedSplit]
+) -> tuple[float, dict[str, float]]:
+    """Validation loss of an aggregator under drawn shifts, in all and by family of shift.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        It is cloned.
+    scores : Scores
+        Out-of-fold scores of the items.
+    Y : 0/1 array, shape (n_items, n_labels)
+    splits : sequence of ShiftedSplit
+        The loss is NaN without any.
+    """
+    if not splits:
+        return float("nan"), {}
+    if isinstance(aggregator, TrainingPrevalence):
+        # Losses are ratios to that of the training prevalence.
+        return 1.0, {split.family: 1.0 for split in splits}
+    if isinstance(aggregator, ScenarioMixture):
+        by_family = aggregator.validation_losses(scores, Y, splits=splits)
         return total_loss(by_family), by_family
+    fitted: dict[int, Aggregator] = {}
+
+    def estimate(split: ShiftedSplit) -> Floats:
+        if split.fold not in fitted:
+            fitted[split.fold] = clone(aggregator).fit(scores.take(split.rest), Y[split.rest])
+        return fitted[split.fold].aggregate(scores.take(split.held), split.samples)
+
+    by_family = losses(splits, estimate)
+    return total_loss(by_family), by_family
+
+
+def _candidate(
+    members: list[Member], aggregator: Aggregator, loss: tuple[float, dict[str, float]]
+) -> Candidate:
+    return Candidate(f"{_name(members)}+{_text(aggregator)}", *loss)
+
+
+def _is_spoilt(members: list[Member], tried: list[_Tried]) -> bool:
+    """Whether some of the members, of those that were tried, were worse than a part of them."""
+    losses_of = {
+        frozenset(member.name for member in each.members): each.candidate.loss
+        for each in tried
+        if isinstance(each.aggregator, ScenarioMixture)
+    }
+    inside = [names for names in losses_of if names < {member.name for member in members}]
+    return any(
+        losses_of[names] > (1 + MARGIN) * losses_of[part]
+        for names in inside
+        for part in inside
+        if part < names
+    )
+
+
+def _promising(order: list[_Tried], handicap: float) -> list[_Tried]:
+    """Those about as good as the best; of those with forests, only if they may be worth it."""
+
+    def near(tried: list[_Tried]) -> list[_Tried]:
+        return [e for e in tried if e.loss(handicap) <= (1 + MARGIN) * tried[0].loss(handicap)]
+
+    lean, forests = ([e for e in order if e.has_forest == has] for has in (False, True))
+    if not lean or not forests:
+        return near(order)
+    without = lean[0].loss(handicap)
+    worth = (1 - FOREST_GAIN + MARGIN + MORE_TREES_GAIN) * without
+    kept = [each for each in near(forests) if each.loss(handicap) <= worth]
+    if kept and (1 + MARGIN) * kept[0].loss(handicap) <= (1 - FOREST_GAIN) * without:
+        return [*kept, lean[0]]
+    return sorted([*near(lean), *kept], key=lambda each: each.loss(handicap))
 
 
 def _ensembles(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -30,6 +30,7 @@ from prevalens.expression import expression_of, to_text
 from prevalens.response import response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.selection.automatic import validation_loss
 from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix, Progress
 from prevalens.uncertainty.drift import (
     FEWEST_POSITIVES,
@@ -41,7 +42,7 @@ from prevalens.uncertainty.drift import (
 )
 from prevalens.uncertainty.goodness_of_fit import Misfit, fit_alarm
 from prevalens.validation import InputError, check_same_length, take_items
-from prevalens.validation_shifts import ShiftedSplit, losses, shifted_splits, total_loss
+from prevalens.validation_shifts import shifted_splits
 
 #: Blocks of about as many items, and the least number of items in each.
 _BLOCKS, _FEWEST_ITEMS = 6, 30
@@ -188,29 +189,9 @@ def rivals(
     ]
     aggregators = tuple(chosen if type(each) is type(chosen) else each for each in kinds)
     splits = shifted_splits(Y, stratified=False, groups=groups)
-    drawn = [_drawn_loss(each, scores, Y, splits) for each in aggregators]
+    drawn = [validation_loss(each, scores, Y, splits)[0] for each in aggregators]
     names = tuple(to_text(expression_of(each)) for each in aggregators)
     return Candidates(classifier, aggregators, names, np.array(drawn))
-
-
-def _drawn_loss(
-    aggregator: Aggregator, scores: Scores, Y: LabelMatrix, splits: Sequence[ShiftedSplit]
-) -> float:
-    """Validation loss under drawn shifts; NaN if the items are too few."""
-    if not splits:
-        return float("nan")
-    if isinstance(aggregator, TrainingPrevalence):
-        return 1.0
-    if isinstance(aggregator, ScenarioMixture):
-        return total_loss(aggregator.validation_losses(scores, Y))
-    fitted: dict[int, Aggregator] = {}
-
-    def estimate(split: ShiftedSplit) -> Floats:
-        if split.fold not in fitted:
-            fitted[split.fold] = clone(aggregator).fit(scores.take(split.rest), Y[split.rest])
-        return fitted[split.fold].aggregate(scores.take(split.held), split.samples)
-
-    return total_loss(losses(splits, estimate))
 
 
 def run_backtest(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache
+from itertools import groupby
 
 import numpy as np
 from sklearn.base import clone
@@ -139,31 +141,35 @@ class ScenarioMixture(Aggregator):
 
     def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: Array | None) -> None:
         values, state = scores.evidence, self.random_state
-        self._choose(values, Y, groups)
-        self.moments_ = Moments.of(values, Y)
         splits = shifted_splits(
             Y, random_state=state, n_samples=_SAMPLES, stratified=False, groups=groups, sizes=SIZES
         )
-        posteriors = self._validated(values, Y, splits)
-        usual = _usual(splits)
-        self.losses_ = losses(usual, lambda s: self._point(posteriors[s].mean, s.samples.sizes))
-        self.loss_ = total_loss(self.losses_) if usual else float("nan")
+        cache = SplitCache(values, Y, splits)
+        usual = cache.usual()
+        self._choose(usual, len(Y))
+        self.moments_ = Moments.of(values, Y)
+        posteriors = self._validated(cache)
+        self.losses_ = losses(
+            usual.splits, lambda s: self._point(posteriors[s].mean, s.samples.sizes)
+        )
+        self.loss_ = total_loss(self.losses_) if splits else float("nan")
         for_bands = half_splits(Y, random_state=state, groups=groups, sizes=SIZES)
-        self._calibrate(posteriors, self._validated(values, Y, for_bands))
+        self._calibrate(posteriors, self._validated(SplitCache(values, Y, for_bands)))
 
     def validation_losses(
-        self, scores: Scores, Y: LabelMatrix, *, groups: Array | None = None
+        self, scores: Scores, Y: LabelMatrix, *, splits: Sequence[ShiftedSplit]
     ) -> dict[str, float]:
-        """Return the `losses_` that `fit` would compute; the aggregator stays as it is.
+        """Validation losses by family, on splits of the items; the aggregator stays as it is.
 
-        It skips the intervals, on which a fit spends most of its time: use it to compare methods.
+        With ``shifted_splits(Y, random_state=..., stratified=False)`` they are the `losses_` of a
+        fit. The intervals are skipped, on which a fit spends most of its time: use it to compare
+        methods, on the same splits.
         """
-        twin, values, state = clone(self), scores.evidence, self.random_state
-        twin._choose(values, Y, groups)
-        splits = shifted_splits(Y, random_state=state, stratified=False, groups=groups)
-        return twin._losses(SplitCache(values, Y, splits), twin.shrinkage_)
+        twin, cache = clone(self), SplitCache(scores.evidence, Y, splits)
+        twin._choose(cache, len(Y))
+        return twin._losses(cache, twin.shrinkage_)
 
-    def _choose(self, values: Array, Y: LabelMatrix, groups: Array | None) -> None:
+    def _choose(self, cache: SplitCache, n_items: int) -> None:
         """Set evidence weights and shrinkage: the given ones, or the best in validation."""
         self._check_parameters()
         self.evidence_weights_ = (
@@ -171,9 +177,8 @@ class ScenarioMixture(Aggregator):
         )
         self.shrinkage_ = self.shrinkage or _DEFAULT_SHRINKAGE
         # A validation of few items is too small to choose by.
-        if self.shrinkage is None and len(Y) >= _FEW:
-            splits = shifted_splits(Y, random_state=self.random_state, groups=groups)
-            self.shrinkage_ = self._shrunk(SplitCache(values, Y, splits))
+        if self.shrinkage is None and n_items >= _FEW and cache.splits:
+            self.shrinkage_ = self._shrunk(cache.half())
 
     def _check_parameters(self) -> None:
         check_choice(self.point, "point", ("median", "mean"))
@@ -209,12 +214,8 @@ class ScenarioMixture(Aggregator):
         return _SHRINKAGES[best]
 
     def _losses(self, cache: SplitCache, shrinkage: float) -> dict[str, float]:
-        def estimate(split: ShiftedSplit) -> Floats:
-            model = cache.model(split, shrinkage, self._model)
-            posterior = model.posterior(cache.means[split], split.size)
-            return self._point(posterior.mean, split.samples.sizes)
-
-        return losses(cache.splits, estimate)
+        found = cache.posteriors(lambda moments: self._model(moments, shrinkage))
+        return losses(cache.splits, lambda s: self._point(found[s].mean, s.samples.sizes))
 
     def _point(self, mean: Floats, sizes: Ints) -> Floats:
         return medians(mean, sizes) if self.point == "median" else mean
@@ -229,16 +230,10 @@ class ScenarioMixture(Aggregator):
             self.multiples_ = BySize.of(Multiples, validated, _CLASSES, _WEIGHTS)
             self.bands_ = BySize.of(Bands, for_bands, _BAND_CLASSES, _BAND_WEIGHTS)
 
-    def _validated(
-        self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]
-    ) -> dict[ShiftedSplit, Posterior]:
-        cache = SplitCache(values, Y, splits)
-        return {
-            split: cache.model(split, self.shrinkage_, self._model).posterior(
-                cache.means[split], split.size, variance=True
-            )
-            for split in splits
-        }
+    def _validated(self, cache: SplitCache) -> dict[ShiftedSplit, Posterior]:
+        return cache.posteriors(
+            lambda moments: self._model(moments, self.shrinkage_), variance=True
+        )
 
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         posterior, sizes = self._posterior(scores, samples, variance=False)
@@ -294,31 +289,49 @@ class ScenarioMixture(Aggregator):
 
 
 class SplitCache:
-    """Mean scores of the splits, and the moments and models of their folds, computed once."""
+    """Splits by fold and size, with the fold's moments and the mean scores, computed once."""
 
     def __init__(self, values: Array, Y: LabelMatrix, splits: Sequence[ShiftedSplit]) -> None:
-        self._values, self._Y = values, Y
-        self.splits = splits
-        self._moments: dict[int, Moments] = {}
-        self._model: tuple[tuple[int, float], ScenarioModel] | None = None
-        self.means = {split: split.samples.mean(values[split.held]) for split in splits}
+        self._folds = []
+        moments: dict[int, Moments] = {}
+        for (number, _), group in groupby(splits, key=lambda split: (split.fold, split.size)):
+            fold = list(group)
+            means = np.vstack([split.samples.mean(values[split.held]) for split in fold])
+            if number not in moments:
+                rest = fold[0].rest
+                moments[number] = Moments.of(values[rest], Y[rest])
+            self._folds.append((fold, moments[number], means))
 
-    def model(
-        self, split: ShiftedSplit, shrinkage: float, make: Callable[[Moments, float], ScenarioModel]
-    ) -> ScenarioModel:
-        """Return the model of the split's fold; consecutive splits of a fold share it."""
-        if split.fold not in self._moments:
-            self._moments[split.fold] = Moments.of(self._values[split.rest], self._Y[split.rest])
-        key = split.fold, shrinkage
-        if self._model is None or self._model[0] != key:
-            self._model = key, make(self._moments[split.fold], shrinkage)
-        return self._model[1]
+    @property
+    def splits(self) -> list[ShiftedSplit]:
+        """The splits of all folds."""
+        return [split for fold, _, _ in self._folds for split in fold]
 
+    def usual(self) -> SplitCache:
+        """The splits of the size at which methods are compared, or of the largest size below it."""
+        planned = [fold[0].planned for fold, _, _ in self._folds]
+        size = max((number for number in planned if number <= SIZE), default=0)
+        usual = copy(self)
+        usual._folds = [fold for fold in self._folds if fold[0][0].planned == size]
+        return usual
 
-def _usual(splits: Sequence[ShiftedSplit]) -> list[ShiftedSplit]:
-    """The splits of the size at which methods are compared, or of the largest size below it."""
-    size = max((split.planned for split in splits if split.planned <= SIZE), default=0)
-    return [split for split in splits if split.planned == size]
+    def half(self) -> SplitCache:
+        """The first half of the folds."""
+        half = copy(self)
+        half._folds = self._folds[: (len(self._folds) + 1) // 2]
+        return half
+
+    def posteriors(
+        self, make: Callable[[Moments], ScenarioModel], *, variance: bool = False
+    ) -> dict[ShiftedSplit, Posterior]:
+        """Posteriors of the splits, those of a fold and size computed together."""
+        found: dict[ShiftedSplit, Posterior] = {}
+        for fold, moments, means in self._folds:
+            whole = make(moments).posterior(means, fold[0].size, variance=variance)
+            ends = np.cumsum([len(split.true) for split in fold])
+            parts = zip(*(np.split(field, ends[:-1]) for field in whole), strict=True)
+            found |= {split: Posterior(*part) for split, part in zip(fold, parts, strict=True)}
+        return found
 
 
 def _around(mean: Floats, ends: Ends, point: Floats) -> tuple[Floats, Floats]:

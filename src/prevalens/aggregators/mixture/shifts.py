@@ -165,6 +165,8 @@ class Tilts:
         squares, vectors = self._directions
         near, far = np.zeros_like(turned), np.zeros_like(turned)
         for column, scale in enumerate(self.all_scales):
+            if not shares[..., column].any():
+                continue
             strength = scale**2 * count
             kept = shares[..., column, np.newaxis] * turned / (1 + strength * squares)
             near += kept
