@@ -2,6 +2,13 @@
 
 from prevalens.uncertainty.bootstrap import Bootstrap, plain_estimate
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
-from prevalens.uncertainty.target import ppi_mean, with_labels
+from prevalens.uncertainty.target import ppi_mean, with_labels, with_labels_of_batches
 
-__all__ = ["Bootstrap", "plain_estimate", "ppi_mean", "warn_of_misfit", "with_labels"]
+__all__ = [
+    "Bootstrap",
+    "plain_estimate",
+    "ppi_mean",
+    "warn_of_misfit",
+    "with_labels",
+    "with_labels_of_batches",
+]
