@@ -147,7 +147,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         array = np.asarray(p_value, dtype=np.float64)
         if not np.all((array >= 0) & (array <= 1)):
             raise InputError(f"p_value must lie between 0 and 1; got {p_value!r}.")
-        return self._per_sample(array, "p_value")  # type: ignore[no-any-return]
+        return self._per_sample(array, "p_value")
 
     def _index(self, index: Sequence[object] | None) -> list[object] | None:
         if self.point.ndim == 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Self, TypeGuard
+from typing import Any, NamedTuple, Self, TypeGuard
 
 import narwhals as nw
 import numpy as np
@@ -366,7 +366,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         X: Items,
         *,
         interval: float | None = None,
-        labelled: tuple[Sequence[int], Labels] | None = None,
+        labelled: tuple[Any, ...] | None = None,
     ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in one batch.
 
@@ -376,10 +376,11 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         interval : float, optional
             A level such as 0.9 adds intervals per label, bands over all labels and, where the
             aggregator has one, a goodness of fit.
-        labelled : pair of (rows, Y_rows), optional
-            Row numbers of some items of the batch, drawn uniformly at random, and their labels;
-            the estimate then combines both (see `prevalens.uncertainty.with_labels`), with
-            intervals of level `interval` or 0.9.
+        labelled : pair of (rows, Y_rows), or triple of (rows, Y_rows, weights), optional
+            Row numbers of some items of the batch, drawn at random, and their labels; the
+            estimate then combines both (see `prevalens.uncertainty.with_labels`), with intervals
+            of level `interval` or 0.9. Weights are for items that were not drawn uniformly:
+            proportional to 1 / (probability of being drawn).
 
         Returns
         -------

@@ -31,11 +31,13 @@ _OWN = np.arange(-2.0, 6.0 + _STEP, _STEP)
 #: Weight of the labels' log-likelihood for the shared factor: their errors are not independent.
 _EVIDENCE = 0.5
 #: A side of an interval counts as at least this share of its width.
-_NARROWEST = 0.1
+_NARROWEST = 0.25
 #: Parts of an estimate that labels change.
 _COMBINED = ("point", "lower", "upper", "band_lower", "band_upper")
-#: Bisections that find the end of an interval: to a millionth of the width of [0, 1].
+#: Bisections that find the end of an interval, to a millionth.
 _BISECTIONS = 20
+#: Smallest variance, if all items are labelled and nothing is open.
+_NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class LabelledPart:
     def n_effective(self) -> float:
         """Items of a uniform sample that says as much (Kish); with equal weights all of them."""
         return float(self.weights.sum() ** 2 / (self.weights**2).sum())
+
+    @property
+    def counts(self) -> Floats:
+        """The weights, scaled to sum to `n_effective`."""
+        return np.asarray(self.weights * self.n_effective / self.n_items)
 
     @property
     def open_shares(self) -> Floats:
@@ -165,8 +172,7 @@ def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floa
     """
     values = np.asarray(scores, dtype=np.float64)
     y, predicted = part.Y.astype(np.float64), values[part.rows]
-    n, n_effective = len(y), part.n_effective
-    counts = part.weights * n_effective / part.n_items
+    n, counts = len(y), part.counts
     spread = values.var(axis=0)
     gram = _covariance(predicted, predicted, counts) + _PRIOR_ITEMS * spread
     power = np.divide(
@@ -178,12 +184,20 @@ def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floa
     left = y - power * predicted
     residual = np.average(left, axis=0, weights=counts)
     mean = power * values.mean(axis=0) + residual
-    # No positive among few items does not mean that there are none.
-    share = (counts @ y + _PRIOR_ITEMS * point + 0.5) / (n_effective + _PRIOR_ITEMS + 1.0)
+    share = _share(part, point)
     least = np.maximum(share * (1.0 - share) - power**2 * spread, 0.25 * share * (1.0 - share))
     shares = part.open_shares
     variance = shares @ (left - residual) ** 2 * n / max(n - 1, 1)
     return np.clip(mean, part.least, part.most), np.maximum(variance, least * shares.sum())
+
+
+def _share(part: LabelledPart, point: Floats) -> Floats:
+    """Share of labelled items that have each label, shrunk towards a first estimate.
+
+    No positive among few items does not mean that there are none.
+    """
+    positives = part.counts @ part.Y + _PRIOR_ITEMS * point + 0.5
+    return np.asarray(positives / (part.n_effective + _PRIOR_ITEMS + 1.0))
 
 
 def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> PrevalenceEstimate:
@@ -212,12 +226,14 @@ def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> P
 
     Notes
     -----
-    The prevalence has a two-piece normal prior around the estimate, with the variances of the two
+    Prevalences are compared as arcsin sqrt p, where variances do not depend on p. There the
+    prevalence has a two-piece normal prior around the estimate, with the variances of the two
     sides of the interval. The logarithm of the factor of the batch is standard normal, the factor
     of a label inverse gamma (2, 2), which makes the errors of the estimate t with 4 degrees
     of freedom. Both are on a grid, so that the posterior is a mixture of truncated normals; time
-    and memory are O(grid * n_labels). Bands treat labels as independent, which makes them too wide
-    rather than too narrow. It fails if the labelled items are not a random sample.
+    and memory are O(grid * n_labels). Ends are whole numbers of items. Bands treat labels as
+    independent, which makes them too wide rather than too narrow. It fails if the labelled items
+    are not a random sample.
 
     Examples
     --------
@@ -225,7 +241,7 @@ def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> P
     >>> rows, Y_rows = np.arange(20), np.zeros((20, 1))
     >>> combined = with_labels(estimate, np.full((100, 1), 0.5), (rows, Y_rows))
     >>> combined.point.round(2).tolist(), combined.n_labelled
-    ([0.01], 20)
+    ([0.03], 20)
     """
     if estimate.ndim != 1 or estimate.lower is None or estimate.upper is None:
         raise InputError(
@@ -233,12 +249,39 @@ def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> P
             "with interval=0.9."
         )
     part = check_labelled(labelled, len(scores), len(estimate.labels))
-    mean, variance = ppi_of_batch(part, scores, estimate.point)
-    # The square of a millionth: if all items are labelled, nothing is open.
-    variance = np.maximum(variance, 1e-12)
-    sides = _sides(estimate, part.n_items)
-    posterior = _posterior(mean - estimate.point, variance, sides)
-    return _answer(estimate, part, posterior, variance)
+    labels = _of_labels(part, scores, estimate.point)
+    posterior = _posterior(
+        labels.angle - _angle(estimate.point), labels.variance, _sides(estimate, part.n_items)
+    )
+    return _answer(estimate, part, labels, posterior)
+
+
+class _OfLabels(NamedTuple):
+    """What the labelled items say: angles of the prevalences, and their variances."""
+
+    angle: Floats
+    variance: Floats
+
+
+def _of_labels(part: LabelledPart, scores: Array, point: Floats) -> _OfLabels:
+    """The estimate of `ppi_of_batch` as an angle.
+
+    Scores and a finite batch make the labelled items worth more than their number: as many as
+    would have this variance alone. Anscombe's correction is for that number.
+    """
+    mean, variance = ppi_of_batch(part, scores, point)
+    share = _share(part, point)
+    worth = share * (1.0 - share) / np.maximum(variance, _NOTHING)
+    corrected = (worth * mean + 0.375) / (worth + 0.75)
+    return _OfLabels(_angle(corrected), 1.0 / (4.0 * worth + 2.0))
+
+
+def _angle(prevalence: Floats) -> Floats:
+    return np.asarray(np.arcsin(np.sqrt(np.clip(prevalence, 0.0, 1.0))))
+
+
+def _prevalence(angle: Floats) -> Floats:
+    return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2.0)) ** 2)
 
 
 def with_labels_of_batches(
@@ -286,7 +329,7 @@ def with_labels_of_batches(
 
 
 class _Sides(NamedTuple):
-    """Variances that the sides of the intervals claim, shape (n_labels,)."""
+    """Variances of angles that the sides of the intervals claim, shape (n_labels,)."""
 
     below: Floats
     above: Floats
@@ -294,18 +337,24 @@ class _Sides(NamedTuple):
 
 def _sides(estimate: PrevalenceEstimate, n_items: int) -> _Sides:
     """Variances of both sides; at least those of a tenth of an item."""
-    lower, upper = np.asarray(estimate.lower), np.asarray(estimate.upper)
+    lower, point, upper = map(_angle, (estimate.lower, estimate.point, estimate.upper))  # type: ignore[arg-type]
     narrowest = _NARROWEST * (upper - lower)
-    quantile = norm.ppf(0.5 + np.asarray(estimate.level, dtype=np.float64) / 2.0)
+    quantile = _normal_quantile(estimate.level)
+    tenth = _angle(np.abs(estimate.point - 0.1 / n_items)) - point
     below, above = (
-        np.maximum(np.maximum(half, narrowest) / quantile, 0.1 / n_items) ** 2
-        for half in (estimate.point - lower, upper - estimate.point)
+        np.maximum(np.maximum(half, narrowest) / quantile, np.abs(tenth)) ** 2
+        for half in (point - lower, upper - point)
     )
     return _Sides(below, above)
 
 
+def _normal_quantile(level: float | None) -> float:
+    """Half the width of a central interval of a standard normal variable."""
+    return float(norm.ppf(0.5 + np.asarray(level, dtype=np.float64) / 2.0))
+
+
 class _Posterior(NamedTuple):
-    """The prevalences minus their first estimates: per label a mixture of truncated normals.
+    """Angles minus those of the first estimates: per label a mixture of truncated normals.
 
     Attributes
     ----------
@@ -371,7 +420,7 @@ def _posterior(difference: Floats, variance: Floats, sides: _Sides) -> _Posterio
 
 
 def _kernel(n_products: int) -> Floats:
-    """Prior of a label's own factor, shape (n_shared, n_products): shared times own is a product."""
+    """Prior of a label's own factor, shifted by the shared one: shape (n_shared, n_products)."""
     log_prior = -2.0 * _OWN - 2.0 * np.exp(-_OWN)
     own = np.exp(log_prior - logsumexp(log_prior))
     kernel = np.zeros((len(_SHARED), n_products))
@@ -381,34 +430,35 @@ def _kernel(n_products: int) -> Floats:
 
 
 def _answer(
-    estimate: PrevalenceEstimate, part: LabelledPart, posterior: _Posterior, variance: Floats
+    estimate: PrevalenceEstimate, part: LabelledPart, labels: _OfLabels, posterior: _Posterior
 ) -> PrevalenceEstimate:
-    level = np.asarray(estimate.level, dtype=np.float64)
-    point = np.clip(estimate.point + posterior.shift, part.least, part.most)
-    bounds = part.least - estimate.point, part.most - estimate.point
+    start, level = _angle(estimate.point), np.asarray(estimate.level, dtype=np.float64)
+    point = np.clip(_prevalence(start + posterior.shift), part.least, part.most)
+    bounds = _angle(part.least) - start, _angle(part.most) - start
+
+    def ends(level: Floats) -> tuple[Floats, Floats]:
+        tail = float(1.0 - level) / 2.0
+        return posterior.quantile(tail, *bounds), posterior.quantile(1.0 - tail, *bounds)
+
+    def as_items(end: Floats) -> Floats:
+        items = np.round(_prevalence(start + end) * part.n_items)
+        return np.asarray(np.clip(items / part.n_items, part.least, part.most))
+
+    each = ends(level)
     # Labels count as independent, which makes the band too wide rather than too narrow.
-    levels = (level, level ** (1.0 / len(point)))
-    tails = [(1.0 - each) / 2.0 for each in levels]
-    lower, band_lower = (
-        np.minimum(estimate.point + posterior.quantile(tail, *bounds), point) for tail in tails
-    )
-    upper, band_upper = (
-        np.maximum(estimate.point + posterior.quantile(1.0 - tail, *bounds), point)
-        for tail in tails
-    )
-    ends = [np.clip(end, part.least, part.most) for end in (lower, upper, band_lower, band_upper)]
-    deviation = (upper - lower) / 2.0 / norm.ppf(0.5 + level / 2.0)
+    all_ = ends(level ** (1.0 / len(point)))
+    deviation = (each[1] - each[0]) / 2.0 / _normal_quantile(estimate.level)
     return PrevalenceEstimate(
         point,
         estimate.labels,
-        lower=ends[0],
-        upper=ends[1],
-        band_lower=ends[2],
-        band_upper=ends[3],
+        lower=np.minimum(as_items(each[0]), point),
+        upper=np.maximum(as_items(each[1]), point),
+        band_lower=np.minimum(as_items(all_[0]), point),
+        band_upper=np.maximum(as_items(all_[1]), point),
         level=estimate.level,
         p_value=estimate.p_value,
         n_labelled=len(part.rows),
-        more_labels=_more_labels(part, variance, deviation**2),
+        more_labels=_more_labels(part, labels.variance, deviation**2),
     )
 
 
@@ -422,7 +472,7 @@ def _more_labels(part: LabelledPart, variance: Floats, reached: Floats) -> Float
     n, n_items = part.n_effective, part.n_items
     if len(part.rows) == n_items:
         return np.zeros(len(variance))
-    wanted = 1.0 / (3.0 / np.maximum(reached, 1e-12) + 1.0 / variance)
+    wanted = 1.0 / (3.0 / np.maximum(reached, _NOTHING) + 1.0 / variance)
     each = variance / (1.0 / n - 1.0 / n_items)
     needed = 1.0 / (wanted / each + 1.0 / n_items)
     return np.asarray(np.ceil((needed / n - 1.0) * len(part.rows)))
