@@ -29,7 +29,13 @@ from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.selection.automatic import Choice, choose
 from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix, Labels, Progress
-from prevalens.uncertainty import Bootstrap, plain_estimate, warn_of_misfit, with_labels
+from prevalens.uncertainty import (
+    Bootstrap,
+    label_scores,
+    plain_estimate,
+    warn_of_misfit,
+    with_labels,
+)
 from prevalens.validation import (
     InputError,
     check_fraction,
@@ -391,9 +397,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         estimate = self.aggregate(scores, Samples.whole(scores.n_items), interval).sample(0)
         if labelled is None:
             return estimate
-        blank = scores.kind == "features"
-        values = np.zeros((scores.n_items, self.n_labels_)) if blank else scores.values
-        return with_labels(estimate, values, labelled)
+        return with_labels(estimate, label_scores(scores, self.n_labels_), labelled)
 
     def quantify_many(
         self, X: Items, groups: Samples | Groups, *, interval: float | None = None

@@ -2,10 +2,16 @@
 
 from prevalens.uncertainty.bootstrap import Bootstrap, plain_estimate
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
-from prevalens.uncertainty.target import ppi_mean, with_labels, with_labels_of_batches
+from prevalens.uncertainty.target import (
+    label_scores,
+    ppi_mean,
+    with_labels,
+    with_labels_of_batches,
+)
 
 __all__ = [
     "Bootstrap",
+    "label_scores",
     "plain_estimate",
     "ppi_mean",
     "warn_of_misfit",

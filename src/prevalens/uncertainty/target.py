@@ -16,6 +16,7 @@ from scipy.stats import norm
 
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.samples import Samples
+from prevalens.scores import Scores
 from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
@@ -189,6 +190,13 @@ def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floa
     shares = part.open_shares
     variance = shares @ (left - residual) ** 2 * n / max(n - 1, 1)
     return np.clip(mean, part.least, part.most), np.maximum(variance, least * shares.sum())
+
+
+def label_scores(scores: Scores, n_labels: int) -> Array:
+    """Scores of items for `with_labels`; zeros if they are features, so that the labels count."""
+    if scores.kind == "features":
+        return np.zeros((scores.n_items, n_labels))
+    return np.asarray(scores.values)
 
 
 def _share(part: LabelledPart, point: Floats) -> Floats:
