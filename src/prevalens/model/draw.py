@@ -61,12 +61,15 @@ def draw_items(
     draw takes items with unsure scores up to a few times more often, half of the items being
     divided by the size of the strata alone. It saves labels if the scores tell which items are
     hard, and the weights must be kept.
+
+    The first items of a larger uniform draw are those of a smaller one, in the same order.
     """
     if n < 1:
         raise InputError(f"At least one item must be drawn; got n={n}.")
-    rng = np.random.default_rng(random_state)
+    generators = np.random.default_rng(random_state).spawn(len(samples))
     unsure = None if scores is None else _unsure(scores)
-    parts = [_of_batch(bag, n, unsure, rng) for bag in samples]
+    pairs = zip(samples, generators, strict=True)
+    parts = [_of_batch(bag, n, unsure, rng) for bag, rng in pairs]
     return Draw(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -85,18 +88,16 @@ def _of_batch(
     bag: Array, n: int, unsure: Floats | None, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.intp], Floats]:
     """Rows of a batch in random order, and their weights."""
-    order = bag if unsure is None else bag[np.argsort(unsure[bag], kind="stable")]
-    n_strata = 1 if unsure is None else max(1, min(_STRATA, n // 2, len(bag)))
-    strata = np.array_split(order, n_strata)
+    n = min(n, len(bag))
+    if unsure is None:
+        return rng.permutation(bag)[:n].astype(np.intp), np.full(n, len(bag) / n)
+    order = bag[np.argsort(unsure[bag], kind="stable")]
+    strata = np.array_split(order, max(1, min(_STRATA, n // 2)))
     sizes = np.array([len(stratum) for stratum in strata])
-    spreads = np.ones(n_strata)
-    if unsure is not None:
-        spreads = np.sqrt([unsure[stratum].mean() for stratum in strata])
-    counts = _allocation(sizes, spreads, min(n, len(bag)))
-    rows = [
-        rng.choice(stratum, k, replace=False) for stratum, k in zip(strata, counts, strict=True)
-    ]
-    mixed = rng.permutation(int(counts.sum()))
+    spreads = np.sqrt([unsure[stratum].mean() for stratum in strata])
+    counts = _allocation(sizes, spreads, n)
+    rows = [rng.choice(part, k, replace=False) for part, k in zip(strata, counts, strict=True)]
+    mixed = rng.permutation(n)
     return np.concatenate(rows).astype(np.intp)[mixed], np.repeat(sizes / counts, counts)[mixed]
 
 

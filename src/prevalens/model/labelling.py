@@ -15,7 +15,6 @@ import numpy.typing as npt
 from prevalens.errors import InputError
 from prevalens.files import damaged
 from prevalens.tables.cells import answer_of, finite, is_missing, shown
-from prevalens.tables.labels import labels_of_columns
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, LabelMatrix
 
@@ -126,18 +125,14 @@ class LabelledItems:
         table.check_columns(labels)
         sheet = table.read()
         _check_columns(sheet, known)
-        filled = [row for row in range(len(sheet)) if _is_filled(sheet, row, labels)]
-        for row in filled:
-            self._add(sheet, row)
-        # Rows that are not labelled keep their places, for the messages.
-        cells = {name: [0] * len(sheet) for name in labels}
-        for name in labels:
-            for row in filled:
-                cells[name][row] = sheet[name][row]
-        Y = labels_of_columns(
-            Chunk(cells, len(sheet), sheet.first, sheet.source, word=sheet.word), labels
-        )
-        return Y[filled], np.array([_weight(sheet, row) for row in filled], dtype=np.float64)
+        Y, weights = [], []
+        for row in range(len(sheet)):
+            answers = _answers(sheet, row, labels)
+            if answers is not None:
+                self._add(sheet, row)
+                Y.append(answers)
+                weights.append(_weight(sheet, row))
+        return np.array(Y, dtype=np.int8).reshape(-1, len(labels)), np.array(weights)
 
     def _add(self, sheet: Chunk, row: int) -> None:
         """Note the item of a row."""
@@ -178,16 +173,25 @@ class LabelledItems:
         return self._rows, self._Y, self._weights
 
 
-def _is_filled(sheet: Chunk, row: int, labels: Sequence[str]) -> bool:
-    """Whether a row is labelled; one that is labelled in part is refused."""
+def _answers(sheet: Chunk, row: int, labels: Sequence[str]) -> list[int] | None:
+    """The labels of a row; None if it is not labelled. One that is labelled in part is refused."""
     empty = [name for name in labels if is_missing(sheet[name][row])]
-    if empty and len(empty) < len(labels):
+    if len(empty) == len(labels):
+        return None
+    if empty:
         raise damaged(
             sheet.place(row),
             f"the label {empty[0]!r} is empty and others are not; write 0 where an item does not "
             "have a label, or leave all labels of the item empty.",
         )
-    return not empty
+    answers = []
+    for name in labels:
+        answer = answer_of(sheet[name][row])
+        if answer is None:
+            text = shown(sheet[name][row])
+            raise damaged(sheet.place(row), f"the label {name!r} is {text}; write 0 or 1.")
+        answers.append(answer)
+    return answers
 
 
 def _weight(sheet: Chunk, row: int) -> float:

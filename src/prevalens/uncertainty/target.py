@@ -253,8 +253,8 @@ def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> P
     """
     if estimate.ndim != 1 or estimate.lower is None or estimate.upper is None:
         raise InputError(
-            "Labels are combined with the estimate of one batch that has intervals; ask for them "
-            "with interval=0.9."
+            "Labels are combined with the estimate of one batch that has intervals; ask for an "
+            "interval, such as 0.9."
         )
     part = check_labelled(labelled, len(scores), len(estimate.labels))
     labels = _of_labels(part, scores, estimate.point)
