@@ -236,7 +236,7 @@ def asked_for(task: Task) -> tuple[QuantifyBody, _Files, _Files]:
     """The request, the files it is about, and files with labels, both as (path, name)."""
     try:
         if "files" in task:
-            return _from_form(task["fields"]), task["files"], task["labelled"]
+            return _from_form(task["fields"]), task["files"], task.get("labelled", [])
         asked = QuantifyBody.model_validate_json((Path(task["folder"]) / "body.json").read_bytes())
     except ValidationError as error:
         raise Problem("bad_input", first_error(error)) from error
