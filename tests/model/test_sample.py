@@ -111,9 +111,8 @@ def test_labels_come_back_to_their_items(
     estimate = model.quantify(table, groups=groups, labelled=(rows, Y[rows], weights))
     np.testing.assert_allclose(result.point, estimate.point, rtol=1e-6)
     np.testing.assert_allclose(result.more_labels, estimate.more_labels)
-    notes = [text for text in result.warnings if "labels of" in text]
-    assert len(notes) == 2
-    assert notes[0].startswith("may uses the labels of 30 of the 80 items; about ")
+    assert len(result.label_notes) == 2
+    assert result.label_notes[0].startswith("may uses the labels of 30 of the 80 items; about ")
 
 
 def test_groups_have_their_own_draws_and_others_their_usual_estimate(
@@ -139,7 +138,7 @@ def test_all_labels_give_the_truth(model: Model, folder: Path, fill: Callable[..
     sheet = sample_files(model, folder / "may.csv", 500)
     result = quantify_files(model, folder / "may.csv", labelled=fill(sheet.to_bytes(".csv")))
     np.testing.assert_allclose(result.point[0], _texts(80, 1)[1].mean(axis=0))
-    assert "may uses the labels of 80 of the 80 items." in result.warnings
+    assert result.label_notes == ("may uses the labels of 80 of the 80 items.",)
 
 
 def test_a_spreadsheet_may_change_the_file(

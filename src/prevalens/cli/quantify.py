@@ -98,7 +98,7 @@ def command(
         result.write(output)
     if html is not None:
         write_page(html, report_html(result, loaded))
-    _warn(result.warnings)
+    _warn((*result.warnings, *result.label_notes))
     _show(result, as_json=as_json, written=[path for path in (output, html) if path is not None])
 
 

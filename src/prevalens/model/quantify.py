@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -261,7 +260,7 @@ def quantify_tables(
         warnings.simplefilter("always")
         estimate = model.aggregate(scores, samples, interval=interval, index=names, labelled=known)
     order = [grouping.code(name) for name in names]
-    result = BatchResult.from_estimate(
+    return BatchResult.from_estimate(
         estimate,
         sizes=samples.sizes,
         training=model.prevalence,
@@ -271,7 +270,6 @@ def quantify_tables(
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )
-    return replace(result, notices=(*result.notices, *_on_labels(result)))
 
 
 def _provenance(
@@ -284,19 +282,6 @@ def _provenance(
         "model": model.provenance,
     }
     return provenance(model.summary.method, source)
-
-
-def _on_labels(result: BatchResult) -> Iterator[Notice]:
-    """How many labelled items were used, and how many more would halve the intervals."""
-    for i, name in enumerate(result.batches):
-        more = result.more_labels_of(i)
-        if result.n_labelled is None or more is None:
-            continue
-        count = f"{result.n_labelled[i]:,} of the {result.sizes[i]:,} items"
-        next_ = (
-            f"; about {more:,} more would halve the intervals (median over labels)" if more else ""
-        )
-        yield Notice(f"{name} uses the labels of {count}{next_}.", "note", name)
 
 
 def model_columns(model: Model, tables: Sequence[Table]) -> tuple[str, ...]:

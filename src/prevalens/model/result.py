@@ -210,6 +210,18 @@ class BatchResult:
             return None
         return round(float(np.median(self.more_labels[batch])))
 
+    @property
+    def label_notes(self) -> tuple[str, ...]:
+        """A sentence for every batch with labelled items: how many, and how many more to label."""
+        notes = []
+        for i, name in enumerate(self.batches):
+            more = self.more_labels_of(i)
+            if self.n_labelled is not None and more is not None:
+                used = f"{self.n_labelled[i]:,} of the {self.sizes[i]:,} items"
+                advice = f"; about {more:,} more would halve the intervals (median over labels)"
+                notes.append(f"{name} uses the labels of {used}{advice if more else ''}.")
+        return tuple(notes)
+
     def to_rows(self) -> list[dict[str, Any]]:
         """The long form: one row per batch and label, with the columns `COLUMNS`.
 

@@ -10,11 +10,11 @@ const DRAWN = 50;
 
 // `body` is the request of the estimate without labels, `before` its answer; `estimate` repeats it.
 export function labelling(model, body, answer, before, estimate) {
-  const several = answer.groups.length > 1 ? " per batch" : "";
-  const save = make("button", { type: "button" }, `Download ${DRAWN} items${several} to label`);
+  const drawn = make("input", { type: "number", id: "drawn", min: 1, max: 10000, value: DRAWN });
+  const save = make("button", { type: "button" }, "Download items to label");
   save.addEventListener("click", () => {
     calm();
-    download(`/v1/models/${encodeURIComponent(model)}/sample?n=${DRAWN}`, "to_label.csv", body).catch(complain);
+    download(`/v1/models/${encodeURIComponent(model)}/sample?n=${drawn.value}`, "to_label.csv", body).catch(complain);
   });
   const input = make("input", { type: "file", id: "labelled", multiple: true, accept: ".csv,.tsv,.jsonl,.json,.parquet,.xlsx" });
   const place = make("div", { className: "progress", hidden: true });
@@ -25,7 +25,7 @@ export function labelling(model, body, answer, before, estimate) {
   return make("section", { className: "inset", id: "labelling", "aria-labelledby": "labelling-title" },
     make("h3", { id: "labelling-title" }, "A few labels make it surer"),
     make("p", {}, gained(answer, before)),
-    make("div", { className: "actions" }, save), drop, place);
+    make("div", { className: "fields" }, make("label", {}, answer.groups.length > 1 ? "Items per batch" : "Items", drawn), save), drop, place);
 }
 
 function gained(answer, before) {
