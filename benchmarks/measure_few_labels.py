@@ -130,7 +130,8 @@ def timeline(path: Path, texts: list[str], labels: str, sep: str, size: int) -> 
         preparation = TextPreparation()
         X = preparation.fit_transform(items[first:end])
         starts = np.linspace(0, len(items) - end - size, 20).astype(int)
-        bags = [np.arange(start, start + size) for start in starts]
+        # Five draws of labelled items from each.
+        bags = [np.arange(start, start + size) for start in starts] * 5
         samples = Samples.from_indices(bags, n_items=len(items) - end)
         for method in ("lr+pcc", "lr+mixture"):
             quantifier = fitted(method, X, Y[first:end])

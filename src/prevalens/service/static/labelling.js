@@ -25,7 +25,7 @@ export function labelling(model, body, answer, before, estimate) {
   return make("section", { className: "inset", id: "labelling", "aria-labelledby": "labelling-title" },
     make("h3", { id: "labelling-title" }, "A few labels make it surer"),
     make("p", {}, gained(answer, before)),
-    make("div", { className: "fields" }, make("label", {}, answer.groups.length > 1 ? "Items per batch" : "Items", drawn), save), drop, place);
+    make("div", { className: "actions" }, make("label", {}, answer.groups.length > 1 ? "Items per batch " : "Items ", drawn), save), drop, place);
 }
 
 function gained(answer, before) {
