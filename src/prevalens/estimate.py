@@ -112,9 +112,18 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         self.band_lower, self.band_upper = self._ends(_BANDS, band_lower, band_upper)
         self.p_value = None if p_value is None else self._check_p_value(p_value)
         self.n_labelled = None if n_labelled is None else self._per_sample(n_labelled, "n_labelled")
-        self.more_labels: Floats | None = (
-            None if more_labels is None else np.asarray(more_labels, dtype=np.float64)
+        self.more_labels = (
+            None if more_labels is None else self._per_label(more_labels, "more_labels")
         )
+
+    def _per_label(self, values: npt.ArrayLike, name: str) -> Floats:
+        """One value per label, of one or several samples."""
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape != self.shape:
+            raise InputError(
+                f"{name} must be shaped as the estimate, {self.shape}; got {array.shape}."
+            )
+        return array
 
     def _per_sample(self, values: npt.ArrayLike, name: str) -> Any:
         """One value per sample: an array, or a number if there is one sample."""
@@ -133,12 +142,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             return None, None
         if lower is None or upper is None or self.level is None:
             raise InputError(f"An interval needs {names[0]}, {names[1]} and the level they are of.")
-        low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
-        for name, end in zip(names, (low, high), strict=True):
-            if end.shape != self.shape:
-                raise InputError(
-                    f"{name} must be shaped as the estimate, {self.shape}; got {end.shape}."
-                )
+        low, high = self._per_label(lower, names[0]), self._per_label(upper, names[1])
         if not np.all((low >= 0) & (low <= high) & (high <= 1)):
             raise InputError(f"{names[0]} and {names[1]} must be ordered and lie between 0 and 1.")
         return low, high

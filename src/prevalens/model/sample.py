@@ -123,7 +123,7 @@ def sample_tables(
     draw = draw_items(samples, n, scores=scores, random_state=random_state)
     found = dict(_picked(tables, columns, draw))
     names = dict.fromkeys(name for table in tables for name in table.columns)
-    own = [name for name in names if name not in model.labels]
+    own = [name for name in names if name not in {*model.labels, ITEM, WEIGHT}]
     rows = []
     for place, weight in enumerate(draw.weights.tolist()):
         key, cells = found[place]
