@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _fill(sheet: Path, filled: Path) -> None:
     """Label as the column of tags says."""
-    rows = list(csv.DictReader(io.StringIO(sheet.read_text())))
+    rows = list(csv.DictReader(io.StringIO(sheet.read_text(encoding="utf-8-sig"))))
     labels = list(rows[0])[4:-1]
     for row in rows:
         row |= {name: int(name in row["tags"].split(SEPARATOR)) for name in labels}
@@ -68,7 +68,7 @@ def test_periods_and_a_stratified_draw(folder: Path, tmp_path: Path) -> None:
     how = ["--by-time", "date", "--freq", "Y", "--stratified", "--seed", 3]
     said = run("sample", folder / "m.prevalens", folder / "labelled.csv", *how, "-o", sheet).stdout
     assert f"--by-time date --freq Y --labelled '{sheet}'" in said
-    rows = list(csv.DictReader(io.StringIO(sheet.read_text())))
+    rows = list(csv.DictReader(io.StringIO(sheet.read_text(encoding="utf-8-sig"))))
     assert sum(float(row["prevalens_weight"]) for row in rows) == pytest.approx(100, abs=0.01)
 
 

@@ -58,7 +58,7 @@ def fill(tmp_path: Path) -> Callable[..., Path]:
     """Write the labels of the column `truth` into the first rows of a sheet."""
 
     def write(content: bytes, change: Callable[[Rows], Rows] = list, count: int = 999) -> Path:
-        rows: Rows = list(csv.DictReader(io.StringIO(content.decode())))
+        rows: Rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
         for row in rows[:count]:
             row |= dict(zip(NAMES, row["truth"], strict=True))
         rows = change(rows)

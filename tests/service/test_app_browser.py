@@ -180,7 +180,7 @@ def test_a_few_labels_shrink_the_intervals(
     sheet = tmp_path / loading.value.suggested_filename
     loading.value.save_as(sheet)
     assert sheet.name == "to_label.csv"
-    rows = list(csv.DictReader(io.StringIO(sheet.read_text())))
+    rows = list(csv.DictReader(io.StringIO(sheet.read_text(encoding="utf-8-sig"))))
     assert len(rows) == 50
     labels = [name for name in rows[0] if name not in ("id", "date", "text", "tags")][:-1]
 

@@ -18,7 +18,7 @@ Rows = list[dict[str, str]]
 
 
 def _sheet(content: bytes) -> Rows:
-    return list(csv.DictReader(io.StringIO(content.decode())))
+    return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
 
 
 def _filled(content: bytes, count: int = 999) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,9 @@ class LabelSheet:
 
     Examples
     --------
-    >>> LabelSheet([{"text": "printer on fire", "hardware": None}], n_items=80).to_bytes(".csv")
-    b'text,hardware\nprinter on fire,\n'
+    >>> sheet = LabelSheet([{"text": "printer on fire", "hardware": None}], n_items=80)
+    >>> sheet.to_bytes(".jsonl")
+    b'{"text": "printer on fire", "hardware": null}\n'
     """
 
     rows: list[dict[str, Any]]
@@ -46,7 +48,9 @@ class LabelSheet:
 
     def to_bytes(self, ending: str) -> bytes:
         """The content of a ``.csv``, ``.tsv``, ``.jsonl``, ``.json`` or ``.parquet`` file."""
-        return rows_bytes(self.rows, ending)
+        # By the mark, spreadsheets see that a text file is UTF-8, and keep the names of labels.
+        mark = codecs.BOM_UTF8 if ending in (".csv", ".tsv") else b""
+        return mark + rows_bytes(self.rows, ending)
 
     def write(self, path: str | Path) -> None:
         """Write the sheet, in the format of the path's ending."""
