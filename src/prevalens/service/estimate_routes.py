@@ -120,15 +120,7 @@ async def quantify(
     that the command line writes.
     """
     state = state_of(request)
-    entry = state.models.get(name)
-    state.quantifying.check_room()
-    folder = state.storage.folder()
-    try:
-        task = await _received(request, state, folder)
-    except BaseException:
-        state.storage.remove(folder)
-        raise
-    task |= {"task": "quantify", "model": str(entry.path), "name": entry.name}
+    task, folder = await _about_items(request, name, "quantify")
     task["formats"] = ["csv", "json", "html"] if not wait else [format]
     job = state.jobs.start("quantify", lambda job: _work(state, job, task), folder=folder)
     if not wait:
@@ -161,18 +153,28 @@ async def sample(
     in with 0 and 1, it goes with the next estimate of the same items as `labelled`.
     """
     state = state_of(request)
-    entry = state.models.get(name)
-    state.quantifying.check_room()
-    folder = state.storage.folder()
+    task, folder = await _about_items(request, name, "sample")
+    task |= {"n": n, "stratified": stratified, "seed": seed}
     try:
-        task = await _received(request, state, folder)
-        task |= {"task": "sample", "model": str(entry.path)}
-        task |= {"n": n, "stratified": stratified, "seed": seed}
         state.uploads.touch((await state.quantify(task))["used"])
         content = (folder / "to_label.csv").read_bytes()
     finally:
         state.storage.remove(folder)
     return Response(content, media_type=_MEDIA["csv"], headers=_attached("to_label.csv"))
+
+
+async def _about_items(request: Request, name: str, kind: str) -> tuple[dict[str, Any], Path]:
+    """Make a task of a request about items and a model; the caller removes its folder."""
+    state = state_of(request)
+    entry = state.models.get(name)
+    state.quantifying.check_room()
+    folder = state.storage.folder()
+    try:
+        task = await _received(request, state, folder)
+    except BaseException:
+        state.storage.remove(folder)
+        raise
+    return {**task, "task": kind, "model": str(entry.path), "name": entry.name}, folder
 
 
 async def _received(request: Request, state: ServerState, folder: Path) -> dict[str, Any]:

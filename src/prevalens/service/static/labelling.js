@@ -23,7 +23,7 @@ export function labelling(model, body, answer, before, estimate) {
     make("small", {}, "0 or 1 under every label; rows without labels are left out"));
   droppable(drop, input, (files) => hand(files, place, body, estimate));
   return make("section", { className: "inset", id: "labelling", "aria-labelledby": "labelling-title" },
-    make("h3", { id: "labelling-title" }, "A few labels make it surer"),
+    make("h3", { id: "labelling-title" }, "A few labels narrow the intervals"),
     make("p", {}, gained(answer, before)),
     make("div", { className: "actions" }, make("label", {}, answer.groups.length > 1 ? "Items per batch " : "Items ", drawn), save), drop, place);
 }
