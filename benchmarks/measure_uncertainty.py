@@ -1,15 +1,14 @@
-"""Coverage of intervals, false alarms of the goodness of fit, and what a few labels are worth.
+"""Coverage of intervals, and false alarms of the goodness of fit.
 
     PREVALENS_DATA=... python benchmarks/measure_uncertainty.py > benchmarks/results/uncertainty.md
 
-The tables of docs/uncertainty.md. About ten minutes on one core.
+The first table of docs/uncertainty.md.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens import datasets, parse
-from prevalens.estimate import PrevalenceEstimate
 from prevalens.protocols import MLAPP, LabelTilt, Natural
-from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.uncertainty import Bootstrap, plain_estimate, with_labels
+from prevalens.uncertainty import Bootstrap, plain_estimate
 
 DATASETS = ("emotions", "scene", "yeast", "enron")
 METHODS = ("lr+pcc", "lr+pacc", "lr+sld", "stack+rq")
-LABELLED = (5, 10, 20, 50)
 LEVEL = 0.9
 
 Floats = npt.NDArray[np.float64]
@@ -70,36 +66,6 @@ def alarms_under_noise(quantifier: Any, pool: Any) -> str:
     return f"{np.mean(p_value < 0.01):.2f}"
 
 
-def batches(
-    quantifier: Any, pool: Any, scores: Scores, size: int
-) -> Iterator[tuple[PrevalenceEstimate, npt.NDArray[Any]]]:
-    for protocol in families(size, 40).values():
-        samples: Samples = protocol.draw(pool.Y, 5)
-        fitted = quantifier.aggregator_
-        points, intervals = quantifier.uncertainty_.estimate(fitted, scores, samples, LEVEL)
-        for i in range(len(samples)):
-            ends = {name: getattr(intervals, name)[i] for name in ("lower", "upper")}
-            yield PrevalenceEstimate(points[i], pool.labels, level=LEVEL, **ends), samples[i]
-
-
-def few_labels(quantifier: Any, pool: Any, scores: Scores) -> list[str]:
-    size = 200 if len(pool.Y) >= 400 else 100
-    rng = np.random.default_rng(1)
-    errors: dict[int, list[list[float]]] = {n: [] for n in LABELLED}
-    for estimate, rows in batches(quantifier, pool, scores, size):
-        Y = pool.Y[rows]
-        truth = Y.mean(axis=0)
-        for n in LABELLED:
-            known = rng.choice(size, n, replace=False)
-            both = with_labels(estimate, scores.values[rows], (known, Y[known]))
-            guesses = (estimate.point, Y[known].mean(axis=0), both.point)
-            hit = covered(np.asarray(both.lower), np.asarray(both.upper), truth).mean()
-            errors[n].append([*(np.abs(guess - truth).mean() for guess in guesses), hit])
-    means = {n: np.mean(rows, axis=0) for n, rows in errors.items()}
-    cells = [f"{alone:.4f} / **{both:.4f}** / {hit:.2f}" for _, alone, both, hit in means.values()]
-    return [str(size), f"{means[LABELLED[0]][0]:.4f}", *cells]
-
-
 def table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
@@ -107,7 +73,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    covers, gains = [], []
+    covers = []
     for name in DATASETS:
         data = datasets.load(name)
         for method in METHODS:
@@ -116,12 +82,8 @@ def main() -> None:
             scores = quantifier.score(data.test.X)
             noisy = alarms_under_noise(quantifier, data.test)
             covers.append([name, method, *coverage(quantifier, data.test, scores), noisy])
-            gains.append([name, method, *few_labels(quantifier, data.test, scores)])
-            print(*covers[-1], *gains[-1], sep=" | ", file=sys.stderr, flush=True)
+            print(*covers[-1], sep=" | ", file=sys.stderr, flush=True)
     print(table(["dataset", "method", "ML-APP", "uniform", "tilt", "noisy features"], covers))
-    print()
-    amounts = [f"{n} labelled" for n in LABELLED]
-    print(table(["dataset", "method", "batch", "quantifier alone", *amounts], gains))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ COMMANDS = {
         "prevalens.cli.quantify",
         "Estimate how frequent each label is in batches of files.",
     ),
+    "sample": ("prevalens.cli.sample", "Draw items of batches to label by hand."),
     "serve": ("prevalens.service.command", "Serve a local web page and an HTTP interface."),
 }
 

@@ -71,6 +71,10 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
     p_value : float, or array of shape (n_samples,), optional
         Goodness of fit: small where the sample looks unlike anything the training data can
         explain.
+    n_labelled : int, or array of shape (n_samples,), optional
+        How many labelled items of the sample the estimate uses.
+    more_labels : array of float, shaped as `point`, optional
+        How many more would halve the interval of a label; NaN for a sample without labels.
 
     Examples
     --------
@@ -95,6 +99,8 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         band_upper: npt.ArrayLike | None = None,
         level: float | None = None,
         p_value: npt.ArrayLike | None = None,
+        n_labelled: npt.ArrayLike | None = None,
+        more_labels: npt.ArrayLike | None = None,
     ) -> None:
         self.point: Floats = np.asarray(point, dtype=np.float64)
         if self.point.ndim not in (1, 2):
@@ -105,6 +111,29 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         self.lower, self.upper = self._ends(_SIDES, lower, upper)
         self.band_lower, self.band_upper = self._ends(_BANDS, band_lower, band_upper)
         self.p_value = None if p_value is None else self._check_p_value(p_value)
+        self.n_labelled = None if n_labelled is None else self._per_sample(n_labelled, "n_labelled")
+        self.more_labels = (
+            None if more_labels is None else self._per_label(more_labels, "more_labels")
+        )
+
+    def _per_label(self, values: npt.ArrayLike, name: str) -> Floats:
+        """One value per label, of one or several samples."""
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape != self.shape:
+            raise InputError(
+                f"{name} must be shaped as the estimate, {self.shape}; got {array.shape}."
+            )
+        return array
+
+    def _per_sample(self, values: npt.ArrayLike, name: str) -> Any:
+        """One value per sample: an array, or a number if there is one sample."""
+        array = np.asarray(values)
+        if array.shape != self.shape[:-1]:
+            raise InputError(
+                f"{name} must have one entry per sample, shape {self.shape[:-1]}; got shape "
+                f"{array.shape}."
+            )
+        return array.item() if array.ndim == 0 else array
 
     def _ends(
         self, names: tuple[str, str], lower: npt.ArrayLike | None, upper: npt.ArrayLike | None
@@ -113,26 +142,16 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             return None, None
         if lower is None or upper is None or self.level is None:
             raise InputError(f"An interval needs {names[0]}, {names[1]} and the level they are of.")
-        low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
-        for name, end in zip(names, (low, high), strict=True):
-            if end.shape != self.shape:
-                raise InputError(
-                    f"{name} must be shaped as the estimate, {self.shape}; got {end.shape}."
-                )
+        low, high = self._per_label(lower, names[0]), self._per_label(upper, names[1])
         if not np.all((low >= 0) & (low <= high) & (high <= 1)):
             raise InputError(f"{names[0]} and {names[1]} must be ordered and lie between 0 and 1.")
         return low, high
 
     def _check_p_value(self, p_value: npt.ArrayLike) -> float | Floats:
         array = np.asarray(p_value, dtype=np.float64)
-        if array.shape != self.shape[:-1]:
-            raise InputError(
-                f"p_value must have one entry per sample, shape {self.shape[:-1]}; got shape "
-                f"{array.shape}."
-            )
         if not np.all((array >= 0) & (array <= 1)):
             raise InputError(f"p_value must lie between 0 and 1; got {p_value!r}.")
-        return float(array) if array.ndim == 0 else array
+        return self._per_sample(array, "p_value")
 
     def _index(self, index: Sequence[object] | None) -> list[object] | None:
         if self.point.ndim == 1:
@@ -187,7 +206,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
 
     def sample(self, position: int) -> PrevalenceEstimate:
         """The estimate of one of several samples, shape (n_labels,)."""
-        names = (*_SIDES, *_BANDS, "p_value")
+        names = (*_SIDES, *_BANDS, "p_value", "n_labelled", "more_labels")
         parts = {name: part for name in names if (part := vars(self)[name]) is not None}
         fields = {name: part[position] for name, part in parts.items()}
         return PrevalenceEstimate(self.point[position], self.labels, level=self.level, **fields)

@@ -51,7 +51,7 @@ from prevalens.types import (
     Labels,
     Progress,
 )
-from prevalens.uncertainty import Bootstrap, with_labels
+from prevalens.uncertainty import Bootstrap, label_scores, with_labels
 from prevalens.uncertainty.drift import (
     DEFAULT_DRIFT,
     Backtest,
@@ -541,7 +541,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         *,
         interval: float | None = None,
         time: Any = None,
-        labelled: tuple[Sequence[int], Labels] | None = None,
+        labelled: tuple[Any, ...] | None = None,
     ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label in one batch.
 
@@ -553,10 +553,11 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             classifier has posteriors, a goodness of fit.
         time : date or number, or one for each item, optional
             When the items of the batch arose, if the quantifier was fitted with times.
-        labelled : pair of (rows, Y_rows), optional
-            Row numbers of some items of the batch, drawn uniformly at random, and their labels;
-            the estimate then combines both (see `prevalens.uncertainty.with_labels`), with
-            intervals of level `interval` or 0.9.
+        labelled : pair of (rows, Y_rows), or triple of (rows, Y_rows, weights), optional
+            Row numbers of some items of the batch, drawn at random, and their labels; the
+            estimate then combines both (see `prevalens.uncertainty.with_labels`), with intervals
+            of level `interval` or 0.9. Weights are for items that were not drawn uniformly:
+            proportional to 1 / (probability of being drawn).
 
         Returns
         -------
@@ -568,9 +569,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         estimate = self.aggregate(scores, whole, interval, time=at).sample(0)
         if labelled is None:
             return estimate
-        blank = scores.kind == "features"
-        values = np.zeros((scores.n_items, self.n_labels_)) if blank else scores.values
-        return with_labels(estimate, values, labelled)
+        return with_labels(estimate, label_scores(scores, self.n_labels_), labelled)
 
     def quantify_many(
         self,

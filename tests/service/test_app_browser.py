@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -162,6 +164,49 @@ def test_train_upload_estimate_and_download_what_the_command_line_writes(
     assert saved["HTML report"].read_text().startswith("<!DOCTYPE html>")
     page.get_by_text("The same on the command line").click()
     expect(page.get_by_text("--by-time date --freq M --interval 0.9")).to_be_visible()
+
+
+def test_a_few_labels_shrink_the_intervals(
+    visit: Callable[..., Any], tickets_folder: Path, tmp_path: Path
+) -> None:
+    page = visit(expected=422)
+    _choose(page, "small")
+    page.locator("#files").set_input_files(tickets_folder / "labelled.csv")
+    page.locator("#split").select_option("")
+    page.get_by_role("button", name="Estimate").click()
+    _charts(page)
+    with page.expect_download() as loading:
+        page.get_by_role("button", name="Download items to label").click()
+    sheet = tmp_path / loading.value.suggested_filename
+    loading.value.save_as(sheet)
+    assert sheet.name == "to_label.csv"
+    rows = list(csv.DictReader(io.StringIO(sheet.read_text(encoding="utf-8-sig"))))
+    assert len(rows) == 50
+    labels = [name for name in rows[0] if name not in ("id", "date", "text", "tags")][:-1]
+
+    def write(name: str, value: str) -> Path:
+        for row in rows:
+            row |= {label: str(int(label in row["tags"].split(";"))) for label in labels}
+        rows[0][labels[0]] = value or rows[0][labels[0]]
+        with (tmp_path / name).open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return tmp_path / name
+
+    page.locator("#labelled").set_input_files(write("wrong.csv", "perhaps"))
+    expect(page.get_by_role("alert")).to_contain_text("wrong.csv, line 2: the label")
+    page.locator("#labelled").set_input_files(write("labels.csv", ""))
+    said = page.locator("#labelling p").first
+    expect(said).to_contain_text("With 50 labelled items the intervals are")
+    now, before = (
+        float(part.split()[0]) for part in re.findall(r"[\d.]+ points", said.inner_text())
+    )
+    assert now < before
+    expect(said).to_contain_text("more labels would halve them")
+    expect(page.get_by_role("alert")).to_be_hidden()
+    page.get_by_text("The same on the command line").click()
+    expect(page.get_by_text("--labelled labels.csv")).to_be_visible()
 
 
 def _json(path: Path) -> dict[str, Any]:

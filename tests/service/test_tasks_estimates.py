@@ -60,7 +60,8 @@ def test_groups_divide_the_items(model: Model, tickets_folder: Path, tmp_path: P
     texts = _texts(tickets_folder)
     groups = ["b" if number % 3 else "a" for number in range(len(texts))]
     answer = _ask(model, tmp_path, {"texts": texts, "groups": groups, "interval": None})
-    assert answer["groups"] == [{"name": "a", "n_items": 20}, {"name": "b", "n_items": 40}]
+    assert [(one["name"], one["n_items"]) for one in answer["groups"]] == [("a", 20), ("b", 40)]
+    assert [(one["n_labelled"], one["more_labels"]) for one in answer["groups"]] == [(0, None)] * 2
     assert answer["level"] is None
     alone = _ask(model, tmp_path, {"texts": texts[::3], "interval": None})
     first = [row["prevalence"] for row in answer["rows"] if row["group"] == "a"]
@@ -126,10 +127,11 @@ def test_bad_fields_of_a_form_are_sentences(fields: dict[str, str], words: str) 
 
 def test_fields_of_a_form_are_understood() -> None:
     fields = {"by_time": "day", "freq": "Q", "interval": "", "by": "", "columns": '{"text": "t"}'}
-    asked, files = asked_for({"files": [["/x", "x.csv"]], "fields": fields})
+    asked, files, labelled = asked_for({"files": [("/x", "x.csv")], "fields": fields})
     assert (asked.by_time, asked.freq, asked.interval, asked.by) == ("day", "Q", None, None)
     assert asked.columns == {"text": "t"}
     assert files == [("/x", "x.csv")]
+    assert labelled == []
 
 
 def test_too_many_rows_are_refused(model: Model, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from prevalens.classifiers import PerLabel
 from prevalens.datasets import synthetic
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.protocols import MLAPP
-from prevalens.uncertainty import Bootstrap, with_labels
+from prevalens.samples import Samples
+from prevalens.uncertainty import Bootstrap, with_labels, with_labels_of_batches
 from prevalens.uncertainty.target import check_labelled, ppi_mean, ppi_of_batch
 from prevalens.validation import InputError
 
@@ -106,6 +107,10 @@ def test_without_scores_the_labels_count_alone() -> None:
         (([10], [[1]]), "distinct numbers from 0 to 9"),
         (([0], [[1, 0]]), "2 labels; there must be 1"),
         (([0, 1], [[1]]), "labelled rows"),
+        (([0, 1], [[1], [0]], [1.0]), "their weights"),
+        (([0, 1], [[1], [0]], [1.0, 0.0]), "must be positive numbers"),
+        (([0, 1], [[1], [0]], [1.0, np.inf]), "must be positive numbers"),
+        (([0, 1], [[1], [0]], ["a", "b"]), "must be numbers"),
     ],
 )
 def test_bad_labels(labelled: object, sentence: str) -> None:
@@ -116,3 +121,118 @@ def test_bad_labels(labelled: object, sentence: str) -> None:
 def test_needs_intervals() -> None:
     with pytest.raises(InputError, match="that has intervals"):
         with_labels(PrevalenceEstimate([0.5], ["a"]), np.zeros((5, 1)), ([0], [[1]]))
+
+
+def _estimate(point: list[float], half: float) -> PrevalenceEstimate:
+    centre = np.array(point)
+    ends = {"lower": np.clip(centre - half, 0, 1), "upper": np.clip(centre + half, 0, 1)}
+    return PrevalenceEstimate(point, [f"l{j}" for j in range(len(point))], level=0.9, **ends)
+
+
+def test_equal_weights_are_no_weights_and_only_ratios_count() -> None:
+    rng = np.random.default_rng(0)
+    scores, Y = rng.random((200, 3)), (rng.random((30, 3)) < 0.4).astype(int)
+    rows, estimate = np.arange(30), _estimate([0.3, 0.4, 0.5], 0.1)
+    plain = with_labels(estimate, scores, (rows, Y))
+    same = with_labels(estimate, scores, (rows, Y, np.full(30, 7.0)))
+    np.testing.assert_allclose(plain.point, same.point)
+    weights = rng.uniform(1, 3, 30)
+    first = with_labels(estimate, scores, (rows, Y, weights))
+    second = with_labels(estimate, scores, (rows, Y, 100 * weights))
+    np.testing.assert_allclose(first.point, second.point)
+    assert not np.allclose(first.point, plain.point)
+
+
+def test_the_weighted_mean_is_unbiased_and_knows_its_variance() -> None:
+    """Items of one half are drawn four times as often, and have the label more often."""
+    rng = np.random.default_rng(1)
+    Y = np.r_[rng.random((500, 1)) < 0.7, rng.random((500, 1)) < 0.2].astype(int)
+    truth, scores = Y.mean(), np.zeros((1000, 1))
+    means, variances, plain = [], [], []
+    for _ in range(400):
+        rows = np.r_[rng.choice(500, 80, replace=False), 500 + rng.choice(500, 20, replace=False)]
+        weights = np.r_[np.full(80, 500 / 80), np.full(20, 500 / 20)]
+        part = check_labelled((rows, Y[rows], weights), 1000, 1)
+        mean, variance = ppi_of_batch(part, scores, np.array([truth]))
+        means.append(mean[0])
+        variances.append(variance[0])
+        plain.append(Y[rows].mean())
+    assert np.mean(means) == pytest.approx(truth, abs=0.01)
+    assert abs(np.mean(plain) - truth) > 0.1
+    # Strata are not used, so the variance is not less than the true one.
+    assert 0.95 * np.var(means) < np.mean(variances) < 2.0 * np.var(means)
+
+
+def test_a_quantifier_that_is_far_off_is_overruled() -> None:
+    """Labels that disagree with most claims lower the weight of all of them."""
+    rng = np.random.default_rng(2)
+    Y = (rng.random((300, 8)) < 0.5).astype(int)
+    scores, rows = np.full((300, 8), 0.5), np.arange(60)
+    off = with_labels(_estimate([0.1] * 8, 0.01), scores, (rows, Y[:60]))
+    np.testing.assert_allclose(off.point, Y[:60].mean(axis=0), atol=0.06)
+    near = with_labels(_estimate([0.5] * 8, 0.01), scores, (rows, Y[:60]))
+    assert np.abs(near.point - 0.5).max() < np.abs(Y[:60].mean(axis=0) - 0.5).max() / 2
+    mixed = with_labels(_estimate([0.1] * 7 + [0.5], 0.01), scores, (rows, Y[:60]))
+    width = np.asarray(mixed.upper) - np.asarray(mixed.lower)
+    assert width[7] > (np.asarray(near.upper) - np.asarray(near.lower))[7]
+
+
+def test_the_side_of_the_interval_decides() -> None:
+    rows, Y = np.arange(40), np.repeat([[1], [0]], [14, 26], axis=0)
+    scores = np.full((400, 1), 0.2)
+    ends = {"up": ([0.18], [0.5]), "down": ([0.05], [0.22])}
+    moved = {}
+    for name, (lower, upper) in ends.items():
+        estimate = PrevalenceEstimate([0.2], ["a"], lower=lower, upper=upper, level=0.9)
+        combined = with_labels(estimate, scores, (rows, Y))
+        moved[name] = combined.point[0]
+        assert combined.lower is not None
+        assert combined.upper is not None
+        assert combined.lower[0] <= combined.point[0] <= combined.upper[0]
+    assert 0.2 < moved["down"] < moved["up"] < 0.36
+
+
+def test_ends_are_numbers_of_items() -> None:
+    estimate = _estimate([0.3, 0.01], 0.1)
+    combined = with_labels(estimate, np.zeros((200, 2)), (np.arange(20), np.zeros((20, 2))))
+    for end in (combined.lower, combined.upper, combined.band_lower, combined.band_upper):
+        inside = np.asarray(end)[np.asarray(end) != combined.point]
+        np.testing.assert_allclose(inside * 200, np.round(inside * 200), atol=1e-9)
+
+
+def test_so_many_more_labels_halve_the_interval() -> None:
+    rng = np.random.default_rng(3)
+    Y = (rng.random((5000, 30)) < rng.uniform(0.2, 0.8, 30)).astype(int)
+    # As far off as the interval says.
+    point = np.clip(Y.mean(axis=0) + rng.normal(0, 0.15 / 1.645, 30), 0, 1)
+    estimate, scores = _estimate(point.tolist(), 0.15), np.zeros((5000, 30))
+    first = with_labels(estimate, scores, (np.arange(50), Y[:50]))
+    assert first.more_labels is not None
+    more = int(np.median(first.more_labels))
+    second = with_labels(estimate, scores, (np.arange(50 + more), Y[: 50 + more]))
+    widths = [np.asarray(one.upper) - np.asarray(one.lower) for one in (first, second)]
+    assert np.median(widths[1] / widths[0]) == pytest.approx(0.5, abs=0.05)
+    everything = with_labels(estimate, scores, (np.arange(5000), Y))
+    assert not np.any(everything.more_labels)
+
+
+def test_batches_use_their_own_labels() -> None:
+    rng = np.random.default_rng(4)
+    scores, Y = rng.random((90, 2)), (rng.random((90, 2)) < 0.5).astype(int)
+    samples, _ = Samples.by_group(np.arange(90) % 3)
+    ends = np.full((3, 2), 0.2), np.full((3, 2), 0.6)
+    estimate = PrevalenceEstimate(
+        np.full((3, 2), 0.4), ["a", "b"], index=["x", "y", "z"], lower=ends[0], upper=ends[1],
+        level=0.9,
+    )  # fmt: skip
+    rows = np.array([6, 0, 3, 4, 1])
+    combined = with_labels_of_batches(estimate, scores, samples, (rows, Y[rows]))
+    assert combined.n_labelled is not None
+    assert combined.more_labels is not None
+    assert combined.n_labelled.tolist() == [3, 2, 0]
+    assert combined.sample(0).n_labelled == 3
+    np.testing.assert_array_equal(combined.point[2], estimate.point[2])
+    assert np.isnan(combined.more_labels[2]).all()
+    alone = with_labels(estimate.sample(0), scores[::3], (np.array([2, 0, 1]), Y[[6, 0, 3]]))
+    np.testing.assert_allclose(combined.point[0], alone.point)
+    np.testing.assert_allclose(combined.sample(0).lower, alone.lower)

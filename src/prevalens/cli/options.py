@@ -66,6 +66,22 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options(reads)
 
 
+#: Which items are a batch.
+batch_options = together(
+    click.option("--by", metavar="COL", help="Column whose values are the batches."),
+    click.option("--by-time", metavar="COL", help="Date column; every period is a batch."),
+    click.option(
+        "--freq",
+        type=click.Choice(["D", "W", "M", "Q", "Y"], case_sensitive=False),
+        help="Length of the periods: day, week, month (the default), quarter, year.",
+    ),
+    click.option(
+        "--date-form",
+        metavar="FORM",
+        help="Format of the dates, such as %d/%m/%Y; detected if omitted.",
+    ),
+)
+
 #: Which columns are items.
 item_options = together(
     click.option("--text", metavar="COL", help="Text column."),

@@ -20,7 +20,7 @@ from prevalens.cli.console import (
     printed_warnings,
     progress_bar,
 )
-from prevalens.cli.options import reading_options
+from prevalens.cli.options import batch_options, reading_options
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files
@@ -37,24 +37,19 @@ _MOST_NOTES = 8
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("batch", nargs=-1, required=True)
-@click.option("--by", metavar="COL", help="Column whose values are the batches.")
-@click.option("--by-time", metavar="COL", help="Date column; every period is a batch.")
-@click.option(
-    "--freq",
-    type=click.Choice(["D", "W", "M", "Q", "Y"], case_sensitive=False),
-    help="Length of the periods: day, week, month (the default), quarter, year.",
-)
-@click.option(
-    "--date-form",
-    metavar="FORM",
-    help="Format of the dates, such as %d/%m/%Y; detected if omitted.",
-)
+@batch_options
 @click.option(
     "--interval",
     type=float,
     default=0.9,
     show_default=True,
     help="Level of the intervals; 0 computes none.",
+)
+@click.option(
+    "--labelled",
+    multiple=True,
+    metavar="FILE",
+    help="File that `prevalens sample` wrote for these batches, filled in; may be repeated.",
 )
 @click.option(
     "-o",
@@ -72,6 +67,7 @@ def command(
     model: Path,
     batch: tuple[str, ...],
     interval: float,
+    labelled: tuple[str, ...],
     output: Path | None,
     html: Path | None,
     force: bool,
@@ -82,21 +78,27 @@ def command(
 
     BATCH is one or several files, patterns or folders, or - for standard input. Every file is a
     batch, unless --by or --by-time divides the items. If standard output is not a terminal, the
-    estimates are printed as CSV.
+    estimates are printed as CSV. With --labelled, every batch also uses its own labelled items,
+    which narrows the intervals and corrects a model that is off.
     """
     if output is not None:
         check_ending(output)
-    check_outputs([(TABLE, output), (PAGE, html)], (model, *batch), force=force)
+    check_outputs([(TABLE, output), (PAGE, html)], (model, *batch, *labelled), force=force)
     loaded = Model.load(model)
     with printed_warnings(), progress_bar() as progress:
         result = quantify_files(
-            loaded, batch, interval=interval or None, progress=progress, **settings
+            loaded,
+            batch,
+            interval=interval or None,
+            labelled=labelled or None,
+            progress=progress,
+            **settings,
         )
     if output is not None:
         result.write(output)
     if html is not None:
         write_page(html, report_html(result, loaded))
-    _warn(result.warnings)
+    _warn((*result.warnings, *result.label_notes))
     _show(result, as_json=as_json, written=[path for path in (output, html) if path is not None])
 
 

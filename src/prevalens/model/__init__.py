@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prevalens.model.compare import Leaderboard, compare_files, compare_methods
+    from prevalens.model.draw import Draw
     from prevalens.model.evaluate import evaluate_files, evaluate_model
     from prevalens.model.fit import fit_files
     from prevalens.model.labelled import Labelled, read_labelled
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
     from prevalens.model.progress import CancelledError, Step
     from prevalens.model.quantify import quantify_files
     from prevalens.model.result import BatchResult
+    from prevalens.model.sample import LabelSheet, sample_files
 
 #: The module that defines each public name; it is imported when the name is first used.
 _MODULE_OF = {
     "BatchResult": "prevalens.model.result",
     "CancelledError": "prevalens.model.progress",
+    "Draw": "prevalens.model.draw",
+    "LabelSheet": "prevalens.model.sample",
     "Labelled": "prevalens.model.labelled",
     "Leaderboard": "prevalens.model.compare",
     "Model": "prevalens.model.model",
@@ -35,11 +39,14 @@ _MODULE_OF = {
     "fit_files": "prevalens.model.fit",
     "quantify_files": "prevalens.model.quantify",
     "read_labelled": "prevalens.model.labelled",
+    "sample_files": "prevalens.model.sample",
 }
 
 __all__ = [
     "BatchResult",
     "CancelledError",
+    "Draw",
+    "LabelSheet",
     "Labelled",
     "Leaderboard",
     "Model",
@@ -52,6 +59,7 @@ __all__ = [
     "fit_files",
     "quantify_files",
     "read_labelled",
+    "sample_files",
 ]
 
 

@@ -73,6 +73,11 @@ def chunk_items(chunk: Chunk, preparation: Preparation, columns: Sequence[str] |
     return chunk[names[0]]
 
 
+def item_count(items: Items) -> int:
+    """Number of items in any of their forms."""
+    return sum(map(len, as_table(items).chunks())) if is_table(items) else count_items(items)
+
+
 def chunks_of(
     items: Items, preparation: Preparation, columns: Sequence[str] | None
 ) -> Iterator[Items]:

@@ -17,8 +17,15 @@ from prevalens.catalogue import parse
 from prevalens.classifiers import CrossFit
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
+from prevalens.model.draw import Draw, draw_items
 from prevalens.model.file import provenance, read_parts, write_model
-from prevalens.model.items import chunks_of, preparation_for, stacked, training_items
+from prevalens.model.items import (
+    chunks_of,
+    item_count,
+    preparation_for,
+    stacked,
+    training_items,
+)
 from prevalens.model.manifest import Description, TrainingSummary, read_manifest
 from prevalens.quantifier import Quantifier, set_seeds
 from prevalens.response import offers, response
@@ -28,6 +35,7 @@ from prevalens.selection import GridSearch
 from prevalens.tables.column_guard import ColumnGuard, guard_of
 from prevalens.tables.preparation import Preparation
 from prevalens.types import Array, Floats, Groups, Items, LabelMatrix, Labels, Progress
+from prevalens.uncertainty import label_scores, with_labels_of_batches
 from prevalens.validation import (
     FormatError,
     InputError,
@@ -230,7 +238,12 @@ class Model:
         return response(classifier, X, "votes", len(self.labels)).values
 
     def quantify(
-        self, items: Items, *, interval: float | None = 0.9, groups: Samples | Groups = None
+        self,
+        items: Items,
+        *,
+        interval: float | None = 0.9,
+        groups: Samples | Groups = None,
+        labelled: tuple[Any, ...] | None = None,
     ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label, in all items or in each group of them.
 
@@ -241,16 +254,43 @@ class Model:
             Level of the intervals; None leaves them out.
         groups : Samples, or array of shape (n_items,), optional
             The batches: bags of row numbers, or for each item the name of its batch.
+        labelled : pair of (rows, Y_rows), or triple of (rows, Y_rows, weights), optional
+            Row numbers of items that were drawn at random, as by `sample`, and their labels.
+            Every batch uses its own; the estimates then combine both, as `Quantifier.quantify`
+            does.
         """
         scores = self.score(items)
-        if groups is None:
-            whole = Samples.whole(scores.n_items)
-            return self.aggregate(scores, whole, interval=interval).sample(0)
-        if isinstance(groups, Samples):
-            return self.aggregate(scores, groups, interval=interval)
-        samples, names = Samples.by_group(np.asarray(groups))
-        check_same_length(scores.n_items, "The items", samples.n_items, "groups")
-        return self.aggregate(scores, samples, interval=interval, index=names.tolist())
+        samples, names = _batches(groups, scores.n_items)
+        estimate = self.aggregate(
+            scores, samples, interval=interval, index=names, labelled=labelled
+        )
+        return estimate.sample(0) if groups is None else estimate
+
+    def sample(
+        self,
+        items: Items,
+        n: int = 50,
+        *,
+        groups: Samples | Groups = None,
+        stratified: bool = False,
+        random_state: int = 0,
+    ) -> Draw:
+        """Draw items to be labelled by hand, for `quantify(labelled=)`.
+
+        Parameters
+        ----------
+        items, groups : as in `quantify`
+        n : int
+            Items per batch; of a smaller batch, all are drawn.
+        stratified : bool
+            Draw items with unsure scores more often; the weights are then needed. Default:
+            uniformly, which is safe whatever the scores are worth.
+        random_state : int
+        """
+        scores = self.score(items) if stratified else None
+        n_items = item_count(items) if scores is None else scores.n_items
+        samples, _ = _batches(groups, n_items)
+        return draw_items(samples, n, scores=scores, random_state=random_state)
 
     def aggregate(
         self,
@@ -259,11 +299,16 @@ class Model:
         *,
         interval: float | None = None,
         index: Sequence[Any] | None = None,
+        labelled: tuple[Any, ...] | None = None,
     ) -> PrevalenceEstimate:
         """Estimate the prevalences of samples of items that have been scored."""
         names = list(range(len(samples)) if index is None else index)
         fields = _estimate_fields(self.quantifier, scores, samples, interval, names)
-        return PrevalenceEstimate(labels=self.labels, index=names, level=interval, **fields)
+        estimate = PrevalenceEstimate(labels=self.labels, index=names, level=interval, **fields)
+        if labelled is None:
+            return estimate
+        values = label_scores(scores, len(self.labels))
+        return with_labels_of_batches(estimate, values, samples, labelled)
 
     def save(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         """Write the model to one file.
@@ -285,6 +330,17 @@ class Model:
         manifest = read_manifest(path)
         description = Description.from_manifest(path, manifest)
         return cls(lambda: _rebuilt(path, manifest, description.labels, trusted), description)
+
+
+def _batches(groups: Samples | Groups, n_items: int) -> tuple[Samples, list[Any] | None]:
+    """The batches of items, and their names; without groups, all items are one batch."""
+    if groups is None:
+        return Samples.whole(n_items), None
+    if isinstance(groups, Samples):
+        return groups, None
+    samples, names = Samples.by_group(np.asarray(groups))
+    check_same_length(n_items, "The items", samples.n_items, "groups")
+    return samples, names.tolist()
 
 
 def _rebuilt(

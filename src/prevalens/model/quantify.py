@@ -17,6 +17,7 @@ from prevalens.files import damaged
 from prevalens.model.file import provenance
 from prevalens.model.groups import Grouping, grouping_of
 from prevalens.model.items import chunk_items, stacked
+from prevalens.model.labelling import LabelledItems
 from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.result import BatchResult, Notice
@@ -176,6 +177,7 @@ def quantify_files(
     freq: str | None = None,
     date_form: str | None = None,
     interval: float | None = 0.9,
+    labelled: str | Path | Iterable[str | Path] | None = None,
     reading: Reading | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
@@ -198,8 +200,11 @@ def quantify_files(
         Format of the dates, as in `datetime.strptime`; detected if omitted.
     interval : float, optional
         Level of the intervals; None leaves them out.
+    labelled : path, pattern or folder, or several, optional
+        Files that `sample_files` wrote for these batches, filled in. Every batch uses its own
+        labelled items.
     reading : Reading, optional
-        Delimiter, encoding, sheet.
+        Delimiter, encoding, sheet of the batches.
     progress : callable, optional
         Called with every `Step`.
     cancelled : callable, optional
@@ -209,7 +214,12 @@ def quantify_files(
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
     grouping = grouping_of(tables, by, by_time, freq, date_form)
     return quantify_tables(
-        loaded, tables, grouping, interval=interval, watch=Watch(progress, cancelled)
+        loaded,
+        tables,
+        grouping,
+        interval=interval,
+        labelled=[] if labelled is None else [Reading().open(path) for path in expand(labelled)],
+        watch=Watch(progress, cancelled),
     )
 
 
@@ -219,50 +229,63 @@ def quantify_tables(
     grouping: Grouping,
     *,
     interval: float | None = 0.9,
+    labelled: Sequence[Table] = (),
     watch: Watch | None = None,
 ) -> BatchResult:
     """As `quantify_files`, for tables that are open."""
     watch = watch or Watch(None, None)
-    columns = _model_columns(model, tables)
+    columns = model_columns(model, tables)
     wanted = [*columns, *grouping.columns]
     for table in tables:
         table.check_columns(wanted)
     monitor = BatchMonitor(model)
+    given = [name for table in tables for name in table.columns]
+    marked = LabelledItems(labelled, model.labels, given) if labelled else None
 
     def prepared() -> Iterator[Items]:
         for table, chunk in watch.over("scoring", tables, wanted):
             codes = grouping.add(table, chunk)
+            if marked is not None:
+                marked.find(table, chunk, columns)
             items = chunk_items(chunk, model.preparation, columns)
-            X = monitor.mend(_prepared(model, items, chunk), codes)
+            X = monitor.mend(prepared_chunk(model, items, chunk), codes)
             monitor.add(items, X, codes)
             yield X
 
     scores = model.score_prepared(prepared())
     watch.step("estimating", n_items=scores.n_items)
     samples, names = grouping.samples()
+    known = None if marked is None else marked.matched()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimate = model.aggregate(scores, samples, interval=interval, index=names)
+        estimate = model.aggregate(scores, samples, interval=interval, index=names, labelled=known)
     order = [grouping.code(name) for name in names]
-    source = {
-        "files": [{"name": table.name, "size": table.total} for table in tables],
-        "rows": scores.n_items,
-        "interval": interval,
-        "model": model.provenance,
-    }
     return BatchResult.from_estimate(
         estimate,
         sizes=samples.sizes,
         training=model.prevalence,
         counted=None if scores.kind == "features" else samples.mean(scores.values),
         notices=monitor.notices(names, order, [str(warning.message) for warning in caught]),
-        provenance=provenance(model.summary.method, source),
+        provenance=_provenance(model, [*tables, *labelled], scores.n_items, interval),
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )
 
 
-def _model_columns(model: Model, tables: Sequence[Table]) -> tuple[str, ...]:
+def _provenance(
+    model: Model, tables: Sequence[Table], n_items: int, interval: float | None
+) -> dict[str, Any]:
+    source = {
+        "files": [{"name": table.name, "size": table.total} for table in tables],
+        "rows": n_items,
+        "interval": interval,
+        "model": model.provenance,
+    }
+    return provenance(model.summary.method, source)
+
+
+def model_columns(model: Model, tables: Sequence[Table]) -> tuple[str, ...]:
+    """The columns of the tables that the model reads."""
     if model.columns is not None:
         return model.columns
     if model.summary.kind == "text" and all("text" in table.columns for table in tables):
@@ -273,7 +296,8 @@ def _model_columns(model: Model, tables: Sequence[Table]) -> tuple[str, ...]:
     )
 
 
-def _prepared(model: Model, items: Items, chunk: Chunk) -> Items:
+def prepared_chunk(model: Model, items: Items, chunk: Chunk) -> Items:
+    """The matrix of the items of a chunk; errors name the place in the file."""
     try:
         return model.preparation.transform(items)
     except CellError as error:

@@ -22,6 +22,10 @@ from prevalens.validation import InputError, check_label_names
 
 #: Columns of the long form.
 COLUMNS = ("group", "label", "n_items", "prevalence", "lower", "upper", "training")
+#: Columns that follow if labelled items were used.
+LABELLED_COLUMNS = ("n_labelled", "more_labels")
+#: Attributes with a value per batch and label that an estimate has, too.
+_PER_LABEL = ("point", "lower", "upper", "band_lower", "band_upper", "more_labels")
 #: A spreadsheet takes a text that starts with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
@@ -95,6 +99,10 @@ class BatchResult:
         Coverage that intervals and bands aim at, such as 0.9.
     p_value : array of float, shape (n_batches,), or None
         How well each batch fits a mixture of the training data; a small value is a bad fit.
+    n_labelled : array of int, shape (n_batches,), or None
+        How many labelled items of each batch its estimates use; None if no labels were given.
+    more_labels : array of float, shape (n_batches, n_labels), or None
+        How many more would halve each interval; NaN in batches without labelled items.
     counted : array of float, shape (n_batches, n_labels), or None
         Mean scores before the correction: classify and count, or mean posteriors.
     true : array of float, shape (n_batches, n_labels), or None
@@ -128,6 +136,8 @@ class BatchResult:
     band_upper: Floats | None = None
     level: float | None = None
     p_value: Floats | None = None
+    n_labelled: npt.NDArray[np.int64] | None = None
+    more_labels: Floats | None = None
     counted: Floats | None = None
     true: Floats | None = None
     ordered: bool = True
@@ -148,11 +158,14 @@ class BatchResult:
         set_(self, "labels", check_label_names(self.labels, training.shape[0]))
         shape = (n_batches, len(self.labels))
         set_(self, "sizes", _shaped(self.sizes, (n_batches,), "sizes", np.int64))
-        for name in ("point", "lower", "upper", "band_lower", "band_upper", "counted", "true"):
+        for name in (*_PER_LABEL, "counted", "true"):
             if getattr(self, name) is not None:
                 set_(self, name, _shaped(getattr(self, name), shape, name))
         if self.p_value is not None:
             set_(self, "p_value", _shaped(np.atleast_1d(self.p_value), (n_batches,), "p_value"))
+        if self.n_labelled is not None:
+            labelled = _shaped(self.n_labelled, (n_batches,), "n_labelled", np.int64)
+            set_(self, "n_labelled", labelled)
         if (self.lower is None) != (self.upper is None):
             raise InputError("A report needs both ends of the intervals, or none.")
 
@@ -166,15 +179,12 @@ class BatchResult:
     def estimate(self) -> PrevalenceEstimate:
         """The estimates with their intervals, shape (n_batches, n_labels)."""
         return PrevalenceEstimate(
-            self.point,
-            self.labels,
+            labels=self.labels,
             index=self.batches,
             level=self.level,
-            lower=self.lower,
-            upper=self.upper,
-            band_lower=self.band_lower,
-            band_upper=self.band_upper,
             p_value=self.p_value,
+            n_labelled=self.n_labelled,
+            **{name: getattr(self, name) for name in _PER_LABEL},
         )
 
     @property
@@ -194,8 +204,29 @@ class BatchResult:
         """The sentences of the notices."""
         return tuple(notice.text for notice in self.notices)
 
+    def more_labels_of(self, batch: int) -> int | None:
+        """How many more labels would halve the intervals of a batch: the median over labels."""
+        if self.n_labelled is None or self.more_labels is None or not self.n_labelled[batch]:
+            return None
+        return round(float(np.median(self.more_labels[batch])))
+
+    @property
+    def label_notes(self) -> tuple[str, ...]:
+        """A sentence for every batch with labelled items: how many, and how many more to label."""
+        notes = []
+        for i, name in enumerate(self.batches):
+            more = self.more_labels_of(i)
+            if self.n_labelled is not None and more is not None:
+                used = f"{self.n_labelled[i]:,} of the {self.sizes[i]:,} items"
+                advice = f"; about {more:,} more would halve the intervals (median over labels)"
+                notes.append(f"{name} uses the labels of {used}{advice if more else ''}.")
+        return tuple(notes)
+
     def to_rows(self) -> list[dict[str, Any]]:
-        """The long form: one row per batch and label, with the columns `COLUMNS`."""
+        """The long form: one row per batch and label, with the columns `COLUMNS`.
+
+        If labelled items were used, the columns `LABELLED_COLUMNS` follow.
+        """
         low, high = self.lower, self.upper
         return [
             {
@@ -206,15 +237,22 @@ class BatchResult:
                 "lower": None if low is None else float(low[i, j]),
                 "upper": None if high is None else float(high[i, j]),
                 "training": float(self.training[j]),
+                **self._labelled_cells(i, j),
             }
             for i, batch in enumerate(self.batches)
             for j, label in enumerate(self.labels)
         ]
 
+    def _labelled_cells(self, batch: int, label: int) -> dict[str, int | None]:
+        if self.n_labelled is None or self.more_labels is None:
+            return {}
+        n_labelled = int(self.n_labelled[batch])
+        more = int(self.more_labels[batch, label]) if n_labelled else None
+        return dict(zip(LABELLED_COLUMNS, (n_labelled, more), strict=True))
+
     def to_frame(self, backend: str = "pandas") -> Any:
         """The long form as a pandas or polars frame."""
-        rows = self.to_rows()
-        return frame({name: [row[name] for row in rows] for name in COLUMNS}, backend)
+        return frame(_columns(self.to_rows()), backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Rows, level, notices and provenance, for JSON."""
@@ -238,15 +276,30 @@ class BatchResult:
 
     def to_bytes(self, ending: str) -> bytes:
         """The content of a file with that ending."""
-        check_ending(ending)
         if ending == ".json":
-            return (json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n").encode()
-        if ending == ".jsonl":
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_rows())
-            return "".join(lines).encode()
-        if ending == ".parquet":
-            return _parquet(self.to_rows())
-        return csv_bytes(self.to_rows(), "\t" if ending == ".tsv" else ",")
+            return _json(self.to_dict())
+        return rows_bytes(self.to_rows(), ending)
+
+
+def rows_bytes(rows: Sequence[Mapping[str, Any]], ending: str) -> bytes:
+    """Rows with the same keys as the content of a file with that ending."""
+    check_ending(ending)
+    if ending == ".json":
+        return _json(rows)
+    if ending == ".jsonl":
+        lines = (json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+        return "".join(lines).encode()
+    if ending == ".parquet":
+        return _parquet(rows)
+    return csv_bytes(rows, "\t" if ending == ".tsv" else ",")
+
+
+def _json(content: Any) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n").encode()
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def csv_bytes(rows: Sequence[Mapping[str, Any]], delimiter: str = ",") -> bytes:
@@ -287,7 +340,7 @@ def safe_cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _parquet(rows: list[dict[str, Any]]) -> bytes:
+def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
     try:
         arrow = importlib.import_module("pyarrow")
         parquet = importlib.import_module("pyarrow.parquet")
@@ -296,8 +349,14 @@ def _parquet(rows: list[dict[str, Any]]) -> bytes:
             'A Parquet file needs pyarrow to be written: pip install "prevalens[frames]".'
         ) from None
     buffer = io.BytesIO()
-    columns = {name: [row[name] for row in rows] for name in COLUMNS}
     types = {"lower": arrow.float64(), "upper": arrow.float64()}
-    arrays = {name: arrow.array(cells, type=types.get(name)) for name, cells in columns.items()}
+    try:
+        arrays = {
+            name: arrow.array(cells, type=types.get(name)) for name, cells in _columns(rows).items()
+        }
+    except arrow.ArrowException as error:
+        raise InputError(
+            f"A Parquet file has one type per column ({error}); write .csv or .jsonl."
+        ) from None
     parquet.write_table(arrow.table(arrays), buffer)
     return buffer.getvalue()

@@ -138,6 +138,14 @@ def sizes_grid(report: BatchResult) -> Grid:
     ]
     headings = ["items", "shift", "clearly moved"]
     notes = [_TEXTS["sizes"]]
+    if report.n_labelled is not None:
+        more = [report.more_labels_of(i) for i in range(len(rows))]
+        rows = [
+            [*row, count(int(n)), MISSING if m is None else count(m)]
+            for row, n, m in zip(rows, report.n_labelled, more, strict=True)
+        ]
+        headings += ["labelled", "more to halve"]
+        notes.append(_TEXTS["labelled"])
     if report.p_value is not None:
         rows = [[*row, number(float(p), 3)] for row, p in zip(rows, report.p_value, strict=True)]
         headings.append("fit, p")
@@ -213,6 +221,8 @@ def _facts(report: BatchResult, batch: int) -> Iterator[tuple[str, str]]:
     change = report.change[batch]
     yield count(len(report.batches)), "batches" if len(report.batches) > 1 else "batch"
     yield count(int(report.sizes.sum())), "items"
+    if report.n_labelled is not None:
+        yield count(int(report.n_labelled.sum())), "of them labelled"
     yield count(len(report.labels)), "labels"
     if report.lower is not None:
         yield count(int(report.beyond[batch].sum())), "labels clearly moved"

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import ValidationError
 
 from prevalens.service.jobs import Job, Jobs
 from prevalens.service.problems import Problem
-from prevalens.service.requests import REFUSALS, body_of, media_type, read_files, save_body
+from prevalens.service.requests import (
+    NO_FILE,
+    REFUSALS,
+    body_of,
+    media_type,
+    read_files,
+    save_body,
+)
 from prevalens.service.schemas import (
     JobAnswer,
     JobsAnswer,
@@ -34,6 +41,11 @@ _UPLOAD_FORM = {
     "required": ["file"],
     "properties": {"file": {"type": "string", "format": "binary"}},
 }
+#: The body of requests about items.
+_ITEMS = body_of(
+    ("application/json", QuantifyBody.model_json_schema()),
+    ("multipart/form-data", QuantifyForm.model_json_schema()),
+)
 #: A JSON body up to this size is checked at once; the check of a larger one is left to the worker.
 _SMALL = 200_000
 _MEDIA = {
@@ -94,10 +106,7 @@ async def remove(key: str, request: Request) -> Response:
     "/{name}/quantify",
     response_model=QuantifyAnswer,
     responses={200: _FILES, 202: {"model": JobAnswer, "description": "With wait=false: the job."}},
-    openapi_extra=body_of(
-        ("application/json", QuantifyBody.model_json_schema()),
-        ("multipart/form-data", QuantifyForm.model_json_schema()),
-    ),
+    openapi_extra=_ITEMS,
 )
 async def quantify(
     name: str,
@@ -111,15 +120,7 @@ async def quantify(
     that the command line writes.
     """
     state = state_of(request)
-    entry = state.models.get(name)
-    state.quantifying.check_room()
-    folder = state.storage.folder()
-    try:
-        task = await _received(request, state, folder)
-    except BaseException:
-        state.storage.remove(folder)
-        raise
-    task |= {"task": "quantify", "model": str(entry.path), "name": entry.name}
+    task, folder = await _about_items(request, name, "quantify")
     task["formats"] = ["csv", "json", "html"] if not wait else [format]
     job = state.jobs.start("quantify", lambda job: _work(state, job, task), folder=folder)
     if not wait:
@@ -129,6 +130,51 @@ async def quantify(
         return _answer(job, format)
     finally:
         state.jobs.forget(job)
+
+
+@quantify_router.post(
+    "/{name}/sample",
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {}}, "description": "The items as CSV."}},
+    openapi_extra=_ITEMS,
+)
+async def sample(
+    name: str,
+    request: Request,
+    n: Annotated[int, Query(ge=1, le=10_000, description="Items per batch.")] = 50,
+    stratified: Annotated[
+        bool, Query(description="Draw items with unsure scores more often; the file has weights.")
+    ] = False,
+    seed: Annotated[int, Query(ge=0, le=2**32 - 1)] = 0,
+) -> Response:
+    """Draw items to label by hand, uniformly at random unless `stratified` is set.
+
+    The body is that of an estimate. The answer is a CSV file with an empty column per label; filled
+    in with 0 and 1, it goes with the next estimate of the same items as `labelled`.
+    """
+    state = state_of(request)
+    task, folder = await _about_items(request, name, "sample")
+    task |= {"n": n, "stratified": stratified, "seed": seed}
+    try:
+        state.uploads.touch((await state.quantify(task))["used"])
+        content = (folder / "to_label.csv").read_bytes()
+    finally:
+        state.storage.remove(folder)
+    return Response(content, media_type=_MEDIA["csv"], headers=_attached("to_label.csv"))
+
+
+async def _about_items(request: Request, name: str, kind: str) -> tuple[dict[str, Any], Path]:
+    """Make a task of a request about items and a model; the caller removes its folder."""
+    state = state_of(request)
+    entry = state.models.get(name)
+    state.quantifying.check_room()
+    folder = state.storage.folder()
+    try:
+        task = await _received(request, state, folder)
+    except BaseException:
+        state.storage.remove(folder)
+        raise
+    return {**task, "task": kind, "model": str(entry.path), "name": entry.name}, folder
 
 
 async def _received(request: Request, state: ServerState, folder: Path) -> dict[str, Any]:
@@ -142,8 +188,13 @@ async def _received(request: Request, state: ServerState, folder: Path) -> dict[
         return task
     if kind == "multipart/form-data":
         form = await read_files(request, folder, state.limits)
-        files = [(str(file.path), file.name) for file in form.files]
-        return {**task, "files": files, "fields": form.fields}
+        given: dict[str, list[tuple[str, str]]] = {"files": [], "labelled": []}
+        for file in form.files:
+            part = "labelled" if file.part == "labelled" else "files"
+            given[part].append((str(file.path), file.name))
+        if not given["files"]:
+            raise Problem("bad_input", NO_FILE)
+        return {**task, **given, "fields": form.fields}
     raise Problem("media_type", "Send application/json, or files as multipart/form-data.")
 
 
@@ -182,7 +233,7 @@ def _answer(job: Job, format: str) -> Response:
     if format == "json":
         return Response((job.folder / "answer.json").read_bytes(), media_type=_MEDIA["json"])
     content = (job.folder / f"result.{format}").read_bytes()
-    return Response(content, media_type=_MEDIA[format], headers=_attached(format))
+    return Response(content, media_type=_MEDIA[format], headers=_attached(f"prevalence.{format}"))
 
 
 @job_router.get("", response_model=JobsAnswer)
@@ -219,12 +270,12 @@ async def answer(key: str, request: Request) -> Response:
 async def result(key: str, ending: Literal["csv", "json", "html"], request: Request) -> Response:
     """Download a finished estimate as the file that the command line writes."""
     path = _finished(request, key).folder / f"result.{ending}"
-    return FileResponse(path, media_type=_MEDIA[ending], headers=_attached(ending))
+    return FileResponse(path, media_type=_MEDIA[ending], headers=_attached(f"prevalence.{ending}"))
 
 
-def _attached(ending: str) -> dict[str, str]:
+def _attached(name: str) -> dict[str, str]:
     return {
-        "content-disposition": f'attachment; filename="prevalence.{ending}"',
+        "content-disposition": f'attachment; filename="{name}"',
         "content-security-policy": _ISOLATED,
     }
 

@@ -21,6 +21,7 @@ from prevalens.service.settings import Limits
 
 #: Endings that tell a format; nothing else of a client's file name becomes part of a path.
 ENDINGS = ("csv", "tsv", "txt", "jsonl", "ndjson", "json", "parquet", "xlsx")
+NO_FILE = "The form brings no file; add one as the part 'file'."
 _PACKED = ("gz",)
 _FIELD_BYTES = 64 * 1024
 _FIELDS = 100
@@ -38,12 +39,15 @@ class StoredFile:
         The client's name for it, to be shown to people; never a path.
     path : Path
         Where it is stored.
+    part : str
+        The name of its part of the form.
     size : int
         Bytes.
     """
 
     name: str
     path: Path
+    part: str = "file"
     size: int = 0
 
 
@@ -135,7 +139,7 @@ class FormReader:
             if b"filename" in options:
                 name = options[b"filename"].decode("utf-8", "replace")
                 path = self._folder / f"{len(self.files)}.{file_ending(name)}"
-                part.stored = StoredFile(display_name(name), path)
+                part.stored = StoredFile(display_name(name), path, part.name)
         part.header = part.value = b""
 
     def _open(self) -> None:
@@ -195,7 +199,7 @@ async def read_files(request: Request, folder: Path, limits: Limits) -> FormRead
         with suppress(OSError):
             form.abandon()
     if not form.files:
-        raise Problem("bad_input", "The form brings no file; add one as the part 'file'.")
+        raise Problem("bad_input", NO_FILE)
     return form
 
 

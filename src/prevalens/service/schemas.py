@@ -47,6 +47,10 @@ class QuantifyBody(_Strict):
         0.9, description="Coverage of the intervals; null for none."
     )
 
+    labelled: Annotated[list[Identifier], Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Uploads that `sample` drew from these items, labelled by hand."
+    )
+
     @model_validator(mode="after")
     def _one_source(self) -> QuantifyBody:
         if sum(source is not None for source in (self.texts, self.rows, self.uploads)) != 1:
@@ -68,6 +72,11 @@ class QuantifyForm(_Strict):
     freq: Frequency = "M"
     interval: str = Field(
         "0.9", description="Coverage of the intervals; empty for none.", pattern=r"^(0?\.\d+)?$"
+    )
+    labelled: str = Field(
+        "",
+        description="A file that `sample` drew from these items, labelled; may be repeated.",
+        json_schema_extra={"format": "binary"},
     )
 
 
@@ -188,6 +197,10 @@ class EstimateGroup(BaseModel):
 
     name: str
     n_items: int
+    n_labelled: int
+    more_labels: int | None = Field(
+        description="How many more labels would halve the intervals: the median over labels."
+    )
 
 
 class Row(BaseModel):
@@ -200,6 +213,8 @@ class Row(BaseModel):
     lower: float | None
     upper: float | None
     training: float
+    n_labelled: int | None = None
+    more_labels: int | None = None
 
 
 class Warned(BaseModel):

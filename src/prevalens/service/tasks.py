@@ -6,7 +6,7 @@ import json
 import shlex
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from prevalens.cli.demo import METHOD
 from prevalens.datasets.tickets import SEPARATOR, tickets, write_tickets
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.model.fit import fit_files
-from prevalens.model.groups import grouping_of
+from prevalens.model.groups import Grouping, grouping_of
 from prevalens.model.model import Model
 from prevalens.model.progress import Progress, Step, Watch
 from prevalens.model.quantify import quantify_tables
 from prevalens.model.result import BatchResult
+from prevalens.model.sample import sample_tables
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.page import write_page
 from prevalens.service.problems import Problem
@@ -144,7 +145,18 @@ def _quantify(task: Task, report: Report) -> dict[str, Any]:
     return estimate(_load(task["model"]), task, _progress(report))
 
 
-TASKS.update(demo=_demo, describe=_describe, preview=_preview, quantify=_quantify, train=_train)
+def _sample(task: Task, report: Report) -> dict[str, Any]:
+    return draw_sheet(_load(task["model"]), task, _progress(report))
+
+
+TASKS.update(
+    demo=_demo,
+    describe=_describe,
+    preview=_preview,
+    quantify=_quantify,
+    sample=_sample,
+    train=_train,
+)
 
 
 def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
@@ -158,45 +170,86 @@ def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
         identifier; ``formats`` wanted; ``limits``; ``name`` of the model.
     progress : callable
     """
-    asked, files = asked_for(task)
+    asked, files, labelled = asked_for(task)
     tables = tables_of(model, asked, files, task["limits"])
-    by = _GROUPS if asked.groups is not None else asked.by
-    freq = asked.freq if asked.by_time is not None else None
     result = quantify_tables(
         model,
         tables,
-        grouping_of(tables, by, asked.by_time, freq, None),
+        _grouping(tables, asked),
         interval=asked.interval,
+        labelled=[opened(Path(path), name, task["limits"]) for path, name in labelled],
         watch=Watch(progress, None),
     )
     folder = Path(task["folder"])
     answer = answer_of(result, task["name"])
-    answer["command"] = _command(task["name"], asked, [name for _, name in files])
+    names = [[name for _, name in given] for given in (files, labelled)]
+    answer["command"] = _command(task["name"], asked, *names)
     (folder / "answer.json").write_text(json.dumps(answer, ensure_ascii=False), encoding="utf-8")
     for ending in task["formats"]:
         if ending == "html":
             write_page(folder / "result.html", report_html(result, model))
         else:
             result.write(folder / f"result.{ending}")
-    return {"model": task["name"], "n_items": answer["n_items"], "used": asked.uploads or []}
+    return {"model": task["name"], "n_items": answer["n_items"], "used": _used(asked)}
 
 
-def asked_for(task: Task) -> tuple[QuantifyBody, list[tuple[str, str]]]:
-    """The request, and the files it is about as (path, name)."""
+def _grouping(tables: Sequence[Table], asked: QuantifyBody) -> Grouping:
+    by = _GROUPS if asked.groups is not None else asked.by
+    freq = asked.freq if asked.by_time is not None else None
+    return grouping_of(tables, by, asked.by_time, freq, None)
+
+
+def _used(asked: QuantifyBody) -> list[str]:
+    return [*(asked.uploads or ()), *(asked.labelled or ())]
+
+
+def draw_sheet(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
+    """Draw items that a client wants to label, and write them to the task's folder.
+
+    Parameters
+    ----------
+    model : Model
+    task : mapping
+        As in `estimate`; ``n``, ``stratified`` and ``seed`` of the draw.
+    progress : callable
+    """
+    asked, files, _ = asked_for(task)
+    tables = tables_of(model, asked, files, task["limits"])
+    sheet = sample_tables(
+        model,
+        tables,
+        _grouping(tables, asked),
+        task["n"],
+        stratified=task["stratified"],
+        random_state=task["seed"],
+        watch=Watch(progress, None),
+    )
+    rows = [{name: row[name] for name in row if name != _GROUPS} for row in sheet.rows]
+    replace(sheet, rows=rows).write(Path(task["folder"]) / "to_label.csv")
+    return {"used": _used(asked)}
+
+
+_Files = list[tuple[str, str]]
+
+
+def asked_for(task: Task) -> tuple[QuantifyBody, _Files, _Files]:
+    """The request, the files it is about, and files with labels, both as (path, name)."""
     try:
         if "files" in task:
-            return _from_form(task["fields"]), [(path, name) for path, name in task["files"]]
+            return _from_form(task["fields"]), task["files"], task.get("labelled", [])
         asked = QuantifyBody.model_validate_json((Path(task["folder"]) / "body.json").read_bytes())
     except ValidationError as error:
         raise Problem("bad_input", first_error(error)) from error
-    files = []
-    for key in asked.uploads or ():
+    return asked, _uploaded(task, asked.uploads or ()), _uploaded(task, asked.labelled or ())
+
+
+def _uploaded(task: Task, keys: Sequence[str]) -> _Files:
+    for key in keys:
         if key not in task["uploads"]:
             raise Problem(
                 "not_found", f"There is no upload {key}; unused ones are removed in time."
             )
-        files.append(tuple(task["uploads"][key]))
-    return asked, files
+    return [task["uploads"][key] for key in keys]
 
 
 def _from_form(fields: Mapping[str, str]) -> QuantifyBody:
@@ -289,15 +342,22 @@ def answer_of(result: BatchResult, name: str) -> dict[str, Any]:
         "training": dict(zip(result.labels, result.training.tolist(), strict=True)),
         "ordered": result.ordered,
         "groups": [
-            {"name": group, "n_items": size}
-            for group, size in zip(result.batches, sizes, strict=True)
+            {
+                "name": group,
+                "n_items": size,
+                "n_labelled": 0 if result.n_labelled is None else int(result.n_labelled[i]),
+                "more_labels": result.more_labels_of(i),
+            }
+            for i, (group, size) in enumerate(zip(result.batches, sizes, strict=True))
         ],
         "rows": result.to_rows(),
         "warnings": [vars(notice) for notice in result.notices],
     }
 
 
-def _command(name: str, asked: QuantifyBody, files: Sequence[str]) -> str | None:
+def _command(
+    name: str, asked: QuantifyBody, files: Sequence[str], labelled: Sequence[str]
+) -> str | None:
     """The command line that does the same; None if there is none."""
     if not files or asked.columns:
         return None
@@ -307,4 +367,5 @@ def _command(name: str, asked: QuantifyBody, files: Sequence[str]) -> str | None
     if asked.by_time is not None:
         parts += ["--by-time", asked.by_time, "--freq", asked.freq]
     parts += ["--interval", f"{asked.interval or 0:g}"]
+    parts += [word for file in labelled for word in ("--labelled", file)]
     return shlex.join([*parts, "-o", "prevalence.csv"])

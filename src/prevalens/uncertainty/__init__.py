@@ -3,6 +3,19 @@
 from prevalens.uncertainty.bootstrap import Bootstrap
 from prevalens.uncertainty.drift import Backtest
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
-from prevalens.uncertainty.target import ppi_mean, with_labels
+from prevalens.uncertainty.target import (
+    label_scores,
+    ppi_mean,
+    with_labels,
+    with_labels_of_batches,
+)
 
-__all__ = ["Backtest", "Bootstrap", "ppi_mean", "warn_of_misfit", "with_labels"]
+__all__ = [
+    "Backtest",
+    "Bootstrap",
+    "label_scores",
+    "ppi_mean",
+    "warn_of_misfit",
+    "with_labels",
+    "with_labels_of_batches",
+]

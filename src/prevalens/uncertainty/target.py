@@ -1,27 +1,44 @@
 """Estimates that use the labels of some items of the batch, labelled by hand.
 
-The labelled items must be a uniform random subset of the batch; a subset chosen by hand biases the
-estimates.
+The labelled items must be drawn at random, uniformly or with known weights; a subset chosen by hand
+biases the estimates.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.stats import chi2, norm
+from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.stats import norm
 
 from prevalens.estimate import PrevalenceEstimate
+from prevalens.samples import Samples
+from prevalens.scores import Scores
 from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
 #: Weight of calibrated scores in power and variance, as a number of labelled items.
 _PRIOR_ITEMS = 5.0
-#: Largest factor on the variance that the intervals of a quantifier claim.
-_MOST = 1e4
+#: Spacing of the logarithms of factors on the claimed variances.
+_STEP = 0.5
+#: Logarithm of the factor that all labels of a batch share, a priori standard normal.
+_SHARED = np.arange(-3.0, 9.0 + _STEP, _STEP)
+#: Logarithm of a label's own factor, a priori inverse gamma (2, 2): errors are then t with 4
+#: degrees of freedom.
+_OWN = np.arange(-2.0, 6.0 + _STEP, _STEP)
+#: Weight of the labels' log-likelihood for the shared factor: their errors are not independent.
+_EVIDENCE = 0.5
+#: A side of an interval counts as at least this share of its width.
+_NARROWEST = 0.25
+#: Parts of an estimate that labels change.
+_COMBINED = ("point", "lower", "upper", "band_lower", "band_upper")
+#: Bisections that find the end of an interval, to a millionth.
+_BISECTIONS = 20
+#: Smallest variance, if all items are labelled and nothing is open.
+_NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -31,14 +48,17 @@ class LabelledPart:
     Attributes
     ----------
     rows : array of int, shape (n_labelled,)
-        Distinct row numbers of the batch, drawn uniformly at random.
+        Distinct row numbers of the batch, drawn at random.
     Y : 0/1 array, shape (n_labelled, n_labels)
+    weights : array of float, shape (n_labelled,)
+        How many items of the batch each stands for; they sum to `n_items`.
     n_items : int
         Size of the batch.
     """
 
     rows: npt.NDArray[np.intp]
     Y: LabelMatrix
+    weights: Floats
     n_items: int
 
     @property
@@ -51,11 +71,34 @@ class LabelledPart:
         """Prevalence of the batch if all other items had it."""
         return np.asarray(self.least + 1.0 - len(self.rows) / self.n_items)
 
+    @property
+    def n_effective(self) -> float:
+        """Items of a uniform sample that says as much (Kish); with equal weights all of them."""
+        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
+
+    @property
+    def counts(self) -> Floats:
+        """The weights, scaled to sum to `n_effective`."""
+        return np.asarray(self.weights * self.n_effective / self.n_items)
+
+    @property
+    def open_shares(self) -> Floats:
+        """Squared shares of the items in a mean, times the chance of not having been drawn.
+
+        An item of weight w was drawn with probability 1 / w. The variance of a weighted mean is
+        the sum of these times the variance of an item: for equal weights (1 - n / n_items) / n.
+        """
+        drawn = np.minimum(1.0 / self.weights, 1.0)
+        return np.asarray((1.0 - drawn) * (self.weights / self.n_items) ** 2)
+
 
 def check_labelled(labelled: Any, n_items: int, n_labels: int) -> LabelledPart:
-    """Return ``(rows, Y_rows)`` as a `LabelledPart`; raise `InputError` if it is invalid."""
-    if not isinstance(labelled, tuple) or len(labelled) != 2:
-        raise InputError("labelled must be a pair: row numbers of the batch, and their labels.")
+    """Return ``(rows, Y_rows)`` or ``(rows, Y_rows, weights)`` as a checked `LabelledPart`."""
+    if not isinstance(labelled, tuple) or len(labelled) not in (2, 3):
+        raise InputError(
+            "labelled must be a pair: row numbers of the batch, and their labels; weights may "
+            "follow as the third."
+        )
     rows, Y = np.asarray(labelled[0]), check_binary_matrix(labelled[1], "The labels of the rows")
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise InputError("The labelled rows must be a list of row numbers.")
@@ -64,7 +107,21 @@ def check_labelled(labelled: Any, n_items: int, n_labels: int) -> LabelledPart:
         raise InputError(f"The labelled rows must be distinct numbers from 0 to {n_items - 1}.")
     if Y.shape[1] != n_labels:
         raise InputError(f"The labelled rows have {Y.shape[1]} labels; there must be {n_labels}.")
-    return LabelledPart(rows.astype(np.intp), Y, n_items)
+    weights = _check_weights(labelled[2] if len(labelled) == 3 else None, len(rows))
+    return LabelledPart(rows.astype(np.intp), Y, weights * n_items / weights.sum(), n_items)
+
+
+def _check_weights(weights: Any, n_labelled: int) -> Floats:
+    if weights is None:
+        return np.ones(n_labelled)
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("The weights of the labelled rows must be numbers.") from None
+    check_same_length(n_labelled, "The labelled rows", len(np.atleast_1d(array)), "their weights")
+    if array.ndim != 1 or not np.all(np.isfinite(array) & (array > 0)):
+        raise InputError("The weights of the labelled rows must be positive numbers, one per row.")
+    return array
 
 
 def ppi_mean(y: Floats, predicted: Floats, elsewhere: Floats) -> tuple[Floats, Floats]:
@@ -84,7 +141,7 @@ def ppi_mean(y: Floats, predicted: Floats, elsewhere: Floats) -> tuple[Floats, F
     """
     n, n_more = len(y), len(elsewhere)
     spread = np.concatenate([predicted, elsewhere]).var(axis=0, ddof=1)
-    together = _covariance(y, predicted) / (n - 1)
+    together = _covariance(y, predicted, np.ones(n)) / (n - 1)
     power = np.divide(
         together, (1.0 + n / n_more) * spread, out=np.zeros_like(spread), where=spread > 0
     )
@@ -107,124 +164,330 @@ def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floa
 
     Notes
     -----
-    The estimate is the mean score of the batch, times a power, plus the mean residual of the
-    labelled items. As the batch is finite, the variance is that of the mean residual, times the
-    share of items that are not labelled. A handful of labels says little about power and variance:
-    both are shrunk towards the values of calibrated scores.
+    The difference estimator of survey sampling: the mean score of the batch, times a power, plus
+    the weighted mean residual of the labelled items (Hájek). As the batch is finite, an item
+    counts in the variance by the chance of not having been drawn. That the items of a stratified
+    sample were drawn stratum by stratum is not used: the variance is then rather too large. A
+    handful of labels says little about power and variance: both are shrunk towards the values of
+    calibrated scores.
     """
     values = np.asarray(scores, dtype=np.float64)
     y, predicted = part.Y.astype(np.float64), values[part.rows]
+    n, counts = len(y), part.counts
     spread = values.var(axis=0)
-    gram = _covariance(predicted, predicted) + _PRIOR_ITEMS * spread
+    gram = _covariance(predicted, predicted, counts) + _PRIOR_ITEMS * spread
     power = np.divide(
-        _covariance(y, predicted) + _PRIOR_ITEMS * spread,
+        _covariance(y, predicted, counts) + _PRIOR_ITEMS * spread,
         gram,
         out=np.zeros_like(gram),
         where=gram > 0,
     )
     left = y - power * predicted
-    mean = power * values.mean(axis=0) + left.mean(axis=0)
-    n = len(y)
-    # No positive among few items does not mean that there are none.
-    share = (y.sum(axis=0) + _PRIOR_ITEMS * point + 0.5) / (n + _PRIOR_ITEMS + 1.0)
+    residual = np.average(left, axis=0, weights=counts)
+    mean = power * values.mean(axis=0) + residual
+    share = _share(part, point)
     least = np.maximum(share * (1.0 - share) - power**2 * spread, 0.25 * share * (1.0 - share))
-    open_ = np.maximum(_covariance(left, left) / max(n - 1, 1), least)
-    return np.clip(mean, part.least, part.most), open_ / n * (1.0 - n / part.n_items)
+    shares = part.open_shares
+    variance = shares @ (left - residual) ** 2 * n / max(n - 1, 1)
+    return np.clip(mean, part.least, part.most), np.maximum(variance, least * shares.sum())
+
+
+def label_scores(scores: Scores, n_labels: int) -> Array:
+    """Scores of items for `with_labels`; zeros if they are features, so that the labels count."""
+    if scores.kind == "features":
+        return np.zeros((scores.n_items, n_labels))
+    return np.asarray(scores.values)
+
+
+def _share(part: LabelledPart, point: Floats) -> Floats:
+    """Share of labelled items that have each label, shrunk towards a first estimate.
+
+    No positive among few items does not mean that there are none.
+    """
+    positives = part.counts @ part.Y + _PRIOR_ITEMS * point + 0.5
+    return np.asarray(positives / (part.n_effective + _PRIOR_ITEMS + 1.0))
 
 
 def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> PrevalenceEstimate:
     """Combine the estimate of a batch with the labels of some of its items.
 
-    Per label, the estimate and the prediction-powered one are weighted by their precisions. If
-    the labelled items show, over all labels together, that the estimate is further off
-    than its intervals say, its precision is lowered accordingly.
+    The labelled items alone give a second, unbiased estimate (`ppi_of_batch`). Per label, both are
+    weighted by their precisions. The claim of the first is not taken at its word: its variance is
+    that of its intervals, times a factor for the whole batch, times a factor for the label. Both
+    have a prior; how far the two estimates are apart, over all labels, tells the rest.
 
     Parameters
     ----------
     estimate : PrevalenceEstimate, shape (n_labels,)
-        Estimate of the batch, with intervals.
+        Estimate of the batch, with intervals, which need not be symmetric.
     scores : array of float, shape (n_items, n_labels)
         Posteriors or votes of all items of the batch; zeros if there are none.
-    labelled : pair of (rows, Y_rows)
-        Distinct row numbers of the batch, drawn uniformly at random, and their labels.
+    labelled : pair of (rows, Y_rows), or triple of (rows, Y_rows, weights)
+        Distinct row numbers of the batch, drawn at random, and their labels. Weights are
+        proportional to 1 / (probability of being drawn); without them all are equal.
 
     Returns
     -------
     PrevalenceEstimate
-        With intervals and bands of the same level; they respect that labelled items are known.
+        With intervals and bands of the same level, which respect that labelled items are known;
+        `n_labelled` items were used, and `more_labels` more would halve the interval of a label.
+
+    Notes
+    -----
+    Prevalences are compared as arcsin sqrt p, where variances do not depend on p. There the
+    prevalence has a two-piece normal prior around the estimate, with the variances of the two
+    sides of the interval. The logarithm of the factor of the batch is standard normal, the factor
+    of a label inverse gamma (2, 2), which makes the errors of the estimate t with 4 degrees
+    of freedom. Both are on a grid, so that the posterior is a mixture of truncated normals; time
+    and memory are O(grid * n_labels). Ends are whole numbers of items. Bands treat labels as
+    independent, which makes them too wide rather than too narrow. It fails if the labelled items
+    are not a random sample.
 
     Examples
     --------
     >>> estimate = PrevalenceEstimate([0.5], ["a"], lower=[0.3], upper=[0.7], level=0.9)
     >>> rows, Y_rows = np.arange(20), np.zeros((20, 1))
-    >>> with_labels(estimate, np.full((100, 1), 0.5), (rows, Y_rows)).point.round(2).tolist()
-    [0.03]
+    >>> combined = with_labels(estimate, np.full((100, 1), 0.5), (rows, Y_rows))
+    >>> combined.point.round(2).tolist(), combined.n_labelled
+    ([0.03], 20)
     """
     if estimate.ndim != 1 or estimate.lower is None or estimate.upper is None:
         raise InputError(
-            "Labels are combined with the estimate of one batch that has intervals; ask for them "
-            "with interval=0.9."
+            "Labels are combined with the estimate of one batch that has intervals; ask for an "
+            "interval, such as 0.9."
         )
     part = check_labelled(labelled, len(scores), len(estimate.labels))
-    mean, variance = ppi_of_batch(part, scores, estimate.point)
-    claimed = _variance(estimate, part.n_items)
-    claimed *= _inflation((mean - estimate.point) ** 2, variance, claimed)
-    share = claimed / (claimed + variance)
-    point = estimate.point + share * (mean - estimate.point)
-    return _answer(estimate, part, point, np.sqrt(share * variance))
+    labels = _of_labels(part, scores, estimate.point)
+    posterior = _posterior(
+        labels.angle - _angle(estimate.point), labels.variance, _sides(estimate, part.n_items)
+    )
+    return _answer(estimate, part, labels, posterior)
 
 
-def _variance(estimate: PrevalenceEstimate, n_items: int) -> Floats:
-    """Variance that the intervals claim; at least that of a tenth of an item."""
-    half = (np.asarray(estimate.upper) - np.asarray(estimate.lower)) / 2.0
-    deviation = half / norm.ppf(0.5 + np.asarray(estimate.level, dtype=np.float64) / 2.0)
-    return np.asarray(np.maximum(deviation, 0.1 / n_items) ** 2)
+class _OfLabels(NamedTuple):
+    """What the labelled items say: angles of the prevalences, and their variances."""
+
+    angle: Floats
+    variance: Floats
 
 
-def _inflation(squared: Floats, variance: Floats, claimed: Floats) -> float:
-    """Factor on the claimed variances at which the differences are as large as expected.
+def _of_labels(part: LabelledPart, scores: Array, point: Floats) -> _OfLabels:
+    """The estimate of `ppi_of_batch` as an angle.
 
-    The estimator of Paule and Mandel, over labels instead of laboratories. It is 1 unless the
-    differences exceed the 95 % quantile of chance. The degrees of freedom are half the number of
-    labels, since the errors of labels are not independent.
+    Scores and a finite batch make the labelled items worth more than their number: as many as
+    would have this variance alone. Anscombe's correction is for that number.
     """
-    known = variance > 0
-    if not known.any():
-        return 1.0
-    freedom = max(1.0, np.count_nonzero(known) / 2.0)
-    bearable = chi2.ppf(0.95, freedom) / freedom
-
-    def excess(log_factor: float) -> float:
-        expected = variance[known] + np.exp(log_factor) * claimed[known]
-        return float(np.mean(squared[known] / expected) - bearable)
-
-    most = float(np.log(_MOST))
-    if excess(0.0) <= 0:
-        return 1.0
-    return float(np.exp(brentq(excess, 0.0, most))) if excess(most) < 0 else _MOST
+    mean, variance = ppi_of_batch(part, scores, point)
+    share = _share(part, point)
+    worth = share * (1.0 - share) / np.maximum(variance, _NOTHING)
+    corrected = (worth * mean + 0.375) / (worth + 0.75)
+    return _OfLabels(_angle(corrected), 1.0 / (4.0 * worth + 2.0))
 
 
-def _answer(
-    estimate: PrevalenceEstimate, part: LabelledPart, point: Floats, deviation: Floats
+def _angle(prevalence: Floats) -> Floats:
+    return np.asarray(np.arcsin(np.sqrt(np.clip(prevalence, 0.0, 1.0))))
+
+
+def _prevalence(angle: Floats) -> Floats:
+    return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2.0)) ** 2)
+
+
+def with_labels_of_batches(
+    estimate: PrevalenceEstimate, scores: Array, samples: Samples, labelled: Any
 ) -> PrevalenceEstimate:
-    level = np.asarray(estimate.level, dtype=np.float64)
-    each = norm.ppf(0.5 + level / 2.0) * deviation
-    # Labels count as independent, which makes the band too wide rather than too narrow.
-    all_ = norm.ppf(0.5 + level ** (1.0 / len(point)) / 2.0) * deviation
-    point = np.clip(point, part.least, part.most)
-    ends = [np.clip(point + move, part.least, part.most) for move in (-each, each, -all_, all_)]
+    """Combine the estimates of several batches with the labels of some of their items.
+
+    Parameters
+    ----------
+    estimate : PrevalenceEstimate, shape (n_batches, n_labels)
+    scores : array of float, shape (n_items, n_labels)
+    samples : Samples
+        The items of each batch.
+    labelled : as in `with_labels`
+        The rows are those of `scores`. A batch without labelled rows keeps its estimate.
+    """
+    part = check_labelled(labelled, len(scores), len(estimate.labels))
+    place = np.full(len(scores), -1)
+    place[part.rows] = np.arange(len(part.rows))
+    fields = {
+        name: np.array(vars(estimate)[name])
+        for name in _COMBINED
+        if vars(estimate)[name] is not None
+    }
+    n_labelled, more_labels = np.zeros(len(samples), dtype=np.intp), np.full(estimate.shape, np.nan)
+    for i, bag in enumerate(samples):
+        rows = np.flatnonzero(place[bag] >= 0)
+        if not len(rows):
+            continue
+        own = place[bag[rows]]
+        labels_of_bag = (rows, part.Y[own], part.weights[own])
+        combined = with_labels(estimate.sample(i), scores[bag], labels_of_bag)
+        for name, values in fields.items():
+            values[i] = vars(combined)[name]
+        n_labelled[i], more_labels[i] = len(rows), combined.more_labels
     return PrevalenceEstimate(
-        point,
-        estimate.labels,
-        lower=ends[0],
-        upper=ends[1],
-        band_lower=ends[2],
-        band_upper=ends[3],
+        labels=estimate.labels,
+        index=estimate.index,
         level=estimate.level,
         p_value=estimate.p_value,
+        n_labelled=n_labelled,
+        more_labels=more_labels,
+        **fields,
     )
 
 
-def _covariance(left: Floats, right: Floats) -> Floats:
-    """Sums of products of deviations, column by column."""
-    return np.asarray(((left - left.mean(axis=0)) * (right - right.mean(axis=0))).sum(axis=0))
+class _Sides(NamedTuple):
+    """Variances of angles that the sides of the intervals claim, shape (n_labels,)."""
+
+    below: Floats
+    above: Floats
+
+
+def _sides(estimate: PrevalenceEstimate, n_items: int) -> _Sides:
+    """Variances of both sides; at least those of a tenth of an item."""
+    lower, point, upper = map(_angle, (estimate.lower, estimate.point, estimate.upper))  # type: ignore[arg-type]
+    narrowest = _NARROWEST * (upper - lower)
+    quantile = _normal_quantile(estimate.level)
+    tenth = _angle(np.abs(estimate.point - 0.1 / n_items)) - point
+    below, above = (
+        np.maximum(np.maximum(half, narrowest) / quantile, np.abs(tenth)) ** 2
+        for half in (point - lower, upper - point)
+    )
+    return _Sides(below, above)
+
+
+def _normal_quantile(level: float | None) -> float:
+    """Half the width of a central interval of a standard normal variable."""
+    return float(norm.ppf(0.5 + np.asarray(level, dtype=np.float64) / 2.0))
+
+
+class _Posterior(NamedTuple):
+    """Angles minus those of the first estimates: per label a mixture of truncated normals.
+
+    Attributes
+    ----------
+    weights : array of float, shape (2, n_factors, n_labels)
+        Of the components below and above 0, before they are truncated there.
+    means, deviations : array of float, shape (2, n_factors, n_labels)
+    shift : array of float, shape (n_labels,)
+        By how far the estimate moves: the difference of the two estimates, times the mean share
+        that precision weighting gives to the labelled items.
+    """
+
+    weights: Floats
+    means: Floats
+    deviations: Floats
+    shift: Floats
+
+    def cdf(self, x: Floats) -> Floats:
+        """Distribution function of each label at one value per label."""
+        ends = np.stack([np.minimum(x, 0.0), np.maximum(x, 0.0)])[:, np.newaxis]
+        reached = ndtr((ends - self.means) / self.deviations)
+        reached[1] -= ndtr(-self.means[1] / self.deviations[1])
+        return np.asarray((self.weights * reached).sum(axis=(0, 1)))
+
+    def quantile(self, share: float, lowest: Floats, highest: Floats) -> Floats:
+        """Quantile of each label between two bounds, by bisection."""
+        for _ in range(_BISECTIONS):
+            middle = (lowest + highest) / 2.0
+            below = self.cdf(middle) < share
+            lowest = np.where(below, middle, lowest)
+            highest = np.where(below, highest, middle)
+        return np.asarray((lowest + highest) / 2.0)
+
+
+def _posterior(difference: Floats, variance: Floats, sides: _Sides) -> _Posterior:
+    """Average over the factors on the claimed variances.
+
+    Only the product of the two factors matters for a label, and the products of two grids of equal
+    spacing are a grid: `kernel` maps a product to the pairs that give it.
+    """
+    products = _SHARED[0] + _OWN[0] + _STEP * np.arange(len(_SHARED) + len(_OWN) - 1)
+    kernel = _kernel(len(products))
+    claimed = np.exp(products)[:, np.newaxis] * np.stack(sides)[:, np.newaxis]
+    share = claimed / (claimed + variance)
+    means, deviations = share * difference, np.sqrt(share * variance)
+    # Twice the sides' parts of the prior, times the density of the difference.
+    logs = (
+        np.log(2.0 * np.sqrt(claimed) / np.sqrt(claimed).sum(axis=0))
+        + norm.logpdf(difference, scale=np.sqrt(claimed + variance))
+    )  # fmt: skip
+    signs = np.array([-1.0, 1.0])[:, np.newaxis, np.newaxis]
+    evidence = logsumexp(logs + log_ndtr(signs * means / deviations), axis=0)
+    highest = evidence.max(axis=0)
+    likelihood = np.exp(evidence - highest)
+    of_shared = kernel @ likelihood
+    log_shared = -0.5 * _SHARED**2 + _EVIDENCE * np.log(of_shared).sum(axis=1)
+    shared = np.exp(log_shared - logsumexp(log_shared))
+    # The prior of a product, given what the labels say together about the shared factor.
+    prior = kernel.T @ (shared[:, np.newaxis] / of_shared)
+    side = (difference > 0).astype(np.intp)
+    towards = np.take_along_axis(share, side[np.newaxis, np.newaxis], axis=0)[0]
+    shift = difference * (prior * likelihood * towards).sum(axis=0)
+    return _Posterior(prior * np.exp(logs - highest), means, deviations, shift)
+
+
+def _kernel(n_products: int) -> Floats:
+    """Prior of a label's own factor, shifted by the shared one: shape (n_shared, n_products)."""
+    log_prior = -2.0 * _OWN - 2.0 * np.exp(-_OWN)
+    own = np.exp(log_prior - logsumexp(log_prior))
+    kernel = np.zeros((len(_SHARED), n_products))
+    for row in range(len(_SHARED)):
+        kernel[row, row : row + len(_OWN)] = own
+    return kernel
+
+
+def _answer(
+    estimate: PrevalenceEstimate, part: LabelledPart, labels: _OfLabels, posterior: _Posterior
+) -> PrevalenceEstimate:
+    start, level = _angle(estimate.point), np.asarray(estimate.level, dtype=np.float64)
+    point = np.clip(_prevalence(start + posterior.shift), part.least, part.most)
+    bounds = _angle(part.least) - start, _angle(part.most) - start
+
+    def ends(level: Floats) -> tuple[Floats, Floats]:
+        tail = float(1.0 - level) / 2.0
+        return posterior.quantile(tail, *bounds), posterior.quantile(1.0 - tail, *bounds)
+
+    def as_items(end: Floats) -> Floats:
+        items = np.round(_prevalence(start + end) * part.n_items)
+        return np.asarray(np.clip(items / part.n_items, part.least, part.most))
+
+    each = ends(level)
+    # Labels count as independent, which makes the band too wide rather than too narrow.
+    all_ = ends(level ** (1.0 / len(point)))
+    deviation = (each[1] - each[0]) / 2.0 / _normal_quantile(estimate.level)
+    return PrevalenceEstimate(
+        point,
+        estimate.labels,
+        lower=np.minimum(as_items(each[0]), point),
+        upper=np.maximum(as_items(each[1]), point),
+        band_lower=np.minimum(as_items(all_[0]), point),
+        band_upper=np.maximum(as_items(all_[1]), point),
+        level=estimate.level,
+        p_value=estimate.p_value,
+        n_labelled=len(part.rows),
+        more_labels=_more_labels(part, labels.variance, deviation**2),
+    )
+
+
+def _more_labels(part: LabelledPart, variance: Floats, reached: Floats) -> Floats:
+    """How many more labels, drawn in the same way, would halve the interval of each label.
+
+    The precision must become four times that of now, `reached`; the estimate without labels keeps
+    its part of it, and the rest must come from the labelled items, whose variance is proportional
+    to 1 / n - 1 / n_items.
+    """
+    n, n_items = part.n_effective, part.n_items
+    if len(part.rows) == n_items:
+        return np.zeros(len(variance))
+    wanted = 1.0 / (3.0 / np.maximum(reached, _NOTHING) + 1.0 / variance)
+    each = variance / (1.0 / n - 1.0 / n_items)
+    needed = 1.0 / (wanted / each + 1.0 / n_items)
+    return np.asarray(np.ceil((needed / n - 1.0) * len(part.rows)))
+
+
+def _covariance(left: Floats, right: Floats, counts: Floats) -> Floats:
+    """Sums of products of deviations from the mean, column by column; rows count `counts` times."""
+    deviations = left - np.average(left, axis=0, weights=counts)
+    others = right - np.average(right, axis=0, weights=counts)
+    return np.asarray(counts @ (deviations * others))

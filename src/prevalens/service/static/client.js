@@ -55,9 +55,10 @@ export async function get(path) {
   return (await fetched(path, { headers: headers() })).json();
 }
 
+const posted = (body) => ({ method: "POST", headers: headers({ "content-type": "application/json" }), body: JSON.stringify(body) });
+
 export async function post(path, body) {
-  const settings = { method: "POST", headers: headers({ "content-type": "application/json" }), body: JSON.stringify(body) };
-  return (await fetched(path, settings)).json();
+  return (await fetched(path, posted(body))).json();
 }
 
 export async function remove(path) {
@@ -93,8 +94,9 @@ export async function finished(job, onNews) {
   return now;
 }
 
-export async function download(path, name) {
-  const blob = await (await fetched(path, { headers: headers() })).blob();
+// A file by GET, or by POST if it depends on a body.
+export async function download(path, name, body = null) {
+  const blob = await (await fetched(path, body === null ? { headers: headers() } : posted(body))).blob();
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -3,6 +3,7 @@
 import { get, post, remove, upload } from "./client.js";
 import { calm, complain, find, make, options, show } from "./dom.js";
 import { bytes } from "./format.js";
+import { labelling } from "./labelling.js";
 import { droppable, likely, names, pairs, previewTable } from "./preview.js";
 import { follow, sending } from "./progress.js";
 import { showResult } from "./result.js";
@@ -15,7 +16,7 @@ export function setUpData() {
   droppable(find("drop"), find("files"), take);
   for (const radio of document.getElementsByName("source")) radio.addEventListener("change", arrange);
   find("paste").addEventListener("input", ready);
-  find("estimate").addEventListener("click", estimate);
+  find("estimate").addEventListener("click", () => estimate());
   arrange();
 }
 
@@ -126,14 +127,19 @@ function request() {
   return body;
 }
 
-async function estimate() {
+// With labels, `before` is the answer without them.
+async function estimate(body = request(), model = state.model.name, before = null) {
   calm();
   state.busy = true;
   ready();
   try {
-    const path = `/v1/models/${encodeURIComponent(state.model.name)}/quantify?wait=false`;
-    const job = await follow(find("quantify-progress"), await post(path, request()), "Estimating");
-    showResult(job, await get(job.result.answer));
+    const path = `/v1/models/${encodeURIComponent(model)}/quantify?wait=false`;
+    const job = await follow(find("quantify-progress"), await post(path, body), "Estimating");
+    const answer = await get(job.result.answer);
+    const { labelled, ...plain } = body;
+    const first = labelled ? before : answer;
+    const again = (more) => estimate(more, model, first?.level ? first : null);
+    showResult(job, answer, labelling(model, plain, answer, before, again));
   } catch (error) {
     complain(error);
   } finally {

@@ -9,6 +9,12 @@ export function points(change) {
   return `${change > 0 ? "+" : ""}${value === "-0.0" ? "0.0" : value.replace("-", "−")} points`;
 }
 
+// Mean width of the intervals of an answer.
+export function width(answer) {
+  const widths = answer.rows.map((row) => row.upper - row.lower);
+  return `${(100 * widths.reduce((sum, one) => sum + one, 0) / widths.length).toFixed(1)} points`;
+}
+
 export function count(number) {
   return number.toLocaleString("en-GB");
 }

@@ -10,7 +10,7 @@ const FEW = { labels: 25, movers: 8, panels: 9, narrow: 4 };
 const FORMATS = [["csv", "CSV"], ["json", "JSON"], ["html", "HTML report"]];
 let redraw = null;
 
-export function showResult(job, answer) {
+export function showResult(job, answer, labels) {
   const state = { view: viewOf(answer), batch: answer.groups.length - 1, all: {} };
   const [over, charts] = [make("div", { className: "charts" }), make("div", { className: "charts" })];
   redraw = () => {
@@ -20,7 +20,7 @@ export function showResult(job, answer) {
   };
   find("result-body").replaceChildren(...[
     facts(answer), warnings(answer.warnings), over, batchChoice(state), charts,
-    numbers(answer), downloads(job), command(answer),
+    numbers(answer), downloads(job), labels, command(answer),
   ].filter((part) => part !== null));
   show(find("result"), true);
   redraw();
