@@ -549,7 +549,8 @@ class _Search:
             each = screened._replace(members=whole, scores=scores_of(whole))
             is_mixture = isinstance(each.aggregator, ScenarioMixture)
             cost = self._cost(len(each.members)) if is_mixture else 0.0
-            if not validated or self.budget.allows(cost, each.candidate.name):
+            what = f"{each.candidate.name} on all samples"
+            if not validated or self.budget.allows(cost, what):
                 self.progress(f"choosing, {each.candidate.name}")
                 loss = self._loss(each.aggregator, each.scores)
                 candidate = _candidate(each.members, each.aggregator, loss)
