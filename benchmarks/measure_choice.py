@@ -133,8 +133,8 @@ def table(revision: str, found: dict[str, dict[str, Any]]) -> str:
     lines += [
         "",
         f"Mean absolute error on {N_SAMPLES} samples of {SIZE} test items per family, in",
-        "percentage points, old / new. No constant of the choice was set by these errors: they were",
-        "looked at three times while it was made faster, and the changes in between were for time.",
+        "percentage points, old / new. No constant of the choice was set by these errors. They",
+        "were looked at three times while it was made faster; changes in between were for time.",
         "",
         "| dataset | " + " | ".join(FAMILIES) + " |",
         "|---|" + "---|" * len(FAMILIES),
