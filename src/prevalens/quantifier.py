@@ -350,9 +350,11 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
                 else clone(each).fit(as_read(each, scores), labels, groups=own_groups)
                 for each in candidates.aggregators
             )
+        # Three folds instead of five: there are several origins.
+        scheme = self.scheme or CrossFit(3)
         backtest = run_backtest(
             candidates,
-            self.scheme_or_default(),
+            scheme,
             timeline,
             X,
             Y,

@@ -151,6 +151,8 @@ QUANTIFY = ("quantify", "TEXTS", "batch.csv")
                      "No label has 50 positive items in train.csv", id="all labels rare"),
         pytest.param([*rows(20), ["short"]], FIT,
                      "train.csv, line 22: there are 1 values for 7 columns", id="short row"),
+        pytest.param(rows(40), (*FIT, "--time-budget", "9s", "--fast"),
+                     "leave out --fast or --time-budget", id="two budgets"),
         pytest.param(rows(40), (*FIT, "--time-budget", "soon"),
                      "A time is written as 90s, 10m or 1.5h; got 'soon'", id="bad time budget"),
         pytest.param(rows(40), (*FIT, "-o", "nowhere/m.prevalens"),

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
 from prevalens.classifiers import ClassifierEnsemble, CrossFit, ExtraTrees, Forest, PerLabel
@@ -536,7 +536,8 @@ class _Search:
             each = screened._replace(members=whole, scores=scores_of(whole))
             is_mixture = isinstance(each.aggregator, ScenarioMixture)
             cost = self._cost(len(each.members)) if is_mixture else 0.0
-            if not validated or self.budget.allows(cost, each.candidate.name):
+            what = f"{each.candidate.name} on all samples"
+            if not validated or self.budget.allows(cost, what):
                 self.progress(f"choosing, {each.candidate.name}")
                 loss = self._loss(each.aggregator, each.scores)
                 candidate = _candidate(each.members, each.aggregator, loss)
@@ -580,6 +581,23 @@ class _Search:
     ) -> tuple[float, dict[str, float]]:
         splits = self.some_splits if screen else self.splits
         return validation_loss(aggregator, scores, self.Y, splits)
+
+
+def lighter(classifier: Classifier) -> Classifier:
+    """An unfitted copy that takes less time: looser regressions, fewer trees, in an ensemble too.
+
+    Its posteriors differ from those of the original by far less than those of two folds do.
+    """
+    if isinstance(classifier, Pipeline):
+        return make_pipeline(*map(clone, classifier[:-1]), lighter(classifier[-1]))
+    if isinstance(classifier, ClassifierEnsemble):
+        return ClassifierEnsemble.of_members(*map(lighter, classifier.members()))
+    copy = clone(classifier)
+    if isinstance(copy, PerLabel):
+        copy.set_params(tol=max(copy.tol, TOLERANCE))
+    if isinstance(copy, Forest):
+        copy.set_params(n_estimators=min(copy.n_estimators, FEWEST_TREES))
+    return copy
 
 
 def validation_loss(

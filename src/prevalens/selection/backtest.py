@@ -30,7 +30,7 @@ from prevalens.expression import expression_of, to_text
 from prevalens.response import response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.selection.automatic import validation_loss
+from prevalens.selection.automatic import lighter, validation_loss
 from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix, Progress
 from prevalens.uncertainty.drift import (
     FEWEST_POSITIVES,
@@ -191,7 +191,7 @@ def rivals(
     splits = shifted_splits(Y, stratified=False, groups=groups)
     drawn = [validation_loss(each, scores, Y, splits)[0] for each in aggregators]
     names = tuple(to_text(expression_of(each)) for each in aggregators)
-    return Candidates(classifier, aggregators, names, np.array(drawn))
+    return Candidates(lighter(classifier), aggregators, names, np.array(drawn))
 
 
 def run_backtest(
@@ -227,7 +227,8 @@ def run_backtest(
 
     Notes
     -----
-    Costs about as much as two to three fits of the candidates.
+    Costs about as much as two to three fits of the candidates. The classifiers that the automatic
+    choice has found are trained here with fewer trees and a looser tolerance.
     """
     start = time.perf_counter()
     origins, blocks = [], timeline.origins()
