@@ -54,6 +54,25 @@ def test_errors_by_regime_and_protocol_are_plain_means() -> None:
     assert report.error(TRAINING).mean == pytest.approx(np.mean(shifts))
 
 
+def test_coverage_by_move_is_that_of_the_labels_that_moved_so_far() -> None:
+    report = make()
+    found = report.coverage_by_move()
+    inside: dict[str, list[bool]] = {name: [] for name in found}
+    for trial in report.trials:
+        for row, low, high in zip(trial.rows, trial.lower, trial.upper, strict=True):
+            for j, true in enumerate(trial.true[row]):
+                moved = 100 * abs(true - report.training[j])
+                first = 0 if moved < 1 else 1 if moved < 3 else 3 if moved < 10 else 10
+                last = {0: 1, 1: 3, 3: 10, 10: 100}[first]
+                inside[f"{first} to {last} points"].append(bool(low[j] <= true <= high[j]))
+    assert {name: n for name, (_, _, n) in found.items()} == {n: len(v) for n, v in inside.items()}
+    for name, (share, width, _) in found.items():
+        assert (share, width) == (pytest.approx(np.mean(inside[name])), pytest.approx(0.1))
+    total = sum(number for _, _, number in found.values())
+    assert total == report.coverage()["all"][2]
+    assert make(intervals=False).coverage_by_move() == {}
+
+
 def test_coverage_counts_the_truths_inside() -> None:
     report = make()
     inside = [

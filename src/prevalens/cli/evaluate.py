@@ -90,6 +90,8 @@ def _print(report: TrustReport, answer: Verdict, html: Path | None) -> None:
     console.print()
     console.print(_errors("Mean absolute error, in points, by shift", by_shift, report))
     console.print(_errors("By kind of shift", report.by_protocol(), report))
+    if report.coverage_by_move():
+        console.print(_intervals(report))
     console.print(_labels(report))
     if html is not None:
         console.print(Text(f"Report: {html}"))
@@ -103,6 +105,14 @@ def _errors(title: str, rows: dict[str, dict[str, Error]], report: TrustReport) 
             Text(f"{100 * mean:.2f}", style="bold" if mean == min(means) else "") for mean in means
         ]
         table.add_row(Text(row), *cells, f"{errors[report.compared[0]].n_samples:,}")
+    return table
+
+
+def _intervals(report: TrustReport) -> Table:
+    title = f"Intervals that aim at {100 * (report.level or 0.9):g} %, by how far a label moved"
+    table = plain_table(["moved"], ("hold the truth", "mean width", "intervals"), title=title)
+    for row, (share, width, number) in report.coverage_by_move().items():
+        table.add_row(Text(row), f"{100 * share:.0f} %", f"{100 * width:.1f}", f"{number:,}")
     return table
 
 

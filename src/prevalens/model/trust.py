@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from prevalens.types import Floats
 ESTIMATE, COUNTED, TRAINING = "this model", "classify and count", "training prevalence"
 #: A label has moved in a sample if it is farther than this from its training prevalence.
 _MOVED = 0.05
+#: Moves of labels that separate the classes in which coverage is reported.
+_MOVES = (0.01, 0.03, 0.1)
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,26 @@ class TrustReport:
         by_protocol = {trial.protocol: _coverage([trial]) for trial in checked}
         return by_protocol | ({"all": _coverage(checked)} if checked else {})
 
+    def coverage_by_move(self) -> dict[str, tuple[float, float, int]]:
+        """The figures of `coverage` by how far a label truly moved since training, in points."""
+        checked = [trial for trial in self.trials if trial.lower is not None]
+        if not checked:
+            return {}
+        moved = [np.abs(trial.true[trial.rows] - self.training) for trial in checked]
+        kind = np.searchsorted(_MOVES, np.concatenate(moved), side="right")
+        covered = np.concatenate([trial.covered for trial in checked])
+        width = np.concatenate([_widths(trial) for trial in checked])
+        edges = ["0", *(f"{100 * move:g}" for move in _MOVES), "100"]
+        return {
+            f"{low} to {high} points": (
+                float(covered[kind == number].mean()),
+                float(width[kind == number].mean()),
+                int((kind == number).sum()),
+            )
+            for number, (low, high) in enumerate(pairwise(edges))
+            if (kind == number).any()
+        }
+
     def by_label(self) -> list[LabelTrust]:
         """Figures on each label."""
         true = np.concatenate([trial.true for trial in self.trials])
@@ -273,6 +296,10 @@ class TrustReport:
                 name: {"level": self.level, "share": share, "width": width, "n_intervals": number}
                 for name, (share, width, number) in self.coverage().items()
             },
+            "coverage_by_move": {
+                name: {"share": share, "width": width, "n_intervals": number}
+                for name, (share, width, number) in self.coverage_by_move().items()
+            },
             "by_label": [
                 {**vars(row), "moved": {k: _finite(v) for k, v in row.moved.items()}}
                 | {"coverage": _finite(row.coverage)}
@@ -305,9 +332,12 @@ def _error_figures(errors: Mapping[str, Mapping[str, Error]]) -> dict[str, Any]:
 
 def _coverage(trials: Sequence[Trial]) -> tuple[float, float, int]:
     covered = np.concatenate([trial.covered.ravel() for trial in trials])
-    widths = [
-        (trial.upper - trial.lower).ravel()
-        for trial in trials
-        if trial.lower is not None and trial.upper is not None
-    ]
-    return float(covered.mean()), float(np.concatenate(widths).mean()), len(covered)
+    widths = np.concatenate([_widths(trial).ravel() for trial in trials])
+    return float(covered.mean()), float(widths.mean()), len(covered)
+
+
+def _widths(trial: Trial) -> Floats:
+    """Widths of the intervals of a trial that has some, shape (n_checked, n_labels)."""
+    assert trial.lower is not None
+    assert trial.upper is not None
+    return trial.upper - trial.lower

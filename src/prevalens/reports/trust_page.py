@@ -164,7 +164,7 @@ def trust_sections(report: TrustReport) -> list[Section]:
     """The sections below the verdict."""
     sections = [_by_shift(report), _by_protocol(report)]
     if report.coverage():
-        sections.append(Section("Reliability of intervals", (_interval_grid(report),)))
+        sections.append(Section("Reliability of intervals", _interval_grids(report)))
     labels = Section("Labels", (label_grid(report),))
     return [*sections, labels, Section("How this was measured", _measured(report))]
 
@@ -221,14 +221,23 @@ def _points_cells(errors: Sequence[float]) -> list[GridCell]:
     return [GridCell(number(100 * error, 2), bold=error == min(errors)) for error in errors]
 
 
-def _interval_grid(report: TrustReport) -> Grid:
-    rows = [
-        (protocol_caption(name), percent(share), f"{100 * width:.1f}", count(n))
-        for name, (share, width, n) in report.coverage().items()
+def _interval_grids(report: TrustReport) -> tuple[Grid, Grid]:
+    """Coverage by kind of shift, and by how far the labels moved."""
+    aim = f"Intervals that aim at {100 * (report.level or 0.9):g} %"
+    by_protocol = {protocol_caption(name): own for name, own in report.coverage().items()}
+    return (
+        _interval_grid(aim, "samples", by_protocol),
+        _interval_grid(f"{aim}, by how far a label moved", "moved", report.coverage_by_move()),
+    )
+
+
+def _interval_grid(caption: str, stub: str, rows: Mapping[str, tuple[float, float, int]]) -> Grid:
+    cells = [
+        (name, percent(share), f"{100 * width:.1f}", count(n))
+        for name, (share, width, n) in rows.items()
     ]
-    caption = f"Intervals that aim at {100 * (report.level or 0.9):g} %"
     headings = ("hold the truth", "mean width, points", "intervals")
-    return Grid.from_rows(caption, "samples", headings, rows)
+    return Grid.from_rows(caption, stub, headings, cells)
 
 
 def label_grid(report: TrustReport) -> Grid:
