@@ -23,13 +23,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from measure_uncertainty import percentiles
 from prevalens import datasets
 from prevalens.aggregators import PCC, ScenarioMixture
 from prevalens.classifiers import CrossFit
 from prevalens.protocols import MLAPP, LabelTilt, Natural
 from prevalens.response import response
 from prevalens.selection.automatic import choose
-from prevalens.uncertainty import Bootstrap, plain_estimate
+from prevalens.uncertainty import Bootstrap
 
 LEVEL = 0.9
 N_SAMPLES = 1000
@@ -49,12 +50,14 @@ def covers(lower: Floats, upper: Floats, truth: Floats) -> npt.NDArray[np.bool_]
     return np.asarray((lower <= truth + 1e-12) & (truth <= upper + 1e-12))
 
 
-def stretched_width(found: Any, point: Floats, truth: Floats, wanted: float) -> float:
+def stretched_width(
+    found: tuple[Floats, Floats], point: Floats, truth: Floats, wanted: float
+) -> float:
     """Mean width of the bootstrap's intervals when stretched to cover as often as asked."""
 
     def ends(factor: float) -> tuple[Floats, Floats]:
-        lower = point - factor * (point - found.lower)
-        upper = point + factor * (found.upper - point)
+        lower = point - factor * (point - found[0])
+        upper = point + factor * (found[1] - point)
         return np.clip(lower, 0, 1), np.clip(upper, 0, 1)
 
     low, high = 0.0, 200.0
@@ -71,19 +74,19 @@ def stretched_width(found: Any, point: Floats, truth: Floats, wanted: float) -> 
 class _Counting:
     """Where counting is chosen: the intervals that `Quantifier()` prepares."""
 
-    def __init__(self, aggregator: Any, scores: Any, Y: Labels, folds: Any) -> None:
+    def __init__(self, aggregator: Any, scores: Any, Y: Labels) -> None:
         self._aggregator = aggregator
-        self._prepared = Bootstrap().fit(aggregator, scores, Y, folds=folds)
+        self._prepared = Bootstrap().fit(aggregator, scores, Y)
 
-    def estimate(self, scores: Any, samples: Any, level: float) -> tuple[None, Any]:
-        return None, self._prepared.intervals(self._aggregator, scores, samples, level)
+    def estimate(self, scores: Any, samples: Any, level: float) -> tuple[Floats, Any]:
+        return self._prepared.estimate(self._aggregator, scores, samples, level)
 
 
-def source(aggregator: Any, scores: Any, Y: Labels, folds: Any) -> Any:
+def source(aggregator: Any, scores: Any, Y: Labels) -> Any:
     """What makes the intervals."""
     if isinstance(aggregator, ScenarioMixture):
         return aggregator
-    return _Counting(aggregator, scores, Y, folds)
+    return _Counting(aggregator, scores, Y)
 
 
 class Found(NamedTuple):
@@ -107,11 +110,11 @@ def measured(made: Any, scores: Any, Y: Labels) -> Iterator[Found]:
 
 def own_test_part(data: Any, choice: Any) -> list[str]:
     scores = response(choice.classifier, data.test.X, "posteriors", data.test.n_labels)
-    made = source(choice.aggregator, choice.scores, data.train.Y, choice.folds)
+    made = source(choice.aggregator, choice.scores, data.train.Y)
     counting = PCC().fit(scores, data.test.Y)
     cells = []
     for found in measured(made, scores, data.test.Y):
-        _, plain = plain_estimate(counting, scores, found.samples, LEVEL, resamples=40)
+        plain = percentiles(counting, scores, found.samples, 40)
         point = counting.aggregate(scores, found.samples)
         width = stretched_width(plain, point, found.truth, found.each)
         own = (found.intervals.upper - found.intervals.lower).mean()
@@ -149,7 +152,7 @@ def _one_division(
     labelled = CrossFit().fit(clone(choice.classifier), X[train], Y[train])
     aggregator = clone(choice.aggregator).fit(labelled.scores, Y[train])
     scores = response(labelled.classifier, X[test], "posteriors", Y.shape[1])
-    made = source(aggregator, labelled.scores, Y[train], labelled.folds)
+    made = source(aggregator, labelled.scores, Y[train])
     return [(found.each, found.together) for found in measured(made, scores, Y[test])]
 
 

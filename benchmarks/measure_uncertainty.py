@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from prevalens import datasets, parse
 from prevalens.protocols import MLAPP, LabelTilt, Natural
 from prevalens.scores import Scores
-from prevalens.uncertainty import Bootstrap, plain_estimate
+from prevalens.uncertainty.bootstrap import redrawn
 
 DATASETS = ("emotions", "scene", "yeast", "enron")
 METHODS = ("lr+pcc", "lr+pacc", "lr+sld", "stack+rq")
@@ -40,18 +40,33 @@ def covered(lower: Floats, upper: Floats, truth: Floats) -> npt.NDArray[np.bool_
     return np.asarray((lower <= truth + 1e-12) & (truth <= upper + 1e-12))
 
 
+def percentiles(
+    aggregator: Any, scores: Scores, samples: Samples, resamples: int
+) -> tuple[Floats, Floats]:
+    """Lower and upper percentiles of estimates of resampled items: the plain bootstrap."""
+    point, tail = aggregator.aggregate(scores, samples), (1 - LEVEL) / 2
+    lower, upper = point.copy(), point.copy()
+    rng = np.random.default_rng(0)
+    for rows, drawn in redrawn(aggregator, scores, samples, times=resamples, rng=rng):
+        ends = np.quantile(drawn, [tail, 1 - tail], axis=1)
+        lower[rows], upper[rows] = (
+            np.minimum(ends[0], point[rows]),
+            np.maximum(ends[1], point[rows]),
+        )
+    return lower, upper
+
+
 def coverage(quantifier: Any, pool: Any, scores: Scores) -> list[str]:
     cells = []
     for protocol in families(100, 1000).values():
         samples = protocol.draw(pool.Y, 5)
         truth = samples.mean(pool.Y)
-        fitted = quantifier.aggregator_
-        _, intervals = quantifier.uncertainty_.estimate(fitted, scores, samples, LEVEL)
-        _, plain = plain_estimate(fitted, scores, samples, LEVEL, resamples=50)
+        intervals = quantifier.aggregate(scores, samples, LEVEL)
+        plain = percentiles(quantifier.aggregator_, scores, samples, 50)
         each = covered(intervals.lower, intervals.upper, truth).mean()
         together = covered(intervals.band_lower, intervals.band_upper, truth).all(axis=1).mean()
         width = (intervals.upper - intervals.lower).mean()
-        bare = covered(plain.lower, plain.upper, truth).mean()
+        bare = covered(*plain, truth).mean()
         alarms = np.mean(intervals.p_value < 0.01)
         cells.append(f"{each:.2f} / {together:.2f} / {width:.3f} / {bare:.2f} / {alarms:.3f}")
     return cells
@@ -62,7 +77,7 @@ def alarms_under_noise(quantifier: Any, pool: Any) -> str:
     X = pool.X.toarray() if sp.issparse(pool.X) else np.asarray(pool.X, dtype=float)
     X = X + np.random.default_rng(0).normal(size=X.shape) * X.std(axis=0)
     samples = families(100, 200)["ML-APP"].draw(pool.Y, 6)
-    p_value = quantifier.uncertainty_.misfit_.p_value(quantifier.score(X).values, samples)
+    p_value = quantifier.aggregate(quantifier.score(X), samples, LEVEL).p_value
     return f"{np.mean(p_value < 0.01):.2f}"
 
 
@@ -77,8 +92,7 @@ def main() -> None:
     for name in DATASETS:
         data = datasets.load(name)
         for method in METHODS:
-            quantifier = parse(method).set_params(uncertainty=Bootstrap())
-            quantifier.fit(data.train.X, data.train.Y)
+            quantifier = parse(method).fit(data.train.X, data.train.Y)
             scores = quantifier.score(data.test.X)
             noisy = alarms_under_noise(quantifier, data.test)
             covers.append([name, method, *coverage(quantifier, data.test, scores), noisy])

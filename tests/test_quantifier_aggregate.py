@@ -20,6 +20,7 @@ from prevalens.classifiers import PerLabel
 from prevalens.datasets import synthetic
 from prevalens.scores import Scores
 from prevalens.uncertainty import Bootstrap
+from prevalens.validation import InputError
 
 DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, random_state=3)
 TRAIN, TEST = DATA.train, DATA.test
@@ -68,11 +69,10 @@ def test_the_posterior_of_the_mixture_is_computed_once(monkeypatch: pytest.Monke
     np.testing.assert_allclose(with_interval, plain, rtol=1e-12)
 
 
-@pytest.mark.parametrize("uncertainty", [None, Bootstrap(replicas=3, resamples=4)], ids=repr)
 def test_with_an_interval_the_estimate_itself_is_computed_once(
-    uncertainty: Any, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    quantifier = fit(PerLabel(), PACC(), uncertainty=uncertainty)
+    quantifier = fit(PerLabel(), PACC(), uncertainty=Bootstrap(replicas=3, resamples=4))
     scores, samples = quantifier.score(TEST.X), Samples.whole(len(TEST.Y))
     seen: list[Any] = []
     original = PACC.aggregate
@@ -139,7 +139,19 @@ def test_nobody_else_reaches_into_the_fitted_aggregator() -> None:
     assert reaching == []
 
 
-def test_calibrated_or_not() -> None:
-    assert fit(PerLabel(), ScenarioMixture()).has_calibrated_intervals
-    assert fit(PerLabel(), PCC(), uncertainty=Bootstrap(resamples=2)).has_calibrated_intervals
-    assert not fit(PerLabel(), PCC()).has_calibrated_intervals
+def test_an_interval_that_is_asked_for_is_calibrated_or_refused() -> None:
+    for mixture in (
+        fit(PerLabel(), ScenarioMixture(), uncertainty=each) for each in (None, "auto")
+    ):
+        assert mixture.has_intervals
+    assert fit(PerLabel(), PCC(), uncertainty=Bootstrap(resamples=2)).has_intervals
+    default = fit(PerLabel(), PCC())
+    assert default.has_intervals
+    assert default.uncertainty_.get_params() == Bootstrap().get_params()
+    without = fit(PerLabel(), PCC(), uncertainty=None)
+    assert not without.has_intervals
+    np.testing.assert_allclose(without.quantify(TEST.X), default.quantify(TEST.X), atol=1e-3)
+    with pytest.raises(InputError, match=r"lr\+pcc was fitted with uncertainty=None.*leave"):
+        without.quantify(TEST.X, interval=0.9)
+    with pytest.raises(InputError, match="uncertainty must be one of"):
+        fit(PerLabel(), PCC(), uncertainty="none")

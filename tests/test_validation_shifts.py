@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from prevalens.samples import Samples
 from prevalens.validation_shifts import (
     FAMILY_WEIGHTS,
     FEW,
     FEWEST,
+    ShiftedSplit,
     draw_shifts,
     half_splits,
     losses,
@@ -112,12 +116,42 @@ def test_groups_are_never_divided(labels, draw):
     assert draw(labels, groups=np.zeros(len(labels))) == []
 
 
+@pytest.mark.parametrize("draw", [shifted_splits, half_splits])
+def test_each_size_is_drawn_and_sizes_that_fit_no_fold_become_one(labels, draw):
+    n_folds = len({split.fold for split in draw(labels)})
+    by_size = Counter(split.planned for split in draw(labels, sizes=(7, 12, 500, 2500)))
+    largest = max(by_size)
+    assert 12 < largest < 100
+    assert set(by_size) == {7, 12, largest}
+    assert set(by_size.values()) == {len(draw(labels, sizes=(7,)))} == {4 * n_folds}
+    for split in draw(labels, sizes=(7, 500)):
+        assert set(split.samples.sizes) == {split.size}
+        assert split.size <= min(split.planned, len(split.held) // 3)
+
+
+def test_the_planned_size_is_the_size_unless_given() -> None:
+    rows = np.arange(9)
+    samples = Samples.from_indices([rows], n_items=9)
+    split = ShiftedSplit(0, rows, rows, "natural", samples, 9, np.ones((1, 1)), np.ones(1))
+    assert split.planned == 9
+    assert replace(split, planned=7).planned == 7
+
+
+def test_large_samples_are_drawn_from_large_pools_alone() -> None:
+    rng = np.random.default_rng(0)
+    Y = (rng.random((1200, 3)) < 0.3).astype(np.int8)
+    samples, family = draw_shifts(Y, 20, rng)
+    sizes, counts = np.unique(samples.sizes, return_counts=True)
+    assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == {20: 80, 100: 80, 500: 20}
+    assert np.bincount(family).tolist() == [45] * 4
+
+
 def test_four_kinds_of_shift_in_two_sizes() -> None:
     rng = np.random.default_rng(0)
     Y = (rng.random((400, 5)) < 0.3).astype(np.int8)
     samples, family = draw_shifts(Y, 20, rng)
     assert np.bincount(family).tolist() == [40] * 4
-    assert sorted(set(samples.sizes)) == [30, 100]
+    assert sorted(set(samples.sizes)) == [20, 100]
     moved = np.abs(samples.mean(Y) - Y.mean(axis=0)).mean(axis=1)
     large = samples.sizes == 100
     assert np.all([moved[large & (family == kind)].mean() for kind in (1, 2, 3)] > 1.2 * moved[

@@ -14,7 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
-from prevalens.aggregators import PCC
+from prevalens.aggregators import PCC, HDx
 from prevalens.catalogue import ENTRIES, parse
 from prevalens.classifiers import PerLabel
 from prevalens.datasets import synthetic
@@ -111,6 +111,35 @@ def test_calibrated_intervals_a_search_and_labels_that_do_not_vary(tmp_path: Pat
     fitted(varying, X, constant)
     assert isinstance(varying.classifier_, VaryingLabels)
     check_round_trip(varying, batch, tmp_path / "varying")
+
+
+@pytest.mark.parametrize(
+    "quantifier",
+    [
+        Quantifier(PerLabel(), PCC(), uncertainty=Bootstrap(replicas=2, resamples=4)),
+        Quantifier(None, HDx(), uncertainty=Bootstrap(replicas=2, resamples=4)),
+        Quantifier(time_budget=0.01),
+    ],
+    ids=lambda quantifier: quantifier.name,
+)
+@pytest.mark.parametrize("dates", [False, True])
+def test_times_come_back(quantifier: Quantifier, dates: bool, tmp_path: Path) -> None:
+    data = synthetic(n_train=120, n_test=60, n_labels=2, random_state=0)
+    days = np.arange(120)
+    times = np.datetime64("2024-01-01") + days if dates else days
+    later = np.datetime64("2024-06-01") if dates else 150
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantifier.fit(data.train.X, data.train.Y, time=times)
+        write_model(tmp_path / "m", {}, {"quantifier": quantifier})
+        again = read_parts(tmp_path / "m", read_manifest(tmp_path / "m"))["quantifier"]
+        ours, theirs = (
+            each.quantify(data.test.X, interval=0.9, time=later) for each in (quantifier, again)
+        )
+    for name in ("point", "lower", "upper", "band_lower", "band_upper", "p_value"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    assert again.backtest_.describe() == quantifier.backtest_.describe()
+    assert again.backtest_.axis == quantifier.backtest_.axis
 
 
 def test_a_model_is_read_by_a_process_that_has_fitted_nothing(tmp_path: Path) -> None:

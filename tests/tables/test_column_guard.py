@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -209,7 +208,7 @@ def test_the_sentence_names_columns_and_the_way_out() -> None:
     assert "training mean: 'h' (mean" in text
     assert "and 1 more; if that is wrong, train anew" in text
     assert ": 7 (mean" in ColumnGuard().fit(X, Y).sentence(drift)
-    named = clone(ColumnGuard(names=list("abcdefghi"))).fit(X, Y)
+    named = ColumnGuard().fit(X, Y, names=list("abcdefghi"))
     assert named.feature_names_in_.tolist() == list("abcdefghi")
 
 
@@ -244,7 +243,7 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match="tolerance must be above 0; got -1"):
         ColumnGuard(-1).fit(X, Y)
     with pytest.raises(InputError, match="9 columns but 1 names"):
-        ColumnGuard(names=["a"]).fit(X, Y)
+        ColumnGuard().fit(X, Y, names=["a"])
 
 
 def test_in_a_pipeline_and_through_a_file(tmp_path: Path) -> None:

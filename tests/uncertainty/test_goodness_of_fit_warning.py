@@ -1,4 +1,4 @@
-"""The sentence about samples that nothing explains."""
+"""The sentence about samples that alarm: which ones, what it means, what to do."""
 
 from __future__ import annotations
 
@@ -14,14 +14,23 @@ from prevalens.validation import PrevalensWarning
 @pytest.mark.parametrize(
     ("p_value", "names", "sentence"),
     [
-        ([0.001], None, r"The batch looks unlike anything the training data can explain .*0\.001"),
-        ([0.5, 0.001], ["may", "june"], "Sample 'june' looks unlike"),
-        ([1e-5] * 7, list(range(7)), "Samples 0, 1, 2, 3, 4 and 2 more look unlike"),
+        (
+            [0.001],
+            None,
+            r"The batch differs from the training data in more than .*0\.001",
+        ),
+        ([0.5, 0.001], ["may", "june"], "Sample 'june' differs from"),
+        ([1e-5] * 7, list(range(7)), "Samples 0, 1, 2, 3, 4 and 2 more differ from"),
     ],
 )
 def test_names_the_samples(p_value: list[float], names: list[object], sentence: str) -> None:
     with pytest.warns(PrevalensWarning, match=sentence):
         warn_of_misfit(np.array(p_value), names)
+
+
+def test_says_what_to_do_and_judges_no_estimate() -> None:
+    with pytest.warns(PrevalensWarning, match=r"errors may be larger.*Label about 50 items"):
+        warn_of_misfit(np.array([0.002]), None)
 
 
 def test_silent_when_explained() -> None:

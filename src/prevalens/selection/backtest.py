@@ -88,7 +88,7 @@ class Timeline:
         InputError
             If the times are not times.
         TooShortError
-            If they leave no two blocks of enough items.
+            If they leave no two blocks of enough items, or no span before the last one.
         """
         numbers, dates = as_numbers(times)
         check_same_length(len(numbers), "time", n_items, "X")
@@ -104,7 +104,13 @@ class Timeline:
                 f"{n_items} items with {len(np.unique(ascending))} different times leave no two "
                 f"periods of {_FEWEST_ITEMS} items or more"
             )
-        return cls(numbers, dates, order, edges)
+        timeline = cls(numbers, dates, order, edges)
+        if not timeline.origins():
+            raise TooShortError(
+                f"the earlier of {len(edges) - 1} periods has a single time, so that nothing shows "
+                "how long it lasted"
+            )
+        return timeline
 
     @property
     def axis(self) -> TimeAxis:

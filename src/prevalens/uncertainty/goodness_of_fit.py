@@ -63,7 +63,9 @@ class _Frame:
 
     def distance(self, place: Floats, variance: Floats) -> Floats:
         """Mean square of the coordinates, each in units of what is to be expected."""
-        return np.asarray((place**2 / (variance[:, np.newaxis] + self.explained)).mean(axis=1))
+        squares = place**2 / (variance[:, np.newaxis] + self.explained)
+        # Constant scores leave no direction, and nothing to tell samples apart by.
+        return np.asarray(squares.sum(axis=1) / max(len(self.explained), 1))
 
     def excess(self, place: Floats, variance: Floats) -> Floats:
         """Variance beyond the expected variance, in directions that labels hardly explain."""
