@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from prevalens import datasets, parse
 from prevalens.protocols import MLAPP, LabelTilt, Natural
+from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.uncertainty.bootstrap import redrawn
 

@@ -250,7 +250,7 @@ def mean_times(samples: Samples, times: Any) -> Array:
     ['2025-01-02T00:00:00']
     """
     numbers, dates = as_numbers(times)
-    check_same_length(len(numbers), "time", samples.n_items, "the items")
+    check_same_length(len(numbers), "time", samples.n_items, "X")
     means = samples.mean(numbers[:, np.newaxis])[:, 0]
     return np.rint(means * _DAY).astype("datetime64[s]") if dates else means
 
