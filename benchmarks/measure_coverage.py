@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from measure_uncertainty import percentiles
 from sklearn.base import clone
 
+from measure_uncertainty import percentiles
 from prevalens import datasets
 from prevalens.aggregators import PCC, ScenarioMixture
 from prevalens.classifiers import CrossFit
