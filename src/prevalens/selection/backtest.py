@@ -72,6 +72,12 @@ class Timeline:
         Row numbers by time.
     edges : array of int, shape (n_blocks + 1,)
         Where the blocks start and end in that order.
+
+    Examples
+    --------
+    >>> timeline = Timeline.of(np.arange(240), 240)
+    >>> timeline.edges.tolist(), timeline.origins()
+    ([0, 40, 80, 120, 160, 200, 240], [5, 4, 3, 2])
     """
 
     times: Floats

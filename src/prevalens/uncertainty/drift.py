@@ -117,6 +117,11 @@ def together(n_labels: int, level: float) -> float:
 
     The labels of a batch drift together: a batch that is far off in one is often far off in others.
     Their errors are Gaussian and independent given a scale that they share.
+
+    Examples
+    --------
+    >>> [round(together(n_labels, 0.9), 2) for n_labels in (1, 10, 100)]
+    [1.0, 1.77, 2.46]
     """
     scales = np.sqrt(chi2.ppf((np.arange(200) + 0.5) / 200, _FREEDOM) / _FREEDOM)
     single = t.ppf(0.5 + level / 2.0, _FREEDOM)
@@ -177,6 +182,12 @@ class TimeAxis:
         Time from the first to the last training item.
     dates : bool
         True if times are dates, counted in days; False if they are numbers.
+
+    Examples
+    --------
+    >>> axis = TimeAxis.of(np.array([0.0, 200.0]), dates=True)
+    >>> axis.horizon(np.array([250.0])), axis.words(50)
+    (array([0.25]), '2 months')
     """
 
     last: float
@@ -286,6 +297,20 @@ class Backtest:
     Fails where the items change more, or in another way, after the training period than in it: an
     abrupt change that has no precedent is not foreseen. The default drift counts as
     three further origins, because a handful of origins says little.
+
+    Examples
+    --------
+    >>> from prevalens import Quantifier
+    >>> from prevalens.aggregators import PCC
+    >>> from prevalens.classifiers import PerLabel
+    >>> from prevalens.datasets import synthetic
+    >>> train = synthetic(n_train=300, n_test=10, n_labels=3, random_state=0).train
+    >>> quantifier = Quantifier(PerLabel(), PCC(), uncertainty=None)
+    >>> backtest = quantifier.fit(train.X, train.Y, time=range(300)).backtest_
+    >>> backtest.names, backtest.n_origins
+    (('pcc',), 4)
+    >>> backtest.horizon([299, 449], 2).round(2)
+    array([0.02, 0.5 ])
     """
 
     axis: TimeAxis
