@@ -526,6 +526,22 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             "leave that argument out and fit again, or leave interval out."
         )
 
+    def interval_widths(
+        self, scores: Scores, samples: Samples, level: float, *, time: Any = None
+    ) -> tuple[float, float]:
+        """Mean width of the intervals without and with what they allow for drift.
+
+        Parameters
+        ----------
+        scores, samples, time : as in `aggregate`
+        level : float
+        """
+        _, own = self._own_intervals(scores, samples, level)
+        horizon = self._horizon(time, len(samples))
+        _, intervals = self._with_intervals(scores, samples, horizon, level)
+        without, width = (float(np.mean(each.upper - each.lower)) for each in (own, intervals))
+        return without, width
+
     @property
     def has_intervals(self) -> bool:
         """Whether ``interval=`` is answered."""
@@ -611,8 +627,8 @@ def _timeline(time: Any, n_items: int) -> Timeline | None:
         return Timeline.of(time, n_items)
     except TooShortError as error:
         warnings.warn(
-            f"The times of the items are not used: {error}. Intervals allow for a drift of "
-            f"{DEFAULT_DRIFT} instead, the default.",
+            f"The times of the items are not used: {error}. Intervals allow for drift as without "
+            "times.",
             PrevalensWarning,
             stacklevel=4,
         )

@@ -66,6 +66,12 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options(reads)
 
 
+date_form_option = click.option(
+    "--date-form",
+    metavar="FORM",
+    help="Format of the dates, such as %d/%m/%Y; detected if omitted.",
+)
+
 #: Which columns are items.
 item_options = together(
     click.option("--text", metavar="COL", help="Text column."),

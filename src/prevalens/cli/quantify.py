@@ -20,7 +20,7 @@ from prevalens.cli.console import (
     printed_warnings,
     progress_bar,
 )
-from prevalens.cli.options import reading_options
+from prevalens.cli.options import date_form_option, reading_options
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files
@@ -44,11 +44,7 @@ _MOST_NOTES = 8
     type=click.Choice(["D", "W", "M", "Q", "Y"], case_sensitive=False),
     help="Length of the periods: day, week, month (the default), quarter, year.",
 )
-@click.option(
-    "--date-form",
-    metavar="FORM",
-    help="Format of the dates, such as %d/%m/%Y; detected if omitted.",
-)
+@date_form_option
 @click.option(
     "--interval",
     type=float,

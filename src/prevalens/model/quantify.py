@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from prevalens.errors import InputError
 from prevalens.files import damaged
+from prevalens.model.drift import BatchTimes, price_of_drift
 from prevalens.model.file import provenance
 from prevalens.model.groups import Grouping, grouping_of
 from prevalens.model.items import chunk_items, stacked
@@ -224,7 +225,8 @@ def quantify_tables(
     """As `quantify_files`, for tables that are open."""
     watch = watch or Watch(None, None)
     columns = _model_columns(model, tables)
-    wanted = [*columns, *grouping.columns]
+    times = BatchTimes(model.quantifier, model.time_column, tables, grouping)
+    wanted = [*columns, *grouping.columns, *times.columns]
     for table in tables:
         table.check_columns(wanted)
     monitor = BatchMonitor(model)
@@ -232,6 +234,7 @@ def quantify_tables(
     def prepared() -> Iterator[Items]:
         for table, chunk in watch.over("scoring", tables, wanted):
             codes = grouping.add(table, chunk)
+            times.add(chunk)
             items = chunk_items(chunk, model.preparation, columns)
             X = monitor.mend(_prepared(model, items, chunk), codes)
             monitor.add(items, X, codes)
@@ -240,22 +243,26 @@ def quantify_tables(
     scores = model.score_prepared(prepared())
     watch.step("estimating", n_items=scores.n_items)
     samples, names = grouping.samples()
+    at = times.of(samples)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimate = model.aggregate(scores, samples, interval=interval, index=names)
+        estimate = model.aggregate(scores, samples, interval=interval, index=names, time=at)
     order = [grouping.code(name) for name in names]
+    price = price_of_drift(model.quantifier, scores, samples, interval, at)
     source = {
         "files": [{"name": table.name, "size": table.total} for table in tables],
         "rows": scores.n_items,
         "interval": interval,
+        "drift": f"{model.drift.sentences} {price}".strip(),
         "model": model.provenance,
     }
+    warned = [str(warning.message) for warning in caught]
     return BatchResult.from_estimate(
         estimate,
         sizes=samples.sizes,
         training=model.prevalence,
         counted=None if scores.kind == "features" else samples.mean(scores.values),
-        notices=monitor.notices(names, order, [str(warning.message) for warning in caught]),
+        notices=(*monitor.notices(names, order, warned), *times.notices(names)),
         provenance=provenance(model.summary.method, source),
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
