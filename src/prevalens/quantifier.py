@@ -562,7 +562,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         X : array, sparse matrix, data frame or texts, one row per item
         interval : float, optional
             A level such as 0.9 adds intervals per label, bands over all labels and, where the
-            classifier has posteriors, a goodness of fit.
+            classifier has posteriors, the p-value of the alarm.
         time : date or number, or one for each item, optional
             When the items of the batch arose, if the quantifier was fitted with times.
         labelled : pair of (rows, Y_rows), optional

@@ -148,6 +148,10 @@ class DriftSummary:
         known = {field.name: values[field.name] for field in fields(cls)}
         if known["source"] not in _SOURCES:
             raise ValueError(f"unknown source of drift {known['source']!r}")
+        if known["deviation"] is not None and not known["deviation"] >= 0:
+            raise ValueError(f"a drift of {known['deviation']!r}")
+        if known["column"] is not None and set(known["column"]) != {"name", "form", "numbers"}:
+            raise ValueError(f"a time column of {known['column']!r}")
         return cls(**known)
 
 
