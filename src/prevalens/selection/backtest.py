@@ -103,7 +103,10 @@ class Timeline:
                 f"{n_items} items with {len(np.unique(ascending))} different times leave no two "
                 f"periods of {_FEWEST_ITEMS} items or more"
             )
-        return cls(numbers, dates, order, edges)
+        timeline = cls(numbers, dates, order, edges)
+        if not timeline.origins():
+            raise TooShortError("before any later period, all items have the same time")
+        return timeline
 
     @property
     def axis(self) -> TimeAxis:
