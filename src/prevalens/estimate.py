@@ -33,7 +33,7 @@ class Intervals:
     band_lower, band_upper : array of float, shape (n_samples, n_labels)
         Simultaneous: all labels of a sample are covered together with that probability.
     p_value : array of float, shape (n_samples,), optional
-        Goodness of fit: small where no mix of training items explains the sample.
+        Of the alarm: small where no mix of training items explains the sample.
 
     Examples
     --------
@@ -69,8 +69,8 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
     level : float, optional
         The probability with which intervals and bands are meant to cover.
     p_value : float, or array of shape (n_samples,), optional
-        Goodness of fit: small where the sample looks unlike anything the training data can
-        explain.
+        Of the alarm: below 0.01 the sample differs from the training data in more than the label
+        mix, and errors may be larger than the intervals say.
     n_labelled : int, or array of shape (n_samples,), optional
         How many labelled items of the sample the estimate uses.
     more_labels : array of float, shaped as `point`, optional

@@ -532,6 +532,22 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             "leave that argument out and fit again, or leave interval out."
         )
 
+    def interval_widths(
+        self, scores: Scores, samples: Samples, level: float, *, time: Any = None
+    ) -> tuple[float, float]:
+        """Mean width of the intervals without and with what they allow for drift.
+
+        Parameters
+        ----------
+        scores, samples, time : as in `aggregate`
+        level : float
+        """
+        _, own = self._own_intervals(scores, samples, level)
+        horizon = self._horizon(time, len(samples))
+        _, intervals = self._with_intervals(scores, samples, horizon, level)
+        without, width = (float(np.mean(each.upper - each.lower)) for each in (own, intervals))
+        return without, width
+
     @property
     def has_intervals(self) -> bool:
         """Whether ``interval=`` is answered."""
@@ -552,7 +568,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         X : array, sparse matrix, data frame or texts, one row per item
         interval : float, optional
             A level such as 0.9 adds intervals per label, bands over all labels and, where the
-            classifier has posteriors, a goodness of fit.
+            classifier has posteriors, the p-value of the alarm.
         time : date or number, or one for each item, optional
             When the items of the batch arose, if the quantifier was fitted with times.
         labelled : pair of (rows, Y_rows), or triple of (rows, Y_rows, weights), optional
@@ -616,8 +632,8 @@ def _timeline(time: Any, n_items: int) -> Timeline | None:
         return Timeline.of(time, n_items)
     except TooShortError as error:
         warnings.warn(
-            f"The times of the items are not used: {error}. Intervals allow for a drift of "
-            f"{DEFAULT_DRIFT} instead, the default.",
+            f"The times of the items are not used: {error}. Intervals allow for drift as without "
+            "times.",
             PrevalensWarning,
             stacklevel=4,
         )

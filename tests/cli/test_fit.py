@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from prevalens import __main__ as program
+from prevalens.errors import InputError
 from prevalens.model import Model
 from prevalens.model.progress import Step
 
@@ -134,3 +135,44 @@ def test_inspect_shows_some_labels_or_all(tmp_path: Path) -> None:
     some = run("inspect", tmp_path / "m.prevalens").stdout
     assert "(40 of 50; --all shows all)" in some
     assert "label_49" in run("inspect", tmp_path / "m.prevalens", "--all").stdout
+
+
+def test_times_from_fit_to_quantify(tmp_path: Path) -> None:
+    rows = [
+        f"2023-{1 + i // 25:02d}-{1 + i % 25:02d},{('alpha', 'beta')[i % 2]} number{i % 7},{i % 2}"
+        for i in range(300)
+    ]
+    for name, lines in (("train", rows), ("later", rows[:60])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["date,text,x", *lines]) + "\n")
+    train, target = tmp_path / "train.csv", tmp_path / "m.prevalens"
+    words = ["fit", train, "-o", target, "--text", "text", "--labels", "x", "--method", "lr+pcc"]
+    said = run(*words, "--time", "date").stdout
+    assert "In a backtest over 4 origins, estimates were off" in said
+    # The column of the training is found again, without a word about it.
+    done = run("quantify", target, tmp_path / "later.csv")
+    assert "no time" not in done.stderr
+    (tmp_path / "bare.csv").write_text("text\n" + "alpha number1\nbeta number2\n" * 40)
+    assert "no time; intervals assume" in run("quantify", target, tmp_path / "bare.csv").stderr
+    narrow = run(*words, "--id", "date", "--drift", "0").stdout
+    assert "Intervals allow for no drift" in narrow
+
+
+def test_times_that_are_refused_or_not_used(folder: Path, tmp_path: Path) -> None:
+    words = ["fit", folder / "train.csv", "-o", tmp_path / "m.prevalens", "--text", "text",
+             "--labels", "x,y", "--method", "lr+pcc"]  # fmt: skip
+    done = run(*words, "--time", "date")
+    assert done.stderr.count("The times of the items are not used") == 1
+    for more, problem in (
+        (["--time", "text"], "line 2: 'hello' in the column 'text' is no date"),
+        (["--time", "date", "--drift", "0.1"], "Times measure the drift"),
+        (["--drift", "7"], "drift must be a number from 0"),
+        (["--date-form", "%Y"], "A form of dates needs the column"),
+    ):
+        with pytest.raises(InputError) as error:
+            CliRunner().invoke(
+                program.cli,
+                [*map(str, words), *more],
+                catch_exceptions=False,
+                standalone_mode=False,
+            )
+        assert problem in str(error.value)

@@ -22,7 +22,7 @@ from prevalens.errors import FormatError, InputError
 from prevalens.files import ByteSource
 from prevalens.model import Model
 from prevalens.model.file import check_storable, read_parts, trusted_types, write_model
-from prevalens.model.manifest import FORMAT_VERSION, read_manifest
+from prevalens.model.manifest import FORMAT_VERSION, DriftSummary, read_manifest
 from prevalens.quantifier import Quantifier
 
 
@@ -78,6 +78,9 @@ def test_parts_are_rebuilt_only_when_needed(
     assert rebuilt == [str(path)]
 
 
+DRIFT = DriftSummary().to_dict()
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -93,6 +96,10 @@ def test_parts_are_rebuilt_only_when_needed(
         ({"page": {"labels": 7}}, "its description is damaged"),
         ({"page": {"labels": ["a", "a"]}}, "its description is damaged"),
         ({"page": {"summary": {}}}, "its description is damaged"),
+        ({"page": {"drift": {}}}, "its description is damaged ('deviation')"),
+        ({"page": {"drift": {**DRIFT, "deviation": -1}}}, "its description is damaged (a drift of"),
+        ({"page": {"drift": {**DRIFT, "source": "tea"}}}, "unknown source of drift 'tea'"),
+        ({"page": {"drift": {**DRIFT, "column": {"x": 1}}}}, "a time column of {'x': 1}"),
     ],
 )
 def test_changed_files(path: Path, tmp_path: Path, changes: dict, sentence: str) -> None:
@@ -159,7 +166,7 @@ class Evil(BaseEstimator):
 
 def test_untrusted_types_are_never_made(tmp_path: Path, path: Path) -> None:
     page = read_manifest(path)
-    kept = {name: page[name] for name in ("labels", "columns", "summary", "provenance")}
+    kept = {name: page[name] for name in ("labels", "columns", "summary", "drift", "provenance")}
     parts = {"preparation": Evil(), "quantifier": 1, "feature_means": 2}
     evil = tmp_path / "evil.prevalens"
     write_model(evil, kept, parts, [f"{Evil.__module__}.Evil"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def test_grids_hold_what_they_are_given() -> None:
     ]
     assert _texts(sizes_grid(REPORT)) == [
         ["May", "1,000", "5.0", "1", ".500"],
-        ["<June>", "20", "10.0", "1", ".001"],
+        ["<June>", "20", "10.0", "1", ".001 *"],
     ]
     assert _texts(all_estimates(REPORT)) == [["<a>", "20.0", "10.0", "40.0"], ["b", *["20.0"] * 3]]
 
@@ -82,3 +83,11 @@ def test_grids_hold_what_they_are_given() -> None:
 def test_a_label_that_was_not_there_has_no_factor() -> None:
     report = BatchResult(["a"], ["May"], [5], [[0.1]], [0.0])
     assert _texts(movers_grid(report, 0, [0]))[0][4] == "–"  # noqa: RUF001
+
+
+def test_batches_that_alarm_are_marked_and_explained() -> None:
+    grid = sizes_grid(REPORT)
+    assert [row[-1] for row in _texts(grid)] == [".500", ".001 *"]
+    assert "prevalens sample MODEL BATCH -n 50" in grid.notes[-1]
+    calm = sizes_grid(replace(REPORT, p_value=[0.5, 0.4]))
+    assert not any("prevalens sample" in note for note in calm.notes)

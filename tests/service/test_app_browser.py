@@ -130,11 +130,14 @@ def test_train_upload_estimate_and_download_what_the_command_line_writes(
     assert page.locator("#train-text").input_value() == "text"
     assert page.locator("#train-tags").input_value() == "tags"
     assert page.locator("#train-sep").input_value() == ";"
+    assert page.locator("#train-time").input_value() == "date"
+    expect(page.locator("#train-time option:checked")).to_have_text("date (a guess)")
     page.locator("#train-method").fill("lr+pacc")
     page.locator("#train-name").fill("own")
     _picture(page, "training", full_page=True)
     page.get_by_role("button", name="Train", exact=True).click()
     expect(page.locator("[name=model][value=own]")).to_be_checked()
+    expect(page.locator(".drift", has_text="In a backtest over 4 origins")).to_be_visible()
 
     months = sorted((tickets_folder / "months").iterdir())
     page.locator("#files").set_input_files(months)
@@ -268,6 +271,7 @@ def test_what_the_training_left_out_is_told(
     page.get_by_role("button", name="Train from a labelled file").click()
     page.locator("#train-file").set_input_files(path)
     page.locator("#train-where").select_option("tags")
+    assert page.locator("#train-time").input_value() == ""
     page.locator("#train-method").fill("lr+cc")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(page.locator("[name=model][value=few]")).to_be_checked()

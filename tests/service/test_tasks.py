@@ -130,3 +130,21 @@ def test_the_demo_brings_months_and_trains_once(tmp_path: Path) -> None:
     assert made["about"] is None
     assert not output.exists()
     assert [Path(one["path"]).name for one in made["files"]][:2] == ["2026-01.csv", "2026-02.csv"]
+
+
+def test_training_with_times_tells_what_the_backtest_found(
+    tickets_folder: Path, tmp_path: Path
+) -> None:
+    asked = {
+        "path": str(tickets_folder / "train.csv"),
+        "source": "my tickets.csv",
+        "text": "text",
+        "tags": "tags",
+        "sep": ";",
+        "method": "lr+pcc",
+    }
+    about, stages = _do("train", output=str(tmp_path / "m.prevalens"), time="date", **asked)
+    assert about["drift"].startswith("In a backtest over 4 origins")
+    assert "backtest over time, origin 1 of 4" in stages
+    with pytest.raises(InputError, match=r"my tickets\.csv, line 2: 't\d+' in the column 'id'"):
+        _do("train", output=str(tmp_path / "n.prevalens"), time="id", **asked)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from prevalens.cli.console import json_option, plain_table
-from prevalens.model.manifest import Description, read_manifest
+from prevalens.model.manifest import Description, DriftSummary, read_manifest
 
 _MOST_LABELS = 40
 
@@ -49,11 +49,20 @@ def _facts(model: Description) -> dict[str, str]:
         "reads": "arrays or texts" if model.columns is None else ", ".join(model.columns),
         "training": f"{summary.n_items:,} items, {len(model.labels)} labels, "
         f"{summary.cardinality:.2f} labels per item, {summary.seconds:.1f} s",
+        "times": _times(model.drift),
+        "drift": model.drift.sentences,
         "files": _files(made),
         "created": f"{made.get('created', '')} by {versions}",
         "warned of": " ".join(summary.warnings),
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def _times(drift: DriftSummary) -> str:
+    if not drift.first:
+        return ""
+    column = "" if drift.column is None else f" (column {drift.column['name']})"
+    return f"{drift.first} to {drift.last}{column}"
 
 
 def _files(made: Mapping[str, Any]) -> str:

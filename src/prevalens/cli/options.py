@@ -66,6 +66,11 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options(reads)
 
 
+date_form_option = click.option(
+    "--date-form",
+    metavar="FORM",
+    help="Format of the dates, such as %d/%m/%Y; detected if omitted.",
+)
 #: Which items are a batch.
 batch_options = together(
     click.option("--by", metavar="COL", help="Column whose values are the batches."),
@@ -75,11 +80,7 @@ batch_options = together(
         type=click.Choice(["D", "W", "M", "Q", "Y"], case_sensitive=False),
         help="Length of the periods: day, week, month (the default), quarter, year.",
     ),
-    click.option(
-        "--date-form",
-        metavar="FORM",
-        help="Format of the dates, such as %d/%m/%Y; detected if omitted.",
-    ),
+    date_form_option,
 )
 
 #: Which columns are items.

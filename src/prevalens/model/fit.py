@@ -31,6 +31,9 @@ def fit_files(
     *,
     method: Method = "auto",
     preparation: Any = None,
+    time: str | None = None,
+    date_form: str | None = None,
+    drift: float | None = None,
     time_budget: float | None = None,
     random_state: int = 0,
     min_positives: int | None = None,
@@ -49,9 +52,16 @@ def fit_files(
         ``"auto"``, an expression such as ``"lr+pacc"``, or a quantifier.
     preparation : transformer, optional
         A transformer of scikit-learn; chosen by the items if omitted.
+    time : str, optional
+        Column that says when each item arose: dates, years or other numbers; no feature unless it
+        is named as one. A backtest over time then sets the intervals, see `Quantifier.fit`.
+    date_form : str, optional
+        Format of the dates, as in `datetime.strptime`; detected if omitted.
+    drift : float, optional
+        Standard deviation of the drift that intervals allow for, see `Quantifier`; 0 is none.
     time_budget : float, optional
-        Seconds that all of it may take on an ordinary core, with ``"auto"``; ten minutes if
-        omitted.
+        Seconds that all of it may take on an ordinary core, with ``"auto"`` or `time`;
+        ten minutes if omitted.
     random_state : int
         Seed of all parts whose own seed is the default one.
     min_positives : int, optional
@@ -85,10 +95,10 @@ def fit_files(
     """
     watch = Watch(progress, cancelled)
     # A method that is not understood is refused before any file is read.
-    _check_savable(quantifier_of(method), trusted)
+    _check_savable(quantifier_of(method, drift=drift, dated=time is not None), trusted)
     if preparation is not None:
         check_storable(preparation, trusted)
-    data = read_labelled(paths, watch=watch, **columns)
+    data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     if len(data.items) < _FEWEST_ITEMS:
         raise InputError(
             f"{data.items.source} has {len(data.items)} labelled items; at least "
@@ -108,6 +118,9 @@ def fit_files(
             columns=data.columns,
             preparation=preparation,
             groups=data.groups,
+            time=data.times,
+            time_column=data.time,
+            drift=drift,
             source=data.source,
             progress=on_stage,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from prevalens.files import damaged
 from prevalens.samples import Samples
 from prevalens.tables.cells import date_format, is_missing, parse_date, period_of, shown
 from prevalens.tables.table import Chunk, Table
+from prevalens.tables.times import day_number
+from prevalens.types import Floats
 
 #: Name of the batch of items without a batch.
 NONE = "(none)"
@@ -124,21 +127,31 @@ class ByTime(Grouping):
         self.freq = freq
         self._form = form
         self._forms: dict[int, str | None] = {}
+        self._days: list[Floats] = []
 
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
         cells = chunk[self.columns[0]]
         if id(table) not in self._forms:
             self._forms[id(table)] = self._form or date_format(cells, self.columns[0])
         form = self._forms[id(table)]
-        known: dict[Any, str] = {}
+        known: dict[Any, date | None] = {}
         for row, cell in enumerate(cells):
             if cell not in known:
-                known[cell] = self._period(chunk, row, cell, form)
-        return [known[cell] for cell in cells]
+                known[cell] = self._day(chunk, row, cell, form)
+        number = {cell: np.nan if day is None else day_number(day) for cell, day in known.items()}
+        self._days.append(np.array([number[cell] for cell in cells], dtype=np.float64))
+        periods = {
+            cell: NONE if day is None else period_of(day, self.freq) for cell, day in known.items()
+        }
+        return [periods[cell] for cell in cells]
 
-    def _period(self, chunk: Chunk, row: int, cell: Any, form: str | None) -> str:
+    def days(self) -> Floats:
+        """Days since 1970 of all items so far; NaN for items without a date."""
+        return np.concatenate(self._days)
+
+    def _day(self, chunk: Chunk, row: int, cell: Any, form: str | None) -> date | None:
         if is_missing(cell):
-            return NONE
+            return None
         day = parse_date(cell, form) or (parse_date(cell) if self._form is None else None)
         if day is None:
             raise damaged(
@@ -146,7 +159,7 @@ class ByTime(Grouping):
                 f"{shown(cell)} in the column {self.columns[0]!r} is no date that can be read; "
                 "write dates as 2024-05-31, or give their form.",
             )
-        return period_of(day, self.freq)
+        return day
 
 
 def grouping_of(

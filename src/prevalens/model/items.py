@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -15,8 +16,8 @@ from prevalens.tables.formats import as_table
 from prevalens.tables.preparation import ArrayPreparation, GivenPreparation, Preparation
 from prevalens.tables.table import CHUNK_ROWS, Chunk, Table
 from prevalens.tables.text import TextPreparation
-from prevalens.types import Items
-from prevalens.validation import count_items, is_texts
+from prevalens.types import Ints, Items
+from prevalens.validation import count_items, is_texts, take_items
 
 
 def stacked(blocks: Sequence[Items]) -> Items:
@@ -88,3 +89,30 @@ def chunks_of(
         return
     for start in range(0, count_items(items), CHUNK_ROWS):
         yield items[start : start + CHUNK_ROWS]
+
+
+def refitted(items: Items, preparation: Preparation) -> Callable[[Ints, Ints], tuple[Items, Items]]:
+    """A function that prepares two sets of rows by what the first set alone shows.
+
+    Parameters
+    ----------
+    items : items in the form the preparation takes
+        All training items.
+    preparation : fitted Preparation
+        It is copied.
+    """
+
+    def prepare(past: Ints, later: Ints) -> tuple[Items, Items]:
+        own = preparation.unfitted()
+        return own.fit_transform(_rows(items, past)), own.transform(_rows(items, later))
+
+    return prepare
+
+
+def _rows(items: Items, rows: Ints) -> Items:
+    """Some of the items, in the same form."""
+    if isinstance(items, Mapping):
+        return {name: take_items(cells, rows) for name, cells in items.items()}
+    if isinstance(items, Chunk):
+        return replace(items, columns=_rows(items.columns, rows), n_rows=len(rows))
+    return take_items(items, rows)

@@ -23,7 +23,8 @@ from prevalens.tables.labels import (
 )
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.table import Chunk, Table
-from prevalens.types import LabelMatrix
+from prevalens.tables.times import TimeColumn
+from prevalens.types import Array, LabelMatrix
 
 #: Usual separators of tags; one that occurs in this share of the cells is worth a warning.
 _SEPARATORS = (",", ";", "|", "\t")
@@ -48,6 +49,10 @@ class Labelled:
         Where they came from.
     groups : array of str, shape (n_items,), or None
         The group of each item; items of one group never stand on both sides of a division.
+    times : array of dates or floats, shape (n_items,), or None
+        When each item arose.
+    time : TimeColumn or None
+        The column of the times.
     """
 
     items: Chunk
@@ -57,6 +62,8 @@ class Labelled:
     text: str | None
     source: dict[str, Any]
     groups: npt.NDArray[np.str_] | None = None
+    times: Array | None = None
+    time: TimeColumn | None = None
 
     @property
     def file_names(self) -> str:
@@ -87,6 +94,8 @@ def read_labelled(
     sep: str = ",",
     id: str | None = None,
     group: str | None = None,
+    time: str | None = None,
+    date_form: str | None = None,
     reading: Reading | None = None,
     watch: Watch | None = None,
 ) -> Labelled:
@@ -108,6 +117,11 @@ def read_labelled(
     group : str, optional
         Column that names the group of each item, such as its author or thread; no feature unless
         it is named as one.
+    time : str, optional
+        Column that says when each item arose, in dates, years or other numbers (see
+        `prevalens.tables.times.TimeColumn`); no feature unless it is named as one.
+    date_form : str, optional
+        Format of the dates, as in `datetime.strptime`; detected if omitted.
     reading : Reading, optional
         Delimiter, encoding, sheet.
     watch : Watch, optional
@@ -116,11 +130,14 @@ def read_labelled(
     check_separator(sep)
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
     label_names = _label_names(tables[0], labels, tags)
-    others = [name for name in (id, group) if name is not None]
+    if date_form is not None and time is None:
+        raise InputError("A form of dates needs the column of the dates it is about (time).")
+    others = [name for name in (id, group, time) if name is not None]
     columns = _item_columns(tables[0], text, features, label_names, others)
     for table in tables:
         table.check_columns([*columns, *label_names, *others])
-    wanted = list(dict.fromkeys([*columns, *label_names, *([] if group is None else [group])]))
+    read = [name for name in (group, time) if name is not None]
+    wanted = list(dict.fromkeys([*columns, *label_names, *read]))
     parts = [chunk for _, chunk in (watch or Watch(None, None)).over("reading", tables, wanted)]
     if not sum(map(len, parts)):
         raise InputError(f"{tables[0].name} has a header but no rows.")
@@ -133,7 +150,14 @@ def read_labelled(
     files = [{"name": table.name, "size": table.total} for table in tables]
     source = {"files": files, "rows": len(items)}
     groups = None if group is None else _groups(parts, group)
-    return Labelled(items, Y, tuple(names), tuple(columns), text, source, groups)
+    times, column = (None, None) if time is None else _times(parts, time, date_form)
+    return Labelled(items, Y, tuple(names), tuple(columns), text, source, groups, times, column)
+
+
+def _times(parts: Sequence[Chunk], name: str, form: str | None) -> tuple[Array, TimeColumn]:
+    """When each item arose, and the column that says it."""
+    column = TimeColumn.of(name, [cell for part in parts for cell in part[name]], form)
+    return column.times(np.concatenate([column.read(part) for part in parts])), column
 
 
 def _groups(parts: Sequence[Chunk], column: str) -> npt.NDArray[np.str_]:

@@ -87,6 +87,84 @@ class TrainingSummary:
 
 
 @dataclass(frozen=True)
+class DriftSummary:
+    """How far items may drift between training and batch, as far as it is known.
+
+    Attributes
+    ----------
+    deviation : float or None
+        Standard deviation of the drift that intervals allow for, on the scale of
+        ``arcsin(sqrt(p))``; after a backtest, at its mean horizon. None without intervals.
+    source : {"default", "given", "groups", "backtest"}
+        Where the deviation comes from.
+    column : mapping or None
+        The fields of the `TimeColumn` that the times came from, if any.
+    first, last : str
+        First and last time of the training items; empty without times.
+    horizon : str
+        Mean time ahead of the batches of the backtest, for people; empty without a backtest.
+    backtest : str
+        What the backtest found, in sentences; empty without a backtest.
+    """
+
+    deviation: float | None = None
+    source: str = "default"
+    column: Mapping[str, Any] | None = None
+    first: str = ""
+    last: str = ""
+    horizon: str = ""
+    backtest: str = ""
+
+    @property
+    def allowance(self) -> str:
+        """What intervals allow for, in one sentence; empty without intervals."""
+        if self.deviation is None:
+            return ""
+        if not self.deviation:
+            return (
+                "Intervals allow for no drift: they hold only if items with the same labels look "
+                "as they did in training."
+            )
+        sizes = ", ".join(
+            f"{200 * self.deviation * np.sqrt(share * (1 - share)):.1f} points for a label of "
+            f"{100 * share:.0f} %"
+            for share in (0.1, 0.5)
+        )
+        origin = _SOURCES[self.source].format(horizon=self.horizon)
+        return f"Intervals allow for drift: {sizes} (standard deviation, {origin})."
+
+    @property
+    def sentences(self) -> str:
+        """The findings of the backtest, and what intervals allow for."""
+        return " ".join(filter(None, (self.backtest, self.allowance)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary for JSON, with the sentence on the allowance."""
+        return {**asdict(self), "allowance": self.allowance}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> DriftSummary:
+        """The summary that `to_dict` has turned into a dict."""
+        known = {field.name: values[field.name] for field in fields(cls)}
+        if known["source"] not in _SOURCES:
+            raise ValueError(f"unknown source of drift {known['source']!r}")
+        if known["deviation"] is not None and not known["deviation"] >= 0:
+            raise ValueError(f"a drift of {known['deviation']!r}")
+        if known["column"] is not None and set(known["column"]) != {"name", "form", "numbers"}:
+            raise ValueError(f"a time column of {known['column']!r}")
+        return cls(**known)
+
+
+#: Where an allowance for drift comes from, for people.
+_SOURCES = {
+    "default": "the default; --time or --group measures it",
+    "given": "as given",
+    "groups": "measured between groups",
+    "backtest": "measured in the backtest, {horizon} ahead",
+}
+
+
+@dataclass(frozen=True)
 class Description:
     """What a model is, apart from its fitted objects.
 
@@ -98,12 +176,14 @@ class Description:
         Versions, time, and where the training data came from.
     columns : tuple of str or None
         The columns of a table that the model reads; None if it was not trained on a table.
+    drift : DriftSummary
     """
 
     labels: tuple[str, ...]
     summary: TrainingSummary
     provenance: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
+    drift: DriftSummary = field(default_factory=DriftSummary)
 
     def to_dict(self) -> dict[str, Any]:
         """The description for JSON; it includes the training prevalence of each label."""
@@ -112,6 +192,7 @@ class Description:
             "prevalence": dict(zip(self.labels, self.summary.prevalence.tolist(), strict=True)),
             "columns": None if self.columns is None else list(self.columns),
             "summary": self.summary.to_dict(),
+            "drift": self.drift.to_dict(),
             "provenance": dict(self.provenance),
         }
 
@@ -125,6 +206,7 @@ class Description:
                 summary=TrainingSummary.from_dict(manifest["summary"]),
                 provenance=dict(manifest["provenance"]),
                 columns=None if columns is None else tuple(columns),
+                drift=DriftSummary.from_dict(manifest["drift"]),
             )
         except (LookupError, TypeError, ValueError) as error:
             raise FormatError(f"{path}: its description is damaged ({error}).") from None

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 from prevalens.catalogue import parse
 from prevalens.classifiers import CrossFit
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.model.draw import Draw, draw_items
+from prevalens.model.drift import drift_summary
 from prevalens.model.file import provenance, read_parts, write_model
 from prevalens.model.items import (
     chunks_of,
     item_count,
     preparation_for,
+    refitted,
     stacked,
     training_items,
 )
@@ -32,10 +35,13 @@ from prevalens.response import offers, response
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.selection import GridSearch
+from prevalens.selection.backtest import Prepare
 from prevalens.tables.column_guard import ColumnGuard, guard_of
-from prevalens.tables.preparation import Preparation
+from prevalens.tables.preparation import ArrayPreparation, Preparation
+from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, Floats, Groups, Items, LabelMatrix, Labels, Progress
 from prevalens.uncertainty import label_scores, with_labels_of_batches
+from prevalens.uncertainty.drift import check_drift, mean_times
 from prevalens.validation import (
     FormatError,
     InputError,
@@ -48,6 +54,8 @@ Method: TypeAlias = str | Quantifier | GridSearch
 
 #: Share of the time budget that the choice of a method may take, calibrated intervals aside.
 _FOR_CHOICE = 0.8
+#: Share of it if a backtest follows; that may take as much again.
+_WITH_BACKTEST = 0.4
 
 
 class _Parts(NamedTuple):
@@ -83,6 +91,8 @@ class Model:
         Versions, time, and where the training data came from.
     columns : tuple of str or None
         The columns of a table that the model reads; None if it was not trained on a table.
+    drift : DriftSummary
+        What a backtest over time found, and how much drift intervals allow for.
     preparation : Preparation
         From texts, columns or arrays to a matrix.
     quantifier : Quantifier
@@ -109,6 +119,7 @@ class Model:
         self.summary = description.summary
         self.provenance = dict(description.provenance)
         self.columns = description.columns
+        self.drift = description.drift
 
     @cached_property
     def _parts(self) -> _Parts:
@@ -123,6 +134,11 @@ class Model:
     def quantifier(self) -> Quantifier:
         """From the matrix to prevalences."""
         return self._parts.quantifier
+
+    @property
+    def time_column(self) -> TimeColumn | None:
+        """The column that the times of the training items came from, if any."""
+        return None if self.drift.column is None else TimeColumn(**self.drift.column)
 
     @property
     def feature_means(self) -> Floats:
@@ -149,6 +165,9 @@ class Model:
         time_budget: float | None = None,
         random_state: int = 0,
         groups: Groups = None,
+        time: Any = None,
+        time_column: TimeColumn | None = None,
+        drift: float | None = None,
         source: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> Model:
@@ -169,38 +188,54 @@ class Model:
         preparation : transformer, optional
             A transformer of scikit-learn; chosen by the items if omitted.
         time_budget : float, optional
-            Seconds that all of it may take on an ordinary core, with ``"auto"``; ten minutes if
-            omitted.
+            Seconds that all of it may take on an ordinary core, with ``"auto"`` or
+            `time`; ten minutes if omitted.
         random_state : int
             Seed of all parts whose own seed is the default one.
         groups : sequence, one entry per item, optional
             The group of each item, as `Quantifier.fit` takes it.
+        time : array-like of dates, ISO strings or numbers, one entry per item, optional
+            When each item arose, as `Quantifier.fit` takes it. In the backtest the preparation
+            too is fitted on the items before an origin alone.
+        time_column : TimeColumn, optional
+            The column of a file that the times are from; batches in files with such a column have
+            times then.
+        drift : float, optional
+            Standard deviation of the drift that intervals allow for, as `Quantifier` takes it.
         source : mapping, optional
             Where the items came from, for the record.
         progress : callable, optional
             Called with a short message before each stage. What it raises ends the fit.
         """
         on_stage = progress or (lambda _: None)
-        start = time.perf_counter()
+        start = perf_counter()
         names = (text,) if text is not None else None if columns is None else tuple(columns)
         chosen = preparation_for(items, names, text=text is not None, given=preparation)
         Y, label_names = label_matrix(Y, labels)
         # A method that is not understood is refused before the work begins.
-        # The rest of the budget is for the work before and after the choice of a method.
-        budget = None if time_budget is None else _FOR_CHOICE * time_budget
-        unfitted = quantifier_of(method, budget, random_state)
+        dated = time is not None
+        unfitted = quantifier_of(method, time_budget, random_state, drift=drift, dated=dated)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             on_stage("preparing items")
-            X = chosen.fit_transform(training_items(items, chosen, names))
+            own = training_items(items, chosen, names)
+            X = chosen.fit_transform(own)
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
-            quantifier = _fitted(unfitted, X, Y, label_names, groups, on_stage)
-        seconds = time.perf_counter() - start
-        summary = _summary(chosen, quantifier, Y, seconds, caught)
+            given = {"labels": label_names, "groups": groups}
+            if time is not None:
+                given |= {"time": time, "prepare": _prepare(own, chosen, unfitted)}
+            quantifier = _fitted(unfitted, X, Y, given, on_stage)
+        seconds = perf_counter() - start
+        description = Description(
+            label_names,
+            _summary(chosen, quantifier, Y, seconds, caught),
+            provenance(_method_name(quantifier), source),
+            names,
+            drift_summary(quantifier, time, time_column),
+        )
         means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        made = provenance(summary.method, source)
         parts = _Parts(chosen, quantifier, means)
-        return cls(lambda: parts, Description(label_names, summary, made, names))
+        return cls(lambda: parts, description)
 
     @property
     def prevalence(self) -> Floats:
@@ -244,6 +279,7 @@ class Model:
         interval: float | None = 0.9,
         groups: Samples | Groups = None,
         labelled: tuple[Any, ...] | None = None,
+        time: Any = None,
     ) -> PrevalenceEstimate:
         """Estimate the prevalence of each label, in all items or in each group of them.
 
@@ -254,6 +290,8 @@ class Model:
             Level of the intervals; None leaves them out.
         groups : Samples, or array of shape (n_items,), optional
             The batches: bags of row numbers, or for each item the name of its batch.
+        time : date or number, or one for each item, optional
+            When the items arose, if the model was fitted with times.
         labelled : pair of (rows, Y_rows), or triple of (rows, Y_rows, weights), optional
             Row numbers of items that were drawn at random, as by `sample`, and their labels.
             Every batch uses its own; the estimates then combine both, as `Quantifier.quantify`
@@ -261,8 +299,11 @@ class Model:
         """
         scores = self.score(items)
         samples, names = _batches(groups, scores.n_items)
+        at = None
+        if time is not None:
+            at = mean_times(samples, np.broadcast_to(np.asarray(time), (scores.n_items,)))
         estimate = self.aggregate(
-            scores, samples, interval=interval, index=names, labelled=labelled
+            scores, samples, interval=interval, index=names, time=at, labelled=labelled
         )
         return estimate.sample(0) if groups is None else estimate
 
@@ -299,11 +340,15 @@ class Model:
         *,
         interval: float | None = None,
         index: Sequence[Any] | None = None,
+        time: Any = None,
         labelled: tuple[Any, ...] | None = None,
     ) -> PrevalenceEstimate:
-        """Estimate the prevalences of samples of items that have been scored."""
+        """Estimate the prevalences of samples of items that have been scored.
+
+        `time` is the mean time of each sample, as `Quantifier.aggregate` takes it.
+        """
         names = list(range(len(samples)) if index is None else index)
-        fields = _estimate_fields(self.quantifier, scores, samples, interval, names)
+        fields = _estimate_fields(self.quantifier, scores, samples, interval, names, time)
         estimate = PrevalenceEstimate(labels=self.labels, index=names, level=interval, **fields)
         if labelled is None:
             return estimate
@@ -358,13 +403,32 @@ def _rebuilt(
 
 
 def quantifier_of(
-    method: Method, time_budget: float | None = None, random_state: int = 0
+    method: Method,
+    time_budget: float | None = None,
+    random_state: int = 0,
+    *,
+    drift: float | None = None,
+    dated: bool = False,
 ) -> Quantifier | GridSearch:
-    """The quantifier of a method.
+    """The quantifier of a method, checked.
 
-    Seeds that have their default value become `random_state`.
+    Parameters
+    ----------
+    method : str, Quantifier or GridSearch
+    time_budget : float, optional
+        Seconds for all of the fit; a method by name gets its share.
+    random_state : int
+        Seeds that have their default value become this one.
+    drift : float, optional
+        The drift that intervals of a method by name allow for.
+    dated : bool
+        Whether it is to be fitted with times.
     """
-    quantifier = _unseeded(method, time_budget)
+    quantifier = _unseeded(method, drift, dated=dated)
+    if time_budget is not None and isinstance(method, str) and (method == "auto" or dated):
+        # The rest of the budget is for the work before and after the choice of a method.
+        share = _WITH_BACKTEST if dated else _FOR_CHOICE
+        quantifier.set_params(time_budget=share * time_budget)
     if random_state == 0:
         return quantifier
     seeded: Quantifier | GridSearch = clone(quantifier)
@@ -374,36 +438,53 @@ def quantifier_of(
     return seeded
 
 
-def _unseeded(method: Method, time_budget: float | None) -> Quantifier | GridSearch:
-    if not isinstance(method, str):
-        if not isinstance(method, (Quantifier, GridSearch)):
-            raise InputError(
-                "A method is 'auto', an expression such as 'lr+pacc', or a Quantifier; got "
-                f"{method!r}."
-            )
-        return method
-    if method == "auto" and time_budget is not None:
-        quantifier = Quantifier(time_budget=time_budget)
-    else:
+def _unseeded(method: Method, drift: float | None, *, dated: bool) -> Quantifier | GridSearch:
+    if dated and drift is not None:
+        raise InputError("Times measure the drift, so that drift cannot be given too; name one.")
+    if isinstance(method, str):
         quantifier = parse(method)
-    return quantifier
+        return quantifier if drift is None else quantifier.set_params(drift=check_drift(drift))
+    if not isinstance(method, (Quantifier, GridSearch)):
+        raise InputError(
+            f"A method is 'auto', an expression such as 'lr+pacc', or a Quantifier; got {method!r}."
+        )
+    if drift is not None:
+        raise InputError("drift goes with the name of a method; a Quantifier has its own.")
+    if dated and isinstance(method, GridSearch):
+        raise InputError(
+            "A GridSearch takes no times; search without them, and fit its best_quantifier_ with "
+            "time=..."
+        )
+    return method
+
+
+def _prepare(items: Items, preparation: Preparation, quantifier: Any) -> Prepare | None:
+    """How the backtest prepares items; None if their rows need no preparation of their own."""
+    # A classifier that was fitted elsewhere needs the columns of the preparation as it is.
+    fixed = isinstance(quantifier.classifier, FrozenEstimator)
+    if fixed or isinstance(preparation, ArrayPreparation):
+        return None
+    return refitted(items, preparation)
 
 
 def _fitted(
     quantifier: Quantifier | GridSearch,
     X: Items,
     Y: LabelMatrix,
-    labels: tuple[str, ...],
-    groups: Groups,
+    given: Mapping[str, Any],
     on_stage: Progress,
 ) -> Quantifier:
     """The trained quantifier; of a search, the best quantifier."""
     if isinstance(quantifier, Quantifier):
-        return quantifier.fit(X, Y, labels=labels, groups=groups, progress=on_stage)
-    best = quantifier.fit(X, Y, labels=labels, groups=groups).best_quantifier_
+        return quantifier.fit(X, Y, **given, progress=on_stage)
+    best = quantifier.fit(X, Y, **given).best_quantifier_
     if not isinstance(best, Quantifier):
         raise InputError(f"A model holds a Quantifier; the search found {best!r}.")
     return best
+
+
+def _method_name(quantifier: Quantifier) -> str:
+    return quantifier.name if quantifier.choice_ is None else quantifier.choice_.name
 
 
 def _summary(
@@ -413,13 +494,12 @@ def _summary(
     seconds: float,
     caught: Sequence[warnings.WarningMessage],
 ) -> TrainingSummary:
-    choice = quantifier.choice_
     return TrainingSummary(
         n_items=len(Y),
         n_features=preparation.n_features_,
         positives=tuple(Y.sum(axis=0, dtype=np.int64).tolist()),
         cardinality=float(Y.sum(dtype=np.int64)) / len(Y),
-        method=quantifier.name if choice is None else choice.name,
+        method=_method_name(quantifier),
         group=quantifier.group,
         preparation=preparation.describe(),
         kind=preparation.kind,
@@ -494,24 +574,27 @@ def _estimate_fields(
     samples: Samples,
     level: float | None,
     names: Sequence[Any],
+    time: Any,
 ) -> _Fields:
-    """Estimates and, with a level, intervals, bands and goodness of fit, by their names.
+    """Estimates and, with a level, intervals, bands and the p-value of the alarm, by their names.
 
     Of a batch larger than 10,000 items, as many are drawn at random and represent it. Its intervals
     have the width of theirs, around the estimate of all items: in batches of that size the width is
     that of training and drift more than that of the batch.
     """
     if level is None:
-        return {"point": quantifier.aggregate(scores, samples).point}
+        return {"point": quantifier.aggregate(scores, samples, time=time).point}
+    times = None if time is None else np.broadcast_to(np.asarray(time), (len(samples),))
     parts: list[_Fields] = []
     for where, block in samples.blocks(_AT_A_TIME):
         smaller = _thinned(block)
         own, alone = _alone(scores, smaller)
-        estimate = quantifier.aggregate(own, alone, level, index=list(names[where]))
+        at = None if times is None else times[where]
+        estimate = quantifier.aggregate(own, alone, level, index=list(names[where]), time=at)
         known = {name: vars(estimate)[name] for name in ("point", *_ENDS, "p_value")}
         fields = {name: value for name, value in known.items() if value is not None}
         if smaller is not block:
-            point = quantifier.aggregate(scores, block).point
+            point = quantifier.aggregate(scores, block, time=at).point
             fields = _moved(fields, point)
         parts.append(fields)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from prevalens.errors import InputError
 from prevalens.files import damaged
+from prevalens.model.drift import BatchTimes, price_of_drift
 from prevalens.model.file import provenance
 from prevalens.model.groups import Grouping, grouping_of
 from prevalens.model.items import chunk_items, stacked
@@ -235,7 +236,8 @@ def quantify_tables(
     """As `quantify_files`, for tables that are open."""
     watch = watch or Watch(None, None)
     columns = model_columns(model, tables)
-    wanted = [*columns, *grouping.columns]
+    times = BatchTimes(model.quantifier, model.time_column, tables, grouping)
+    wanted = [*columns, *grouping.columns, *times.columns]
     for table in tables:
         table.check_columns(wanted)
     monitor = BatchMonitor(model)
@@ -245,6 +247,7 @@ def quantify_tables(
     def prepared() -> Iterator[Items]:
         for table, chunk in watch.over("scoring", tables, wanted):
             codes = grouping.add(table, chunk)
+            times.add(chunk)
             if marked is not None:
                 marked.find(table, chunk, columns)
             items = chunk_items(chunk, model.preparation, columns)
@@ -256,29 +259,35 @@ def quantify_tables(
     watch.step("estimating", n_items=scores.n_items)
     samples, names = grouping.samples()
     known = None if marked is None else marked.matched()
+    at = times.of(samples)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimate = model.aggregate(scores, samples, interval=interval, index=names, labelled=known)
+        estimate = model.aggregate(
+            scores, samples, interval=interval, index=names, time=at, labelled=known
+        )
     order = [grouping.code(name) for name in names]
+    warned = [str(warning.message) for warning in caught]
+    price = price_of_drift(model.quantifier, scores, samples, interval, at)
     return BatchResult.from_estimate(
         estimate,
         sizes=samples.sizes,
         training=model.prevalence,
         counted=None if scores.kind == "features" else samples.mean(scores.values),
-        notices=monitor.notices(names, order, [str(warning.message) for warning in caught]),
-        provenance=_provenance(model, [*tables, *labelled], scores.n_items, interval),
+        notices=(*monitor.notices(names, order, warned), *times.notices(names)),
+        provenance=_provenance(model, [*tables, *labelled], scores.n_items, interval, price),
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )
 
 
 def _provenance(
-    model: Model, tables: Sequence[Table], n_items: int, interval: float | None
+    model: Model, tables: Sequence[Table], n_items: int, interval: float | None, price: str
 ) -> dict[str, Any]:
     source = {
         "files": [{"name": table.name, "size": table.total} for table in tables],
         "rows": n_items,
         "interval": interval,
+        "drift": f"{model.drift.sentences} {price}".strip(),
         "model": model.provenance,
     }
     return provenance(model.summary.method, source)

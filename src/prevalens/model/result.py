@@ -18,6 +18,7 @@ from prevalens.charts import frame
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import writing
 from prevalens.types import Floats
+from prevalens.uncertainty.goodness_of_fit import MISFIT
 from prevalens.validation import InputError, check_label_names
 
 #: Columns of the long form.
@@ -98,7 +99,7 @@ class BatchResult:
     level : float or None
         Coverage that intervals and bands aim at, such as 0.9.
     p_value : array of float, shape (n_batches,), or None
-        How well each batch fits a mixture of the training data; a small value is a bad fit.
+        Of the alarm: below .01 the batch differs from the training data in more than its labels.
     n_labelled : array of int, shape (n_batches,), or None
         How many labelled items of each batch its estimates use; None if no labels were given.
     more_labels : array of float, shape (n_batches, n_labels), or None
@@ -198,6 +199,13 @@ class BatchResult:
         if self.lower is None or self.upper is None:
             return np.zeros(self.point.shape, dtype=bool)
         return (self.training < self.lower) | (self.training > self.upper)
+
+    @property
+    def alarms(self) -> npt.NDArray[np.bool_]:
+        """Which batches differ from the training data in more than the label mix."""
+        if self.p_value is None:
+            return np.zeros(len(self.batches), dtype=bool)
+        return np.asarray(self.p_value < MISFIT)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def scores_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
 
 
 def sizes_grid(report: BatchResult) -> Grid:
-    """Batches, their sizes, how far they have moved, and how well they fit the training data."""
+    """Batches, their sizes, how far they have moved, and the p-values of the alarm."""
     shift = 100 * np.abs(report.change).mean(axis=1)
     moved = report.beyond.sum(axis=1)
     rows = [
@@ -147,9 +147,12 @@ def sizes_grid(report: BatchResult) -> Grid:
         headings += ["labelled", "more to halve"]
         notes.append(_TEXTS["labelled"])
     if report.p_value is not None:
-        rows = [[*row, number(float(p), 3)] for row, p in zip(rows, report.p_value, strict=True)]
-        headings.append("fit, p")
-        notes.append(_TEXTS["fit"])
+        rows = [
+            [*row, number(float(p), 3) + (" *" if alarms else "")]
+            for row, p, alarms in zip(rows, report.p_value, report.alarms, strict=True)
+        ]
+        headings.append("alarm, p")
+        notes += [_TEXTS["alarm"], _TEXTS["alarming"]][: 1 + bool(report.alarms.any())]
     return Grid.from_rows("Batches", "batch", headings, rows, notes)
 
 
@@ -211,7 +214,7 @@ def batch_sections(report: BatchResult) -> list[Section]:
         "What drives the estimates": [_drivers(report, batch)],
         "Data warnings": _warnings(report),
         "All estimates": _estimates(report) if several else (),
-        "How the numbers were made": [_TEXTS["assumption"], *provenance_grid(report.provenance)],
+        "How the numbers were made": _made(report),
     }
     return [Section(title, tuple(parts)) for title, parts in sections.items() if parts]
 
@@ -234,7 +237,8 @@ def _facts(report: BatchResult, batch: int) -> Iterator[tuple[str, str]]:
 def _sentence(report: BatchResult, batch: int) -> str:
     n_moved, first = int(report.beyond[batch].sum()), batches.movers(report, batch, 1)[0]
     text: str = _TEXTS["lead_moved" if n_moved else "lead_still"]
-    return (_TEXTS["lead"] if report.lower is None else text).format(
+    alarm = _TEXTS["lead_alarm"] if report.alarms[batch] else ""
+    return ((_TEXTS["lead"] if report.lower is None else text) + alarm).format(
         batch=report.batches[batch],
         level=_level_text(report),
         n_moved=n_moved,
@@ -336,6 +340,12 @@ def _estimates(report: BatchResult) -> list[SectionPart]:
     if report.point.size > MOST_CELLS:
         return [_TEXTS["too_many"].format(n_estimates=count(report.point.size))]
     return [all_estimates(report)]
+
+
+def _made(report: BatchResult) -> list[SectionPart]:
+    lines = dict(report.provenance)
+    drift = str(lines.pop("drift", ""))
+    return [_TEXTS["assumption"], *([drift] if drift else []), *provenance_grid(lines)]
 
 
 _MOST_DRIVEN = 6

@@ -100,6 +100,16 @@ class TrainBody(_Strict):
         ",", description="Separator of the tags."
     )
     id: ColumnName | None = Field(None, description="Identifier column; not used.")
+    time: ColumnName | None = Field(
+        None,
+        description="Column that says when each item arose; a backtest then sets the intervals.",
+    )
+    date_form: Annotated[str, Field(min_length=2, max_length=60)] | None = Field(
+        None, description="Format of the dates, such as %d/%m/%Y; detected if omitted."
+    )
+    drift: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="Drift that intervals allow for, instead of `time`; 0 is none."
+    )
     method: str = Field(
         "auto", max_length=200, description="`auto`, or an expression such as lr+pacc."
     )
@@ -139,6 +149,7 @@ class ModelAnswer(BaseModel):
     method: str
     kind: str
     columns: list[str]
+    drift: str
     summary: dict[str, Any]
 
 

@@ -43,7 +43,10 @@ _DEMO = {"text": "text", "tags": "tags", "sep": SEPARATOR, "method": METHOD}
 #: A column that no client's table has.
 _GROUPS = "\0group"
 _FORM_FIELDS = ("by", "by_time", "freq", "columns", "interval")
-_FIT_OPTIONS = ("text", "features", "labels", "tags", "sep", "id", "method", "time_budget")
+_FIT_OPTIONS = (
+    *("text", "features", "labels", "tags", "sep", "id", "time", "date_form", "drift"),
+    *("method", "time_budget"),
+)
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ def _about(model: Model) -> dict[str, Any]:
         "method": summary.pop("method"),
         "kind": summary.pop("kind"),
         "columns": list(model.columns or ("text",)),
+        "drift": model.drift.sentences,
         "summary": {**summary, "created": model.provenance.get("created")},
     }
 

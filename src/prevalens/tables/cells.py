@@ -82,6 +82,7 @@ _FORMS = (
 _SLASHED = ("%d/%m/%Y", "%m/%d/%Y")
 _TIME = re.compile(r"[ T]+\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?$")
 _EPOCH = re.compile(r"\d{10}(\d{3})?")
+_YEAR = re.compile(r"[12]\d{3}(\.0)?")
 #: Epochs before 1980 or after 2200 are numbers, not dates.
 _EPOCHS = (315_532_800, 7_258_118_400)
 
@@ -108,11 +109,12 @@ def parse_date(cell: Any, form: str | None = None) -> date | None:
         return cell.date()
     if isinstance(cell, date):
         return cell
-    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
-        return _from_epoch(float(cell))
     text = str(cell).strip()
     if form is not None:
+        text = text.removesuffix(".0")
         return _by_form(text, form) or _by_form(_TIME.sub("", text), form)
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        return _from_epoch(float(cell))
     return _iso(text) or next(filter(None, (_by_form(text, usual) for usual in _FORMS)), None)
 
 
@@ -149,8 +151,11 @@ def date_format(cells: Sequence[Any], column: str) -> str | None:
     """The format of a column's dates for `datetime.strptime`; None if all are unambiguous.
 
     Dates such as 03/04/2024 depend on the other dates of the column: 31/05/2024 shows that the
-    day comes first.
+    day comes first. A column of whole numbers from 1000 to 2999 holds years.
     """
+    known = [str(cell).strip() for cell in cells if not is_missing(cell)]
+    if known and all(map(_YEAR.fullmatch, known)):
+        return "%Y"
     texts = [_TIME.sub("", cell.strip()) for cell in cells if isinstance(cell, str)]
     slashed = [text for text in texts if re.fullmatch(r"\d{1,2}/\d{1,2}/\d{4}", text)]
     forms = slashed_forms(slashed) if slashed else []

@@ -376,6 +376,11 @@ class ColumnPreparation(Preparation):
             [encoder.transform(_cells(items, name)) for name, encoder in self.encoders_.items()]
         )
 
+    def unfitted(self) -> ColumnPreparation:
+        """An unfitted copy with the same kinds of columns, which some items may not show."""
+        kinds = {name: encoder.kind for name, encoder in self.encoders_.items()}
+        return ColumnPreparation(tuple(kinds), kinds=kinds)
+
     def unfamiliar(self, items: Any) -> Unfamiliar:
         """The share of cells unlike any of the training: new categories, numbers out of range."""
         shares = {

@@ -84,6 +84,11 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _transform(self, items: Any) -> Any:
         """Items to a matrix."""
 
+    def unfitted(self) -> Preparation:
+        """An unfitted copy, to be fitted on some of the items."""
+        copy: Preparation = clone(self)
+        return copy
+
     def unfamiliar(self, items: Any) -> Unfamiliar | None:  # noqa: ARG002
         """How much of these items does not occur in the training; None if it is not known."""
         return None

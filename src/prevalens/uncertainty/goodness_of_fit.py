@@ -301,7 +301,8 @@ def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
     warnings.warn(
         f"{_subject(bad, names)} from the training data in more than the label mix (p = "
         f"{p_value[bad].min():.2g}): errors may be larger there than the intervals say. Label "
-        "about 50 items of such a batch, drawn at random, to find out (prevalens sample).",
+        "about 50 items of such a batch, drawn at random, to find out: prevalens sample MODEL "
+        "BATCH -n 50.",
         PrevalensWarning,
         stacklevel=4,
     )

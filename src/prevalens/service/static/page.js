@@ -39,7 +39,7 @@ function card(model, chosen) {
   radio.addEventListener("change", () => useModel(model));
   const about = `${plural(model.labels.length, "label")}, trained on ${count(model.n_items)} items, ${model.method}`;
   return make("label", { className: "model" }, radio,
-    make("span", {}, make("strong", {}, model.name), make("small", {}, about), ...notes(model), model.origin === "trained" ? ownButtons(model) : null));
+    make("span", {}, make("strong", {}, model.name), make("small", {}, about), model.drift ? make("small", { className: "drift" }, model.drift) : null, ...notes(model), model.origin === "trained" ? ownButtons(model) : null));
 }
 
 // What the training warned of: labels that were left out, for example.

@@ -42,10 +42,18 @@ function fillForm() {
   options(find("train-text"), pairs(names(file)), likely(file, "text", "text"));
   options(find("train-tags"), pairs(names(file)), likely(file, "tags", "tags", "category"));
   find("train-sep").value = file.columns.find((column) => column.name === find("train-tags").value).separator ?? ",";
+  fillTimes();
   ticks(find("train-labels"), names(file), binary);
   ticks(find("train-features"), names(file), names(file, "number", "category").filter((name) => !binary.includes(name)));
   show(find("train-form"), true);
   arrange();
+}
+
+// The first column of dates is taken for the time of the items, and marked as a guess.
+function fillTimes() {
+  const [guess] = names(file, "time");
+  const choices = names(file).map((name) => [name, name === guess ? `${name} (a guess)` : name]);
+  options(find("train-time"), [["", "not known"], ...choices], guess ?? "");
 }
 
 function arrange() {
@@ -67,6 +75,7 @@ function request() {
   else body.features = ticked(find("train-features"));
   if (inTags) Object.assign(body, { tags: find("train-tags").value, sep: find("train-sep").value });
   else body.labels = ticked(find("train-labels"));
+  if (find("train-time").value) body.time = find("train-time").value;
   return body;
 }
 

@@ -1,0 +1,175 @@
+"""Drift in models: what training showed of it, and how far batches are ahead of training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from prevalens.model.groups import ByTime, Grouping
+from prevalens.model.manifest import DriftSummary
+from prevalens.model.result import Notice
+from prevalens.quantifier import Quantifier
+from prevalens.samples import Samples
+from prevalens.scores import Scores
+from prevalens.tables.table import Chunk, Table
+from prevalens.tables.times import TimeColumn
+from prevalens.types import Array, Floats
+from prevalens.uncertainty.drift import DEFAULT_DRIFT, Backtest, as_numbers
+
+#: Batches, and items of each, in which the price of the allowance is measured.
+_MOST_BATCHES, _MOST_ITEMS = 3, 2_000
+
+
+def drift_summary(quantifier: Quantifier, time: Any, column: TimeColumn | None) -> DriftSummary:
+    """What a fitted quantifier knows of drift.
+
+    Parameters
+    ----------
+    quantifier : fitted Quantifier
+    time : array-like, one entry per training item, or None
+    column : TimeColumn or None
+        Where the times are from.
+    """
+    first, last = ("", "") if time is None else _period(time)
+    source_column = None if column is None else asdict(column)
+    backtest: Backtest | None = quantifier.backtest_
+    if not quantifier.has_intervals:
+        return DriftSummary(column=source_column, first=first, last=last)
+    if backtest is None:
+        measured = "default" if quantifier.drift_ == DEFAULT_DRIFT else "groups"
+        source = measured if quantifier.drift is None else "given"
+        return DriftSummary(quantifier.drift_, source, source_column, first, last)
+    deviation = backtest.deviation(np.zeros((1, 1)), np.array([backtest.reference]))
+    return DriftSummary(
+        float(deviation[0, 0]),
+        "backtest",
+        source_column,
+        first,
+        last,
+        _usual_horizon(backtest),
+        " ".join([backtest.describe(), *backtest.notes]),
+    )
+
+
+def _period(time: Any) -> tuple[str, str]:
+    """The first and the last of some times, for people."""
+    numbers, dates = as_numbers(time)
+    first, last = (
+        str(np.datetime64(int(end), "D")) if dates else f"{end:g}"
+        for end in (numbers.min(), numbers.max())
+    )
+    return first, last
+
+
+def _usual_horizon(backtest: Backtest) -> str:
+    return backtest.axis.words(backtest.reference * backtest.axis.span)
+
+
+class BatchTimes:
+    """Collects when the items of batches arose, for a model that was fitted with times.
+
+    The times are those of the column that divides the batches, else of the model's own time column
+    if all tables have it. A cell that cannot be read counts as unknown.
+
+    Parameters
+    ----------
+    quantifier : fitted Quantifier
+    column : TimeColumn or None
+        The time column of the training, if it is known.
+    tables : sequence of Table
+    grouping : Grouping
+    """
+
+    def __init__(
+        self,
+        quantifier: Quantifier,
+        column: TimeColumn | None,
+        tables: Sequence[Table],
+        grouping: Grouping,
+    ) -> None:
+        self._backtest: Backtest | None = quantifier.backtest_
+        self._grouping = grouping
+        self._numbers: list[float] = []
+        self._means: Floats = np.empty(0)
+        needed = self._backtest is not None and not isinstance(grouping, ByTime)
+        known = column is not None and all(column.name in table.columns for table in tables)
+        self._column = column if needed and known else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What to read besides the items and the columns of the grouping."""
+        return () if self._column is None else (self._column.name,)
+
+    def add(self, chunk: Chunk) -> None:
+        """Note the times of a chunk's rows."""
+        if self._column is not None:
+            numbers = map(self._column.number, chunk[self._column.name])
+            self._numbers += [np.nan if number is None else number for number in numbers]
+
+    def of(self, samples: Samples) -> Array | None:
+        """The mean time of each batch, as `Model.aggregate` takes it; None without a backtest.
+
+        A batch without times gets the time at which its horizon is the mean one of the backtest.
+        """
+        backtest = self._backtest
+        if backtest is None:
+            return None
+        self._means = _means(self._items(samples.n_items), samples)
+        usual = backtest.axis.last + backtest.reference * backtest.axis.span
+        filled = np.where(np.isnan(self._means), usual, self._means)
+        return TimeColumn("", numbers=not backtest.axis.dates).times(filled)
+
+    def _items(self, n_items: int) -> Floats:
+        backtest = self._backtest
+        if isinstance(self._grouping, ByTime) and backtest is not None and backtest.axis.dates:
+            return self._grouping.days()
+        return np.array(self._numbers) if self._numbers else np.full(n_items, np.nan)
+
+    def notices(self, names: Sequence[str]) -> tuple[Notice, ...]:
+        """A note if batches have no time; call it after `of`."""
+        unknown = np.flatnonzero(np.isnan(self._means))
+        if self._backtest is None or not len(unknown):
+            return ()
+        ahead = _usual_horizon(self._backtest)
+        which = f"{len(unknown)} of {len(names)} batches have no time ({names[unknown[0]]} first)"
+        if len(unknown) == len(names):
+            which = "The batches have no time" if len(names) > 1 else "The batch has no time"
+        text = f"{which}; intervals assume {ahead} ahead of the last training item."
+        return (Notice(text, "note"),)
+
+
+def _means(numbers: Floats, samples: Samples) -> Floats:
+    """Means over the known times of each sample; NaN where none is known."""
+    known = ~np.isnan(numbers)
+    both = samples.mean(np.column_stack([np.where(known, numbers, 0.0), known]))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(both[:, 0] / both[:, 1])
+
+
+def price_of_drift(
+    quantifier: Quantifier, scores: Scores, samples: Samples, level: float | None, time: Any
+) -> str:
+    """How much of the width of intervals is the allowance for drift, in one sentence.
+
+    It is measured in at most three of the batches, and 2,000 items of each. Empty without intervals
+    or allowance.
+    """
+    if level is None or not quantifier.has_intervals:
+        return ""
+    chosen = np.unique(np.linspace(0, len(samples) - 1, _MOST_BATCHES).astype(np.int64))
+    bags = [samples[int(number)][:_MOST_ITEMS] for number in chosen]
+    ends = np.cumsum([0, *map(len, bags)])
+    some = Samples(np.arange(ends[-1]), ends, n_items=int(ends[-1]))
+    at = None if time is None else np.asarray(time)[chosen]
+    without, width = quantifier.interval_widths(
+        scores.take(np.concatenate(bags)), some, level, time=at
+    )
+    if not width > without:
+        return ""
+    return (
+        f"Without the allowance they would be about {1 - without / width:.0%} narrower: "
+        f"{100 * without:.1f} instead of {100 * width:.1f} points on average."
+    )
