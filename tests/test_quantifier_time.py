@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.frozen import FrozenEstimator
 
 from prevalens import Quantifier, Samples
-from prevalens.aggregators import PCC, HDx
-from prevalens.classifiers import PerLabel
+from prevalens.aggregators import PACC, PCC, HDx
+from prevalens.classifiers import CrossFit, HoldOut, PerLabel
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.selection import automatic
 from prevalens.uncertainty import Bootstrap
@@ -178,6 +179,20 @@ def test_methods_that_read_items_have_backtests_too() -> None:
     assert quantifier.backtest_.names == ("hdx",)
     assert quantifier.misfit_ is None
     assert np.all(found.upper > found.lower)
+
+
+@pytest.mark.parametrize("scheme", [HoldOut(0.5), CrossFit(3)], ids=repr)
+def test_every_scheme_has_backtests(scheme: Any) -> None:
+    quantifier = Quantifier(PerLabel(), PACC(), uncertainty=QUICK, scheme=scheme)
+    quantifier.fit(X[:300], Y[:300], time=TIMES[:300])
+    assert quantifier.backtest_.names == ("pacc",)
+    assert quantifier.backtest_.n_origins == 4
+
+
+def test_a_fitted_classifier_stays_as_it_is_in_a_backtest() -> None:
+    frozen = FrozenEstimator(PerLabel().fit(X[:100], Y[:100]))
+    quantifier = Quantifier(frozen, PCC(), uncertainty=QUICK).fit(X, Y, time=TIMES)
+    assert quantifier.backtest_.n_origins == 4
 
 
 def test_an_allowance_for_drift_that_no_batch_size_removes() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,7 +47,25 @@ def test_a_part_stands_for_a_large_batch(plain: tuple, monkeypatch: pytest.Monke
     whole = model.aggregate(scores, many, interval=0.9)
     monkeypatch.setattr(scoring, "_LARGEST", 2000)
     part = model.aggregate(scores, many, interval=0.9)
-    np.testing.assert_array_equal(part.point, whole.point)
+    np.testing.assert_allclose(part.point, whole.point, rtol=1e-12)
     width, exact = part.upper - part.lower, whole.upper - whole.lower
     assert np.all(width < 2 * exact + 1e-3)
     assert np.all(width > exact / 3)
+
+
+@pytest.mark.filterwarnings("ignore:Sample 0 differs")
+def test_a_large_batch_that_alarms_is_shrunk_as_a_small_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = synthetic(n_train=120, n_test=400, n_labels=2, random_state=0)
+    model = Model.fit(data.train.X, data.train.Y, method=Quantifier(time_budget=0.01))
+    scores = model.score(data.test.X)
+    strange = replace(scores, values=0.5 + 0.1 * (scores.values - 0.5), members=None)
+    batch = Samples.from_indices([np.tile(np.arange(400), 2)], n_items=400)
+    usual = model.aggregate(strange, batch, interval=0.9)
+    assert usual.p_value < 0.01
+    assert np.any(usual.point != model.aggregate(strange, batch).point)
+    monkeypatch.setattr(scoring, "_LARGEST", 700)
+    thinned = model.aggregate(strange, batch, interval=0.9)
+    np.testing.assert_allclose(thinned.point, usual.point, atol=0.02)
+    assert np.all((thinned.lower <= thinned.point) & (thinned.point <= thinned.upper))

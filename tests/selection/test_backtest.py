@@ -34,19 +34,21 @@ def make_items(n_items: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarra
     return X, Y
 
 
-timelines = st.tuples(st.integers(0, 999), st.integers(2, 400), st.integers(1, 60))
-
-
-@given(timelines)
-def test_items_of_one_time_are_never_on_both_sides_of_an_origin(
-    given_: tuple[int, int, int],
-) -> None:
-    seed, n_items, n_times = given_
+@st.composite
+def timelines(draw: st.DrawFn) -> Timeline:
+    """Items with times of which many are equal."""
+    seed, n_items, n_times = (draw(st.integers(*ends)) for ends in ((0, 999), (2, 400), (1, 60)))
     times = np.random.default_rng(seed).integers(0, n_times, n_items)
     try:
-        timeline = Timeline.of(times, n_items)
+        return Timeline.of(times, n_items)
     except TooShortError:
         assume(False)
+        raise
+
+
+@given(timelines())
+def test_items_of_one_time_are_never_on_both_sides_of_an_origin(timeline: Timeline) -> None:
+    times, n_items = timeline.times, len(timeline.times)
     assert sorted(timeline.order.tolist()) == list(range(n_items))
     assert (timeline.edges[0], timeline.edges[-1]) == (0, n_items)
     assert 3 <= len(timeline.edges) <= 7
@@ -60,14 +62,8 @@ def test_items_of_one_time_are_never_on_both_sides_of_an_origin(
         assert all(len(rows) >= 10 and weight > 0 for rows, weight in batches)
 
 
-@given(timelines)
-def test_origins_come_from_last_to_first(given_: tuple[int, int, int]) -> None:
-    seed, n_items, n_times = given_
-    times = np.random.default_rng(seed).integers(0, n_times, n_items)
-    try:
-        timeline = Timeline.of(times, n_items)
-    except TooShortError:
-        assume(False)
+@given(timelines())
+def test_origins_come_from_last_to_first(timeline: Timeline) -> None:
     origins = timeline.origins()
     assert all(later > earlier for later, earlier in pairwise(origins))
     n_blocks = len(timeline.edges) - 1

@@ -157,7 +157,21 @@ def test_dates_of_all_kinds_are_days(times: Any) -> None:
     np.testing.assert_allclose(np.diff(numbers), [1, 59])
 
 
-@pytest.mark.parametrize("times", [[3, 5, 9], [3.0, 5.0, 9.0], np.array([3, 5, 9], np.uint8)])
+def test_time_zones_are_respected() -> None:
+    numbers, dates = as_numbers(["2024-01-01T12:00:00Z", "2024-01-01T12:00:00+06:00"])
+    assert dates
+    np.testing.assert_allclose(np.diff(numbers), -0.25)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [3, 5, 9],
+        [3.0, 5.0, 9.0],
+        np.array([3, 5, 9], np.uint8),
+        np.array([3, 5.0, np.int64(9)], object),
+    ],
+)
 def test_numbers_stay_numbers(times: Any) -> None:
     numbers, dates = as_numbers(times)
     assert not dates
@@ -299,10 +313,13 @@ def test_ranking_counts_less_beyond_the_horizons_of_the_backtest() -> None:
 
 def test_unknown_losses_under_drawn_shifts_leave_those_of_the_backtest() -> None:
     batches = make_batches(0.06, bias=0.2)
-    alone = learn(batches, drawn=(np.nan, 1.0)).losses
+    unknown = learn(batches, drawn=(np.nan, np.nan)).losses
+    np.testing.assert_allclose(unknown, [1.0, learn_ratio(batches)])
+    part = learn(batches, drawn=(np.nan, 1.0)).losses
     equal = learn(batches, drawn=(3.0, 3.0)).losses
-    assert alone[0] == equal[0] == 1.0
-    assert equal[1] == pytest.approx(1 + (learn_ratio(batches) - 1) / 2)
+    expected = [1.0, 1 + (learn_ratio(batches) - 1) / 2]
+    np.testing.assert_allclose(part, expected)
+    np.testing.assert_allclose(equal, expected)
 
 
 def learn_ratio(batches: Batches) -> float:

@@ -594,8 +594,9 @@ def _estimate_fields(
         known = {name: vars(estimate)[name] for name in ("point", *_ENDS, "p_value")}
         fields = {name: value for name, value in known.items() if value is not None}
         if smaller is not block:
-            point = quantifier.aggregate(scores, block, time=at).point
-            fields = _moved(fields, point)
+            whole = quantifier.aggregate(scores, block, time=at).point
+            part = quantifier.aggregate(own, alone, time=at).point
+            fields = _moved(fields, whole - part)
         parts.append(fields)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -617,8 +618,11 @@ def _thinned(block: Samples) -> Samples:
     return Samples.from_indices(bags, n_items=block.n_items)
 
 
-def _moved(fields: _Fields, point: Floats) -> _Fields:
-    """Ends of intervals around the estimate of all items instead of that of a part of them."""
-    move = point - fields["point"]
-    ends = {name: np.clip(fields[name] + move, 0, 1) for name in _ENDS}
-    return {**fields, **ends, "point": point}
+def _moved(fields: _Fields, move: Floats) -> _Fields:
+    """Estimates and ends moved by what all items say beyond a part of them.
+
+    With intervals the automatic quantifier may have shrunk its estimate, so that of all items
+    cannot take its place.
+    """
+    moved = {name: np.clip(fields[name] + move, 0, 1) for name in ("point", *_ENDS)}
+    return {**fields, **moved}

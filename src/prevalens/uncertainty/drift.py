@@ -8,8 +8,10 @@ time, where it grows with the square root of the horizon.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,10 +234,15 @@ def as_numbers(times: Any, what: str = "time") -> tuple[Floats, bool]:
     array = np.asarray(times)
     if array.ndim != 1:
         raise InputError(f"{what} must have one entry per item; got shape {array.shape}.")
+    if array.dtype == object and all(isinstance(each, Real) for each in array):
+        array = array.astype(np.float64)
     dates = array.dtype.kind not in "iufb"
     if dates:
         try:
-            array = array.astype("datetime64[s]")
+            with warnings.catch_warnings():
+                # Dates with a time zone are converted to UTC, as they should be.
+                warnings.simplefilter("ignore", UserWarning)
+                array = array.astype("datetime64[s]")
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"{what} must be dates such as 2024-05-31, or numbers; got {array[0]!r} ({error})."
@@ -495,7 +502,7 @@ def weighted_median(values: Floats, weights: Floats) -> Floats:
 def _combined_losses(backtest: Floats, drawn: Floats) -> Floats:
     """Half the loss of the backtest and half that of drawn shifts; the least is 1."""
     backtest = backtest / max(backtest.min(), _TINY)
-    drawn = np.where(np.isnan(drawn), np.nan, drawn / max(np.nanmin(drawn), _TINY))
+    drawn = drawn / max(np.min(drawn, initial=np.inf, where=~np.isnan(drawn)), _TINY)
     losses = np.where(np.isnan(drawn), backtest, (backtest + drawn) / 2.0)
     return losses / losses.min()
 
