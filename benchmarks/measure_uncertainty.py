@@ -1,4 +1,4 @@
-"""Coverage of intervals, false alarms of the goodness of fit, and what a few labels are worth.
+"""Coverage of intervals, false alarms, and what a few labels are worth.
 
     PREVALENS_DATA=... python benchmarks/measure_uncertainty.py > benchmarks/results/uncertainty.md
 

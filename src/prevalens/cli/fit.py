@@ -38,7 +38,7 @@ from prevalens.model.model import Model
     "--time",
     metavar="COL",
     help="Column that says when each item arose: dates, years or other numbers. A backtest, in "
-    "which earlier items estimate later ones, then sets the intervals; about 3 times as slow.",
+    "which earlier items estimate later ones, then sets the intervals; up to about 3 times as slow.",
 )
 @date_form_option
 @click.option(
