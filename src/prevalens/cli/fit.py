@@ -38,7 +38,7 @@ from prevalens.model.model import Model
     "--time",
     metavar="COL",
     help="Column that says when each item arose: dates, years or other numbers. A backtest, in "
-    "which earlier items estimate later ones, then sets the intervals; up to about 3 times as slow.",
+    "which earlier items estimate later ones, then sets the intervals; up to 3 times as slow.",
 )
 @date_form_option
 @click.option(
@@ -50,7 +50,9 @@ from prevalens.model.model import Model
     "50 %; 0 is none. Default: 0.025, or measured with --time or --group.",
 )
 @click.option(
-    "--time-budget", type=Duration(), help="Time limit for the choice of a method, such as 10m."
+    "--time-budget",
+    type=Duration(),
+    help="Time limit for the choice of a method and the backtest, such as 10m.",
 )
 @click.option(
     "--min-positives",
