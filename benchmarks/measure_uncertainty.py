@@ -1,4 +1,4 @@
-"""Coverage of intervals, and false alarms of the goodness of fit.
+"""Coverage of intervals, and false alarms.
 
     PREVALENS_DATA=... python benchmarks/measure_uncertainty.py > benchmarks/results/uncertainty.md
 

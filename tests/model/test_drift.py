@@ -128,7 +128,7 @@ def test_the_price_in_width_is_that_of_the_intervals(folder: Path) -> None:
     widths = [
         float((m.quantify(texts).upper - m.quantify(texts).lower).mean()) for m in (plain, wide)
     ]
-    assert f"{1 - widths[0] / widths[1]:.0%} narrower" in result.provenance["drift"]
+    assert f"{100 * (1 - widths[0] / widths[1]):.0f} % narrower" in result.provenance["drift"]
     assert "as given" in result.provenance["drift"]
     assert plain.drift.allowance.startswith("Intervals allow for no drift")
     scores, whole = plain.score(texts), Samples.whole(120)

@@ -22,7 +22,7 @@ def test_drift_in_words() -> None:
     default = DriftSummary(0.025)
     assert default.sentences == (
         "Intervals allow for drift: 1.5 points for a label of 10 %, 2.5 points for a label of 50 % "
-        "(standard deviation, the default; --time or --group measures it)."
+        "(standard deviation, the default; times or groups of the training items would measure it)."
     )
     column = {"name": "day", "form": None, "numbers": False}
     found = DriftSummary(0.05, "backtest", column, "2023", "2024", "3 months", "Off by 1 point.")

@@ -98,3 +98,16 @@ def test_the_lead_names_the_farthest_mover() -> None:
 def test_too_many_estimates_are_left_to_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prevalens.reports.batch_page.MOST_CELLS", 10)
     assert "18 estimates are too many for a table" in batch_page(_report())
+
+
+def test_what_intervals_allow_for_is_a_paragraph_of_its_own() -> None:
+    made = batch_sections(_report(provenance={"drift": f"Off by 1. {EVIL}", "rows": "9"}))[-1]
+    assert made.parts[1] == f"Off by 1. {EVIL}"
+    assert "<img" not in batch_page(_report(provenance={"drift": EVIL}))
+    assert len(batch_sections(_report(provenance={"rows": "9"}))[-1].parts) == 2
+
+
+def test_the_headline_tells_of_an_alarm_without_a_verdict() -> None:
+    alarm = "differs from the training data in more than the label mix"
+    assert alarm in batch_page(_report(p_value=[0.5] * 5 + [0.001]))
+    assert alarm not in batch_page(_report(p_value=[0.5] * 6))

@@ -33,6 +33,15 @@ def test_a_bad_request_is_one_sentence(body: dict[str, Any], words: str) -> None
     assert "\n" not in sentence
 
 
+@pytest.mark.parametrize(
+    "more", [{"drift": -0.1}, {"drift": 2.0}, {"time": ""}, {"date_form": "x" * 61}, {"when": "d"}]
+)
+def test_times_and_drift_are_checked(more: dict[str, Any]) -> None:
+    assert TrainBody(upload="0" * 32, time="day", date_form="%Y").drift is None
+    with pytest.raises(ValidationError):
+        TrainBody.model_validate({"upload": "0" * 32, **more})
+
+
 @pytest.mark.parametrize("name", ["../x", ".hidden", "a/b", "a b", "x" * 61])
 def test_a_model_is_named_plainly(name: str) -> None:
     with pytest.raises(ValidationError):

@@ -42,7 +42,7 @@ _FAST = 5.0
     "--time",
     metavar="COL",
     help="Column that says when each item arose: dates, years or other numbers. A backtest, in "
-    "which earlier items estimate later ones, then sets the intervals; about 3 times as slow.",
+    "which earlier items estimate later ones, then sets the intervals; up to 3 times as slow.",
 )
 @date_form_option
 @click.option(
@@ -56,7 +56,7 @@ _FAST = 5.0
 @click.option(
     "--time-budget",
     type=Duration(),
-    help="Time for the choice of a method on an ordinary core, such as 20s or 1h. Default: 10m.",
+    help="Time for the choice of a method and the backtest, such as 20s or 1h. Default: 10m.",
 )
 @click.option(
     "--fast",

@@ -169,7 +169,8 @@ def price_of_drift(
     )
     if not width > without:
         return ""
+    over = "" if len(chosen) == 1 else f", on average over {len(chosen)} batches"
     return (
-        f"Without the allowance they would be about {1 - without / width:.0%} narrower: "
-        f"{100 * without:.1f} instead of {100 * width:.1f} points on average."
+        f"Without the allowance they would be about {100 * (1 - without / width):.0f} % narrower: "
+        f"{100 * without:.1f} instead of {100 * width:.1f} points{over}."
     )

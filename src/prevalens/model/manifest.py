@@ -157,7 +157,7 @@ class DriftSummary:
 
 #: Where an allowance for drift comes from, for people.
 _SOURCES = {
-    "default": "the default; --time or --group measures it",
+    "default": "the default; times or groups of the training items would measure it",
     "given": "as given",
     "groups": "measured between groups",
     "backtest": "measured in the backtest, {horizon} ahead",
