@@ -24,13 +24,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from measure_uncertainty import percentiles
-from prevalens import datasets
-from prevalens.aggregators import PCC, ScenarioMixture
-from prevalens.classifiers import CrossFit
-from prevalens.protocols import MLAPP, LabelTilt, Natural
-from prevalens.response import response
-from prevalens.selection.automatic import choose
-from prevalens.uncertainty import Bootstrap
+from prevalens import Quantifier, datasets
+from prevalens.aggregators import PCC
+from prevalens.protocols import MLAPP, LabelsetWeights, LabelTilt, Natural
 
 LEVEL = 0.9
 N_SAMPLES = 1000
@@ -43,6 +39,7 @@ def protocols() -> dict[str, Any]:
         "ML-APP": MLAPP(100, more_than=N_SAMPLES - 1, max_samples=N_SAMPLES),
         "uniform": Natural(100, N_SAMPLES),
         "tilt": LabelTilt(100, N_SAMPLES),
+        "label sets": LabelsetWeights(100, N_SAMPLES),
     }
 
 
@@ -71,24 +68,6 @@ def stretched_width(
     return float((upper - lower).mean()) if reached >= wanted - 0.005 else float("nan")
 
 
-class _Counting:
-    """Where counting is chosen: the intervals that `Quantifier()` prepares."""
-
-    def __init__(self, aggregator: Any, scores: Any, Y: Labels) -> None:
-        self._aggregator = aggregator
-        self._prepared = Bootstrap().fit(aggregator, scores, Y)
-
-    def estimate(self, scores: Any, samples: Any, level: float) -> tuple[Floats, Any]:
-        return self._prepared.estimate(self._aggregator, scores, samples, level)
-
-
-def source(aggregator: Any, scores: Any, Y: Labels) -> Any:
-    """What makes the intervals."""
-    if isinstance(aggregator, ScenarioMixture):
-        return aggregator
-    return _Counting(aggregator, scores, Y)
-
-
 class Found(NamedTuple):
     samples: Any
     truth: Floats
@@ -97,23 +76,22 @@ class Found(NamedTuple):
     together: float
 
 
-def measured(made: Any, scores: Any, Y: Labels) -> Iterator[Found]:
+def measured(quantifier: Quantifier, scores: Any, Y: Labels) -> Iterator[Found]:
     """What the intervals of some test items are worth, protocol by protocol."""
     for protocol in protocols().values():
         samples = protocol.draw(Y, 7)
         truth = samples.mean(Y)
-        found = made.estimate(scores, samples, LEVEL)[1]
+        found = quantifier.aggregate(scores, samples, LEVEL)
         each = covers(found.lower, found.upper, truth).mean()
         together = covers(found.band_lower, found.band_upper, truth).all(axis=1).mean()
         yield Found(samples, truth, found, float(each), float(together))
 
 
-def own_test_part(data: Any, choice: Any) -> list[str]:
-    scores = response(choice.classifier, data.test.X, "posteriors", data.test.n_labels)
-    made = source(choice.aggregator, choice.scores, data.train.Y)
+def own_test_part(data: Any, quantifier: Quantifier) -> list[str]:
+    scores = quantifier.score(data.test.X)
     counting = PCC().fit(scores, data.test.Y)
     cells = []
-    for found in measured(made, scores, data.test.Y):
+    for found in measured(quantifier, scores, data.test.Y):
         plain = percentiles(counting, scores, found.samples, 40)
         point = counting.aggregate(scores, found.samples)
         width = stretched_width(plain, point, found.truth, found.each)
@@ -122,12 +100,12 @@ def own_test_part(data: Any, choice: Any) -> list[str]:
     return cells
 
 
-def random_divisions(data: Any, choice: Any, n_divisions: int) -> list[str]:
+def random_divisions(data: Any, quantifier: Quantifier, n_divisions: int) -> list[str]:
     parts = [data.train.X, data.test.X]
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
     Y = np.vstack([data.train.Y, data.test.Y])
     found = np.array(
-        [_one_division(X, Y, data.train.n_items, choice, seed) for seed in range(n_divisions)]
+        [_one_division(X, Y, data.train.n_items, quantifier, seed) for seed in range(n_divisions)]
     )
     cells = []
     for place in range(found.shape[1]):
@@ -145,15 +123,14 @@ def random_divisions(data: Any, choice: Any, n_divisions: int) -> list[str]:
 
 
 def _one_division(
-    X: Any, Y: Labels, n_train: int, choice: Any, seed: int
+    X: Any, Y: Labels, n_train: int, quantifier: Quantifier, seed: int
 ) -> list[tuple[float, float]]:
     rows = np.random.default_rng(seed).permutation(len(Y))
     train, test = rows[:n_train], rows[n_train:]
-    labelled = CrossFit().fit(clone(choice.classifier), X[train], Y[train])
-    aggregator = clone(choice.aggregator).fit(labelled.scores, Y[train])
-    scores = response(labelled.classifier, X[test], "posteriors", Y.shape[1])
-    made = source(aggregator, labelled.scores, Y[train])
-    return [(found.each, found.together) for found in measured(made, scores, Y[test])]
+    again = Quantifier(clone(quantifier.classifier_), clone(quantifier.aggregator_))
+    again.fit(X[train], Y[train])
+    found = measured(again, again.score(X[test]), Y[test])
+    return [(each.each, each.together) for each in found]
 
 
 def head(n_divisions: int) -> str:
@@ -179,16 +156,16 @@ def main() -> None:
     given = parser.parse_args()
     print("# Coverage of the automatic quantifier's intervals\n")
     print(head(given.divisions))
-    print("| dataset | chosen | ML-APP | uniform | tilt |\n|---|---|---|---|---|")
+    print("| dataset | chosen | ML-APP | uniform | tilt | label sets |\n|---|---|---|---|---|---|")
     for name in given.datasets:
         data = datasets.load(name)
-        choice = choose(data.train.X, data.train.Y)
+        quantifier = Quantifier().fit(data.train.X, data.train.Y)
         cells = (
-            random_divisions(data, choice, given.divisions)
+            random_divisions(data, quantifier, given.divisions)
             if given.divisions
-            else own_test_part(data, choice)
+            else own_test_part(data, quantifier)
         )
-        print(f"| {name} | `{choice.name}` | " + " | ".join(cells) + " |", flush=True)
+        print(f"| {name} | `{quantifier.choice_.name}` | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
