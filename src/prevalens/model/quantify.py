@@ -249,13 +249,7 @@ def quantify_tables(
         estimate = model.aggregate(scores, samples, interval=interval, index=names, time=at)
     order = [grouping.code(name) for name in names]
     price = price_of_drift(model.quantifier, scores, samples, interval, at)
-    source = {
-        "files": [{"name": table.name, "size": table.total} for table in tables],
-        "rows": scores.n_items,
-        "interval": interval,
-        "drift": f"{model.drift.sentences} {price}".strip(),
-        "model": model.provenance,
-    }
+    source = _source(model, tables, scores.n_items, interval, price)
     warned = [str(warning.message) for warning in caught]
     return BatchResult.from_estimate(
         estimate,
@@ -267,6 +261,19 @@ def quantify_tables(
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )
+
+
+def _source(
+    model: Model, tables: Sequence[Table], n_items: int, interval: float | None, price: str
+) -> dict[str, Any]:
+    """What a result was made from, and what its intervals allow for."""
+    return {
+        "files": [{"name": table.name, "size": table.total} for table in tables],
+        "rows": n_items,
+        "interval": interval,
+        "drift": f"{model.drift.sentences} {price}".strip(),
+        "model": model.provenance,
+    }
 
 
 def _model_columns(model: Model, tables: Sequence[Table]) -> tuple[str, ...]:
