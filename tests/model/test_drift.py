@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -187,6 +188,22 @@ def test_times_that_say_nothing_are_told_once(times: object, reason: str) -> Non
     assert found.drift.source == "default"
     assert found.drift.backtest == ""
     assert found.drift.first
+
+
+def test_the_weights_of_the_candidates_are_told(folder: Path, tmp_path: Path) -> None:
+    found = fit_files(folder / "train.csv", time="date", time_budget=2, **{**HOW, "method": "auto"})
+    told = found.drift.backtest.partition("Estimates are the weighted median of ")[2]
+    shares = [int(share) for share in re.findall(r"\((\d+) %\)", told)]
+    assert sorted(shares, reverse=True) == shares
+    assert abs(sum(shares) - 100) <= len(shares)
+    found.save(tmp_path / "m.prevalens")
+    texts = [row[1] for row in _rows(60, 2024)]
+    ours, theirs = (
+        each.quantify(texts, time="2024-03-01")
+        for each in (found, Model.load(tmp_path / "m.prevalens"))
+    )
+    np.testing.assert_array_equal(ours.point, theirs.point)
+    np.testing.assert_array_equal(ours.upper, theirs.upper)
 
 
 def test_progress_names_the_origins(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from prevalens.errors import InputError
 from prevalens.model.items import chunk_items, chunks_of, is_table, preparation_for, refitted
@@ -60,12 +60,11 @@ def test_a_preparation_that_is_given_is_taken() -> None:
 
 def test_a_preparation_is_fitted_again_on_some_rows_alone() -> None:
     columns = {"n": ["1", "2", "x", "3"], "m": [1.0, 3.0, 50.0, 7.0]}
-    chunk = as_table(columns).read()
     whole = ColumnPreparation().fit(columns)
     past, later = refitted(columns, whole)(np.array([1, 0]), np.array([3, 2]))
     # The mean and the deviation are those of 1 and 3; the kinds are those of all rows.
     assert past[:, -1].tolist() == [1.0, -1.0]
     assert later[:, -1].tolist() == [5.0, 48.0]
-    given = GivenPreparation(FunctionTransformer(lambda rows: np.array(rows["m"])[:, np.newaxis]))
-    given.fit(chunk)
-    assert refitted(chunk, given)(np.array([2]), np.array([0]))[0].tolist() == [[50.0]]
+    given = GivenPreparation(StandardScaler()).fit([[1.0], [3.0], [50.0]])
+    _, last = refitted([[1.0], [3.0], [50.0]], given)(np.array([0, 1]), np.array([2]))
+    assert last.tolist() == [[48.0]]

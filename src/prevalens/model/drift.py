@@ -50,8 +50,22 @@ def drift_summary(quantifier: Quantifier, time: Any, column: TimeColumn | None) 
         first,
         last,
         _usual_horizon(backtest),
-        " ".join([backtest.describe(), *backtest.notes]),
+        " ".join([backtest.describe(), *backtest.notes, *_candidates(backtest)]),
     )
+
+
+def _candidates(backtest: Backtest) -> list[str]:
+    """A sentence on the weights of several candidates; none if one method was named."""
+    if len(backtest.names) == 1:
+        return []
+    weights = backtest.weights(np.array([backtest.reference]))[0]
+    shares = 100 * weights / weights.sum()
+    listed = ", ".join(
+        f"{backtest.names[number]} ({shares[number]:.0f} %)"
+        for number in np.argsort(-shares, kind="stable")
+        if shares[number] >= 0.5
+    )
+    return [f"Estimates are the weighted median of {listed}."]
 
 
 def _period(time: Any) -> tuple[str, str]:

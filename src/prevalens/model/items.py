@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -113,6 +112,4 @@ def _rows(items: Items, rows: Ints) -> Items:
     """Some of the items, in the same form."""
     if isinstance(items, Mapping):
         return {name: take_items(cells, rows) for name, cells in items.items()}
-    if isinstance(items, Chunk):
-        return replace(items, columns=_rows(items.columns, rows), n_rows=len(rows))
     return take_items(items, rows)
