@@ -49,6 +49,16 @@ class Intervals:
     band_upper: Floats
     p_value: Floats | None = None
 
+    def holding(self, point: Floats) -> Intervals:
+        """The same, with ends moved outwards where they do not hold the point."""
+        return Intervals(
+            np.minimum(self.lower, point),
+            np.maximum(self.upper, point),
+            np.minimum(self.band_lower, point),
+            np.maximum(self.band_upper, point),
+            self.p_value,
+        )
+
 
 class PrevalenceEstimate(NDArrayOperatorsMixin):
     """Estimated prevalences of one sample, or of several.

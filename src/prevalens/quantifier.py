@@ -61,7 +61,13 @@ from prevalens.uncertainty.drift import (
     mean_times,
     widened,
 )
-from prevalens.uncertainty.goodness_of_fit import Misfit, cautious, fit_alarm, warn_of_misfit
+from prevalens.uncertainty.goodness_of_fit import (
+    MISFIT,
+    Misfit,
+    cautious,
+    fit_alarm,
+    warn_of_misfit,
+)
 from prevalens.validation import (
     InputError,
     check_choice,
@@ -72,6 +78,8 @@ from prevalens.validation import (
 )
 
 _TIME_BUDGET = 600.0
+#: Level of the intervals that say how well scores support the estimates of an alarming batch.
+_CAUTIOUS = 0.9
 _SEEDS = ("random_state", "seed")
 
 
@@ -466,7 +474,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         level = None if interval is None else check_fraction(interval, "interval")
         horizon = self._horizon(time, len(samples))
         if level is None:
-            point = self._point(scores, samples, horizon)
+            p_value = self._p_value(scores, samples, horizon) if self.is_automatic else None
+            point = self._point(scores, samples, horizon, p_value)
             return PrevalenceEstimate(point, self.labels_, index=index)
         point, intervals = self._with_intervals(scores, samples, horizon, level)
         if intervals.p_value is not None:
@@ -487,33 +496,45 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             )
         return None
 
-    def _point(self, scores: Scores, samples: Samples, horizon: Floats | None) -> Floats:
-        """Estimates of the aggregator, or the weighted median of the candidates."""
-        if self.backtest_ is None or horizon is None or not self.candidates_:
-            return self.aggregator_.aggregate(scores, samples)
-        estimated = [estimate_with(each, scores, samples) for each in self.candidates_]
-        return self.backtest_.combine(np.stack(estimated), horizon)
+    def _p_value(self, scores: Scores, samples: Samples, horizon: Floats | None) -> Floats | None:
+        """What the alarm says of each sample; None without an alarm."""
+        if self.misfit_ is None:
+            return None
+        usual: float | Floats = 0.0
+        if self.backtest_ is not None and horizon is not None:
+            usual = self.backtest_.expected_slack(horizon)
+        return self.misfit_.p_value(scores.values, samples, drift=self.drift_, slack=usual)
+
+    def _point(
+        self,
+        scores: Scores,
+        samples: Samples,
+        horizon: Floats | None,
+        p_value: Floats | None,
+        base: Floats | None = None,
+    ) -> Floats:
+        """Estimates of the aggregator, `base` if known, or the weighted median of candidates."""
+        if self.backtest_ is not None and horizon is not None and self.candidates_:
+            estimated = [estimate_with(each, scores, samples) for each in self.candidates_]
+            return self.backtest_.combine(np.stack(estimated), horizon)
+        point = self.aggregator_.aggregate(scores, samples) if base is None else base.copy()
+        # A method that was named is answered as it is, whatever the alarm says.
+        if self.is_automatic and p_value is not None and np.any(p_value < MISFIT):
+            rows = np.flatnonzero(p_value < MISFIT)
+            _, own = self._own_intervals(scores, samples[rows], _CAUTIOUS)
+            point[rows] = cautious(point[rows], own, self.prevalence_, _CAUTIOUS)
+        return point
 
     def _with_intervals(
         self, scores: Scores, samples: Samples, horizon: Floats | None, level: float
     ) -> tuple[Floats, Intervals]:
         """Estimates with intervals that allow for drift, and the alarm."""
         base, own = self._own_intervals(scores, samples, level)
-        if self.misfit_ is not None:
-            usual: float | Floats = 0.0
-            if self.backtest_ is not None and horizon is not None:
-                usual = self.backtest_.expected_slack(horizon)
-            p_value = self.misfit_.p_value(scores.values, samples, drift=self.drift_, slack=usual)
-            own = replace(own, p_value=p_value)
+        p_value = self._p_value(scores, samples, horizon)
+        own = replace(own, p_value=p_value)
+        point = self._point(scores, samples, horizon, p_value, base)
         if self.backtest_ is None or horizon is None:
-            intervals = widened(own, base, self.drift_, level)
-            # A method that was named is answered as it is, whatever the alarm says.
-            return (
-                cautious(base, intervals, self.prevalence_, level)
-                if self.is_automatic
-                else (base, intervals)
-            )
-        point = self._point(scores, samples, horizon)
+            return point, widened(own, base, self.drift_, level).holding(point)
         noise = label_noise(scores, samples, point)
         return point, self.backtest_.intervals(own, point, noise, horizon, level)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -131,22 +130,20 @@ INTERVALS = Intervals(
 PREVALENCE = np.array([0.1, 0.1, 0.1])
 
 
-@pytest.mark.parametrize("p_value", [None, np.array([0.01, 1.0])])
-def test_without_an_alarm_estimates_stay(p_value: np.ndarray | None) -> None:
-    intervals = replace(INTERVALS, p_value=p_value)
-    point, found = cautious(POINT, intervals, PREVALENCE, 0.9)
-    assert point is POINT
-    assert found is intervals
-
-
-def test_an_alarm_shrinks_wide_estimates_keeps_narrow_ones_and_moves_no_end_inwards() -> None:
-    intervals = replace(INTERVALS, p_value=np.array([0.5, 0.001]))
-    point, found = cautious(POINT, intervals, PREVALENCE, 0.9)
-    np.testing.assert_array_equal(point[0], POINT[0])
+def test_caution_shrinks_wide_estimates_and_keeps_narrow_ones() -> None:
+    point = cautious(POINT, INTERVALS, PREVALENCE, 0.9)
+    np.testing.assert_array_equal(point[0], point[1])
     assert point[1, 0] == pytest.approx(0.6, abs=0.01)
     assert 0.1 < point[1, 1] < 0.45
     assert point[1, 2] == pytest.approx(0.1)
+
+
+def test_intervals_that_hold_a_point_move_no_end_inwards() -> None:
+    moves = np.array([[0.2, -0.4, 0.0], [0.0, 0.0, 0.3]])
+    point = np.clip(POINT + moves, 0, 1)
+    found = INTERVALS.holding(point)
     assert np.all((found.lower <= point) & (point <= found.upper))
     assert np.all((found.band_lower <= found.lower) & (found.upper <= found.band_upper))
-    assert np.all((found.lower <= intervals.lower) & (intervals.upper <= found.upper))
-    np.testing.assert_array_equal(found.p_value, intervals.p_value)
+    assert np.all((found.lower <= INTERVALS.lower) & (INTERVALS.upper <= found.upper))
+    inside = (INTERVALS.lower <= point) & (point <= INTERVALS.upper)
+    np.testing.assert_array_equal(found.lower[inside], INTERVALS.lower[inside])

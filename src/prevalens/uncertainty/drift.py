@@ -455,13 +455,14 @@ class Backtest:
         lower, upper = (from_arcsine(centre + side * reach * deviation) for side in (-1, 1))
         ends = (from_arcsine(centre + side * band * deviation) for side in (-1, 1))
         band_lower, band_upper = ends
-        return Intervals(
-            np.minimum(np.minimum(lower, own.lower), point),
-            np.maximum(np.maximum(upper, own.upper), point),
-            np.minimum(np.minimum(band_lower, own.band_lower), point),
-            np.maximum(np.maximum(band_upper, own.band_upper), point),
+        joined = Intervals(
+            np.minimum(lower, own.lower),
+            np.maximum(upper, own.upper),
+            np.minimum(band_lower, own.band_lower),
+            np.maximum(band_upper, own.band_upper),
             own.p_value,
         )
+        return joined.holding(point)
 
     def _shrunk(self, value: float, prior: float) -> float:
         """A reach from the backtest, shrunk towards that of the prior on the log scale."""

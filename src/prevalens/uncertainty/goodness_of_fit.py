@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -250,9 +250,7 @@ _NAMED = 5
 _DOUBT, _USUAL_MOVE = 4.0, 0.2
 
 
-def cautious(
-    point: Floats, intervals: Intervals, prevalence: Floats, level: float
-) -> tuple[Floats, Intervals]:
+def cautious(point: Floats, intervals: Intervals, prevalence: Floats, level: float) -> Floats:
     """Shrink the estimates of samples that alarm towards the training prevalence.
 
     Parameters
@@ -262,28 +260,19 @@ def cautious(
     prevalence : array of float, shape (n_labels,)
         In the training items.
     level : float
+        Of the intervals.
 
     Notes
     -----
     Where a batch is not explained, the variance that an interval claims is taken four times, and
     weighed against moves of 12 points for a label of 10 %, or 20 points for one of 50 %: an
-    estimate whose interval is narrow stays, one that the scores hardly support gives way. The
-    intervals grow to hold the new point; none of their ends moves inwards.
+    estimate whose interval is narrow stays, one that the scores hardly support gives way.
     """
-    if intervals.p_value is None or not np.any(intervals.p_value < MISFIT):
-        return point, intervals
     half = (arcsine(intervals.upper) - arcsine(intervals.lower)) / 2.0
     claimed = _DOUBT * (half / quantile(level)) ** 2
     kept = _USUAL_MOVE**2 / (_USUAL_MOVE**2 + claimed)
     centre = arcsine(prevalence)
-    shrunk = from_arcsine(centre + kept * (arcsine(point) - centre))
-    point = np.where(intervals.p_value[:, np.newaxis] < MISFIT, shrunk, point)
-    ends = (np.minimum, np.maximum) * 2
-    names = ("lower", "upper", "band_lower", "band_upper")
-    held = {
-        name: end(getattr(intervals, name), point) for name, end in zip(names, ends, strict=True)
-    }
-    return point, replace(intervals, **held)
+    return from_arcsine(centre + kept * (arcsine(point) - centre))
 
 
 def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
