@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.errors import InputError
+from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import damaged
 from prevalens.model.drift import BatchTimes, price_of_drift
 from prevalens.model.file import provenance
@@ -22,6 +23,8 @@ from prevalens.model.labelling import LabelledItems
 from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.result import BatchResult, Notice
+from prevalens.samples import Samples
+from prevalens.scores import Scores
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
@@ -241,8 +244,8 @@ def quantify_tables(
     for table in tables:
         table.check_columns(wanted)
     monitor = BatchMonitor(model)
-    given = [name for table in tables for name in table.columns]
-    marked = LabelledItems(labelled, model.labels, given) if labelled else None
+    there = [name for table in tables for name in table.columns]
+    marked = LabelledItems(labelled, model.labels, there) if labelled else None
 
     def prepared() -> Iterator[Items]:
         for table, chunk in watch.over("scoring", tables, wanted):
@@ -260,13 +263,9 @@ def quantify_tables(
     samples, names = grouping.samples()
     known = None if marked is None else marked.matched()
     at = times.of(samples)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        estimate = model.aggregate(
-            scores, samples, interval=interval, index=names, time=at, labelled=known
-        )
+    given = {"interval": interval, "index": names, "time": at, "labelled": known}
+    estimate, warned = _estimated(model, scores, samples, given)
     order = [grouping.code(name) for name in names]
-    warned = [str(warning.message) for warning in caught]
     price = price_of_drift(model.quantifier, scores, samples, interval, at)
     return BatchResult.from_estimate(
         estimate,
@@ -278,6 +277,16 @@ def quantify_tables(
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )
+
+
+def _estimated(
+    model: Model, scores: Scores, samples: Samples, given: Mapping[str, Any]
+) -> tuple[PrevalenceEstimate, list[str]]:
+    """The estimates, and the warnings that were given with them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimate = model.aggregate(scores, samples, **given)
+    return estimate, [str(warning.message) for warning in caught]
 
 
 def _provenance(
