@@ -531,7 +531,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """Estimates with intervals that allow for drift, and the alarm."""
         base, own = self._own_intervals(scores, samples, level)
         p_value = self._p_value(scores, samples, horizon)
-        own = replace(own, p_value=p_value)
+        if p_value is not None:
+            own = replace(own, p_value=p_value)
         point = self._point(scores, samples, horizon, p_value, base)
         if self.backtest_ is None or horizon is None:
             return point, widened(own, base, self.drift_, level).holding(point)
