@@ -138,7 +138,7 @@ def _write(
 def _board(
     finished: list[Record], plan: Plan, tuned: Path | None, origin: Mapping[str, str]
 ) -> str:
-    """The page that compares methods; trained on fewer items, they cannot be compared with print."""
+    """The page that compares methods; with the print only if all items were used in training."""
     fewer = plan.limits.get("max_train")
     return leaderboard(
         finished,
