@@ -90,12 +90,21 @@ def test_a_protocol_on_some_datasets_is_named(records):
 
 
 def test_spread_over_seeds(records):
-    assert "Seeds per dataset: Emotions 1, Scene 1." in board(records)
+    assert "were run with: Emotions 1, Scene 1." in board(records)
     second = [replace(r, seed=1, value=3 * r.value) for r in records if r.dataset == "emotions"]
     page = board(records + second)
-    assert "Seeds per dataset: Emotions 2, Scene 1." in page
+    assert "were run with: Emotions 2, Scene 1." in page
     ratio, error = ".50 (.25 to .75)", ".0500 (.0250 to .0750)"
     assert f"| `auto` | {' | '.join([ratio] * 3 + [error] * 2)} |" in page
+
+
+def test_methods_with_more_seeds_are_compared_on_the_common_ones(records):
+    more = [replace(r, seed=1, value=3 * r.value) for r in records if r.method == "auto"]
+    page = board(records + more)
+    assert "were run with: Emotions 1, Scene 1." in page
+    assert "| `auto` |" + " **.25** |" * 6 in page
+    assert "| `auto` | .50 (.25 to .75) |" in page
+    assert "| `lr+pcc` | 1.00" not in page
 
 
 def test_tuned_tables_are_compared_with_print(records):

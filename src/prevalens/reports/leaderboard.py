@@ -105,9 +105,14 @@ class _Figures(Means):
         #: The methods that were measured wherever `auto` was.
         self.everywhere = [method for method in self.methods if self.places[method] >= needed]
 
-    def seeds(self, dataset: str) -> set[int]:
-        """The seeds with which every method of `everywhere` was measured on a dataset."""
-        return set.intersection(*(self._seeds.get((dataset, m), set()) for m in self.everywhere))
+    def seeds(self, dataset: str, methods: Sequence[str] = ()) -> set[int]:
+        """The seeds with which methods, or all of `everywhere`, were measured on a dataset."""
+        chosen = methods or self.everywhere
+        return set.intersection(*(self._seeds.get((dataset, m), set()) for m in chosen))
+
+    def common(self, records: Sequence[Record]) -> _Figures:
+        """The same of the seeds that all methods share, so that they face the same samples."""
+        return self.only([r for r in records if r.seed in self.seeds(r.dataset)])
 
     def reference(self, dataset: str, shift: str) -> float:
         return math.nan if self._reference is None else _value(self._reference, dataset, shift)
@@ -167,7 +172,8 @@ def leaderboard(
     command, source : str
         How and from what the page is made, for its first line.
     """
-    figures = _Figures(records, reference)
+    everything = _Figures(records, reference)
+    figures = everything.common(records)
     return render_text(
         "leaderboard.md",
         command=command,
@@ -181,9 +187,10 @@ def leaderboard(
         protocols=figures.protocols,
         counts=[f"{p}: {len(figures.complete(p))}" for p in figures.protocols],
         elsewhere=_elsewhere(figures),
-        **_repeated(records, figures),
+        seeds=[f"{dataset_title(d)} {len(figures.seeds(d))}" for d in figures.datasets],
+        **_repeated(records, everything),
         **_unmoved(figures),
-        **_gaps(figures),
+        **_gaps(everything),
         versions=sorted({r.version for r in records}),
     )
 
@@ -304,21 +311,22 @@ def _elsewhere(figures: _Figures) -> list[Row]:
 
 
 def _repeated(records: Sequence[Record], figures: _Figures) -> dict[str, Any]:
-    """How many seeds each dataset has, and how far the means vary between seeds."""
-    counts = {d: len(figures.seeds(d)) for d in figures.datasets}
-    most = max(counts.values())
-    datasets = [d for d in figures.datasets if counts[d] == most]
-    chosen = [r for r in records if r.dataset in datasets]
+    """How far the means of the methods that have the seeds of `auto` vary between these."""
+    seeds = {(d, m): figures.seeds(d, [m]) for d in figures.datasets for m in figures.everywhere}
+    own = {d: len(seeds.get((d, _OWN), ())) for d in figures.datasets}
+    most = max(own.values())
+    datasets = [d for d in figures.datasets if own[d] == most]
+    methods = [m for m in figures.everywhere if all(len(seeds[d, m]) == most for d in datasets)]
+    known = [r for r in records if r.dataset in datasets and r.method in methods]
     by_seed = [
-        figures.only([r for r in chosen if r.seed == seed])
-        for seed in sorted(figures.seeds(datasets[0]))
+        figures.only([r for r in known if r.seed == seed])
+        for seed in sorted({r.seed for r in known})
     ]
     return {
-        "seed_counts": [f"{dataset_title(d)} {n}" for d, n in counts.items()],
         "repeated": [dataset_title(d) for d in datasets],
-        "repeated_protocols": by_seed[0].protocols,
+        "repeated_protocols": by_seed[0].protocols if by_seed else [],
         "n_seeds": most,
-        "spreads": [[f"`{m}`", *_spreads(by_seed, m, datasets)] for m in figures.everywhere],
+        "spreads": [[f"`{m}`", *_spreads(by_seed, m, datasets)] for m in methods],
     }
 
 
