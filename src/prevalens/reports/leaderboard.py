@@ -297,16 +297,19 @@ def _by_protocol(figures: _Figures, metric: str) -> list[Row]:
 def _elsewhere(figures: _Figures) -> list[Row]:
     """Methods that were not measured everywhere: their AE divided by that of `auto`."""
     rows = []
-    for method in figures.methods:
-        if method not in figures.everywhere:
-            row = [f"`{method}`"]
-            for p in figures.protocols:
-                both = [d for d in figures.datasets if (d, p) in figures.places[method]]
-                ratios = [figures.get(d, method, p) / figures.get(d, _OWN, p) for d in both]
-                row.append(number(_geometric(r for r in ratios if not math.isnan(r)), 2))
-            measured = {d for d, _ in figures.places[method]}
-            names = [dataset_title(d) for d in figures.datasets if d in measured]
-            rows.append([*row, ", ".join(names)])
+    for method in (m for m in figures.methods if m not in figures.everywhere):
+        places = figures.places[method] & figures.places.get(_OWN, set())
+        known = [d for d in figures.datasets if d != _COARSE and any(d == at for at, _ in places)]
+        ratios = [
+            _geometric(
+                figures.get(d, method, p) / figures.get(d, _OWN, p)
+                for d in known
+                if (d, p) in places
+            )
+            for p in figures.protocols
+        ]
+        names = ", ".join(map(dataset_title, known))
+        rows.append([f"`{method}`", *(number(ratio, 2) for ratio in ratios), names])
     return rows
 
 
@@ -363,14 +366,15 @@ def _unmoved(figures: _Figures) -> dict[str, Any]:
 def _gaps(figures: _Figures) -> dict[str, Any]:
     """Values of the template on what was not run: methods by dataset, protocols by dataset."""
     places = set().union(*figures.places.values())
-    gaps = []
+    gaps: dict[str, list[str]] = {}
     for method in figures.methods:
         measured = {d for d, _ in figures.places[method]}
-        if left := [dataset_title(d) for d in figures.datasets if d not in measured]:
-            gaps.append(f"`{method}` on {', '.join(left)}")
+        left = ", ".join(dataset_title(d) for d in figures.datasets if d not in measured)
+        gaps.setdefault(left, []).append(f"`{method}`")
+    gaps.pop("", None)
     partly = []
     for p in figures.protocols:
         names = [dataset_title(d) for d in figures.datasets if (d, p) in places]
         if len(names) < len(figures.datasets):
             partly.append(f"`{p}` was run on {', '.join(names)} only")
-    return {"gaps": gaps, "partly": partly}
+    return {"gaps": [f"{', '.join(m)} on {left}" for left, m in gaps.items()], "partly": partly}
