@@ -315,11 +315,11 @@ def _elsewhere(figures: _Figures) -> list[Row]:
 
 def _repeated(records: Sequence[Record], figures: _Figures) -> dict[str, Any]:
     """How far the means of the methods that have the seeds of `auto` vary between these."""
-    seeds = {(d, m): figures.seeds(d, [m]) for d in figures.datasets for m in figures.everywhere}
+    seeds = {(d, m): figures.seeds(d, [m]) for d in figures.datasets for m in figures.methods}
     own = {d: len(seeds.get((d, _OWN), ())) for d in figures.datasets}
     most = max(own.values())
     datasets = [d for d in figures.datasets if own[d] == most]
-    methods = [m for m in figures.everywhere if all(len(seeds[d, m]) == most for d in datasets)]
+    methods = [m for m in figures.methods if all(len(seeds[d, m]) == most for d in datasets)]
     known = [r for r in records if r.dataset in datasets and r.method in methods]
     by_seed = [
         figures.only([r for r in known if r.seed == seed])
