@@ -130,6 +130,17 @@ def test_pages_hold_tables_and_charts_of_every_protocol(plan: Path, tmp_path: Pa
     assert (tmp_path / "again.html").read_text("utf-8") == html
 
 
+def test_a_board_of_fewer_training_items_is_not_compared_with_print(
+    plan: Path, tmp_path: Path
+) -> None:
+    plan.write_text("max_train = 150\n" + PLAN)
+    result = bench(plan, "--store", tmp_path / "out", "--leaderboard", tmp_path / "board.md")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "board.md").read_text("utf-8")
+    assert "at most 150 of them" in page
+    assert "printed" not in page
+
+
 @pytest.mark.parametrize("option", ["--html", "--latex", "--records", "--leaderboard", "--drift"])
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(
     plan: Path, tmp_path: Path, option: str

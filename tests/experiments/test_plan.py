@@ -174,6 +174,17 @@ def test_overrides_by_pattern(content: dict[str, Any]) -> None:
     assert cells["un@1985", "lr+pcc"].protocol.parameters == {"size": 7, "grid": 3}
 
 
+def test_seeds_of_one_dataset(content: dict[str, Any]) -> None:
+    content |= {"datasets": ["un", "synthetic"], "seeds": [0, 1]}
+    content["overrides"] = {"un": {"seeds": [7]}}
+    plan = Plan.from_dict(content)
+    seeds = {
+        name: {c.seed for c in plan.cells() if c.dataset == name} for name in ("un", "synthetic")
+    }
+    assert seeds == {"un": {7}, "synthetic": {0, 1}}
+    assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
+
+
 def test_files_of_ones_own_lie_beside_the_plan(content: dict[str, Any], tmp_path: Path) -> None:
     content["datasets"] = ["mine"]
     content["sources"] = {"mine": {"train": "a.csv", "test": "b.csv", "tags": "topics"}}
@@ -222,6 +233,11 @@ def change(content: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
             "overrides.synthetic.protocols.ml-app.skip must be true or false; got 'yes'.",
         ),
         ("overrides/un@*", {}, "overrides.un@* is not in the plan; known are synthetic."),
+        (
+            "overrides/synthetic",
+            {"seeds": [-1]},
+            "overrides.synthetic.seeds must hold no negative number; got -1.",
+        ),
         ("metrics", ["mae"], "metrics names 'mae'; did you mean 'ae'?"),
         ("methods", [], "methods must be a list of tables, as in [[methods]]; got []."),
         ("methods/0/expression", 7, "methods[0].expression must be a text; got 7."),

@@ -9,6 +9,7 @@ import pytest
 from prevalens.records import Record
 from prevalens.reports.leaderboard import leaderboard, read_records, write_records
 from prevalens.studies.moreo2023.printed import printed
+from prevalens.studies.moreo2023.table_summary import tuned_tables
 from prevalens.validation import FormatError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -41,28 +42,82 @@ def records():
     return records
 
 
+def board(records, **options):
+    return leaderboard(records, printed("pcc_general"), **options)
+
+
 def test_ratios_are_geometric_means_of_ratios_to_print(records):
-    page = leaderboard(records, printed("pcc_general"))
-    assert "| `lr+pcc` | 2.00 | 2.00 | 2.00 |" in page
-    assert "| `auto` | **.25** | **.25** | **.25** |" in page
+    page = board(records)
+    assert "| `lr+pcc` | 2.00 | 2.00 | 2.00 | 2.00 | 2.00 | 2.00 |" in page
+    assert "| `auto` |" + " **.25** |" * 6 in page
 
 
-def test_each_of_ours_is_averaged_over_all_its_datasets(records):
+def test_genbase_counts_in_one_of_the_two_means(records):
+    coarse = [
+        replace(r, dataset="genbase", value=16 * METHODS[r.method] * reference("genbase", r.shift))
+        for r in records
+        if r.dataset == "scene" and r.shift != "all"
+    ]
+    # The geometric mean of 0.25, 0.25 and 4 is 0.63.
+    page = board(records + coarse)
+    assert "| `auto` |" + " **.63** |" * 3 + " **.25** |" * 3 in page
+    assert "without Genbase |  | **.25** / **.25** / **.25** (2 datasets)" in page
+
+
+def test_a_method_measured_on_fewer_datasets_is_compared_with_auto_there(records):
     partly = [r for r in records if (r.dataset, r.method) != ("scene", "lr+mixture")]
-    page = leaderboard(partly, printed("pcc_general"))
+    page = board(partly)
+    assert "geometric mean over 2 datasets (Emotions, Scene)" in page
+    assert "| `lr+mixture` | 2.00 | 2.00 | Emotions |" in page
+    assert "Not run: `lr+mixture` on Scene." in page
     assert "**.25** / **.25** / **.25** (2 datasets)" in page
     assert "**.50** / **.50** / **.50** (1 datasets)" in page
 
 
 def test_without_shift_the_difference_to_counting_is_told(records):
-    assert ".2000 | .0500 (-75 %) | .0250 (-88 %)" in leaderboard(records, printed("pcc_general"))
+    assert ".2000 | .0500 (-75 %) | .0250 (-88 %)" in board(records)
 
 
-def test_only_datasets_with_all_methods_are_averaged(records):
-    partly = [r for r in records if (r.dataset, r.method) != ("scene", "auto")]
-    page = leaderboard(partly, printed("pcc_general"))
+def test_only_datasets_with_auto_are_averaged(records):
+    page = board([r for r in records if (r.dataset, r.method) != ("scene", "auto")])
     assert "geometric mean over 1 datasets (Emotions)" in page
-    assert "10 of 12 combinations" in page
+    assert "Not run: `auto` on Scene." in page
+
+
+def test_a_protocol_on_some_datasets_is_named(records):
+    partly = [r for r in records if (r.dataset, r.protocol) != ("scene", "natural")]
+    assert "`natural` was run on Emotions only." in board(partly)
+
+
+def test_spread_over_seeds(records):
+    assert "were run with: Emotions 1, Scene 1." in board(records)
+    second = [replace(r, seed=1, value=3 * r.value) for r in records if r.dataset == "emotions"]
+    page = board(records + second)
+    assert "were run with: Emotions 2, Scene 1." in page
+    ratio, error = ".50 (.25 to .75)", ".0500 (.0250 to .0750)"
+    assert f"| `auto` | {' | '.join([ratio] * 3 + [error] * 2)} |" in page
+
+
+def test_methods_with_more_seeds_are_compared_on_the_common_ones(records):
+    more = [replace(r, seed=1, value=3 * r.value) for r in records if r.method == "auto"]
+    page = board(records + more)
+    assert "were run with: Emotions 1, Scene 1." in page
+    assert "| `auto` |" + " **.25** |" * 6 in page
+    assert "| `auto` | .50 (.25 to .75) |" in page
+    assert "| `lr+pcc` | 1.00" not in page
+
+
+def test_tuned_tables_are_compared_with_print(records):
+    page = board(records, tuned={"PCC, printed": printed("pcc_general")})
+    row = next(line for line in page.splitlines() if line.startswith("| PCC, printed"))
+    assert row.endswith("| 1.00 / 1.00 / 1.00 | 2 |")
+
+
+def test_fewer_training_items_are_not_compared_with_print(records):
+    page = leaderboard(records, None, max_train=3000)
+    assert "at most 3,000 of them" in page
+    assert "printed" not in page
+    assert "| `auto` | **.0250** | **.0250** |" in page
 
 
 def test_records_come_back_from_the_file(records, tmp_path):
@@ -93,12 +148,18 @@ def test_a_damaged_line_is_named(records, tmp_path):
         read_records(path)
 
 
-def test_the_page_that_is_checked_in_is_made_of_the_records():
-    records = read_records(DOCS / "records" / "leaderboard.csv")
-    page = leaderboard(
-        records,
-        printed("pcc_general"),
-        command="prevalens bench leaderboard.toml",
-        source="records/leaderboard.csv",
-    )
+def checked_in(plan, **options):
+    return {
+        "records": read_records(DOCS / "records" / f"{plan}.csv"),
+        "command": f"prevalens bench {plan}.toml",
+        "source": f"records/{plan}.csv",
+        **options,
+    }
+
+
+def test_the_pages_that_are_checked_in_are_made_of_the_records():
+    tuned = tuned_tables(DOCS / "records")
+    page = leaderboard(**checked_in("leaderboard", reference=printed("pcc_general"), tuned=tuned))
     assert (DOCS / "accuracy.md").read_text(encoding="utf-8") == page
+    further = leaderboard(**checked_in("further", reference=None, max_train=3000))
+    assert (DOCS / "accuracy-further.md").read_text(encoding="utf-8") == further

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from prevalens.reports.leaderboard import leaderboard, read_records, write_recor
 from prevalens.reports.sections import protocol_sections
 from prevalens.reports.summarise import REGIMES
 from prevalens.studies.moreo2023.printed import printed
+from prevalens.studies.moreo2023.table_summary import tuned_tables
 
 
 @click.command()
@@ -56,6 +57,11 @@ from prevalens.studies.moreo2023.printed import printed
     help="Write a page (Markdown) that compares the methods under each protocol.",
 )
 @click.option(
+    "--tuned",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Show the tuned methods of the paper on that page, from this folder of its records.",
+)
+@click.option(
     "--drift",
     "drift_page",
     type=FILE,
@@ -72,6 +78,7 @@ def command(
     pages: Pages,
     records: Path | None,
     board: Path | None,
+    tuned: Path | None,
     drift_page: Path | None,
     no_run: bool,
     no_cache: bool,
@@ -98,7 +105,7 @@ def command(
         _print_json(_report(summary, finished))
     else:
         _print(summary, finished, read.metrics[0], store)
-    _write(finished, read, plan, records=records, board=board, drift_page=drift_page)
+    _write(finished, read, plan, records=records, board=board, tuned=tuned, drift_page=drift_page)
     if pages:
         _write_pages(pages, read, cells, store)
     if summary.failed:
@@ -112,6 +119,7 @@ def _write(
     *,
     records: Path | None,
     board: Path | None,
+    tuned: Path | None,
     drift_page: Path | None,
 ) -> None:
     """Write the CSV file and the Markdown pages that were asked for."""
@@ -122,9 +130,23 @@ def _write(
         finished, source = read_records(records), f"{records.parent.name}/{records.name}"
     origin = {"command": f"prevalens bench {path.name}", "source": source}
     if board is not None:
-        write_text(board, leaderboard(finished, printed("pcc_general"), **origin))
+        write_text(board, _board(finished, plan, tuned, origin))
     if drift_page is not None and plan.interval is not None:
         write_text(drift_page, drift(finished, level=plan.interval, **origin))
+
+
+def _board(
+    finished: list[Record], plan: Plan, tuned: Path | None, origin: Mapping[str, str]
+) -> str:
+    """The page that compares methods; with the print only if all items were used in training."""
+    fewer = plan.limits.get("max_train")
+    return leaderboard(
+        finished,
+        None if fewer else printed("pcc_general"),
+        tuned=tuned_tables(tuned) if tuned else None,
+        max_train=fewer,
+        **origin,
+    )
 
 
 def _write_pages(pages: Pages, plan: Plan, cells: list[Cell], store: Store) -> None:

@@ -75,7 +75,7 @@ class Plan:
     metrics : tuple of str
         The first one is shown at the end of a run.
     overrides : dict
-        Changes by dataset, or by a pattern such as ``un@*``: parameters of protocols,
+        Changes by dataset, or by a pattern such as ``un@*``: seeds, parameters of protocols,
         expressions, grids and selections of methods, or the omission (``skip``) of either.
     interval : float or None
         Level of the intervals and bands that are measured in addition to the errors.
@@ -176,13 +176,13 @@ class Plan:
         return [
             Cell(source, method, protocol, seed, self.metrics, self.interval)
             for source in self.sources
-            for seed in self.seeds
+            for seed in self._override(source.name).get("seeds", self.seeds)
             for method in self._methods_on(source.name)
             for protocol in self._protocols_on(source.name)
         ]
 
     def _protocols_on(self, dataset: str) -> list[ProtocolSpec]:
-        changes = self._changes(dataset, "protocols")
+        changes = self._override(dataset).get("protocols", {})
         protocols = []
         for spec in self.protocols:
             change = dict(changes.get(spec.name, {}))
@@ -191,7 +191,7 @@ class Plan:
         return protocols
 
     def _methods_on(self, dataset: str) -> list[MethodSpec]:
-        changes = self._changes(dataset, "methods")
+        changes = self._override(dataset).get("methods", {})
         methods = []
         for method in self.methods:
             # Changes of a variant take precedence over changes of its label.
@@ -202,12 +202,12 @@ class Plan:
                 methods.append(_changed(method, change, self.parts) if change.values else method)
         return methods
 
-    def _changes(self, dataset: str, part: str) -> dict[str, Any]:
+    def _override(self, dataset: str) -> dict[str, Any]:
         """The overrides of a dataset by its name and by patterns; later ones take precedence."""
         changes: dict[str, Any] = {}
         for pattern, override in self.overrides.items():
             if _fits(dataset, pattern):
-                changes = _merged(changes, override.get(part, {}))
+                changes = _merged(changes, override)
         return changes
 
 
@@ -305,6 +305,7 @@ def _check_overrides(plan: Plan, table: PlanTable) -> None:
         if not any(_fits(name, dataset) for name in names):
             _check_known(overrides, dataset, names)
         changes = overrides.table(dataset)
+        changes.wholes("seeds", plan.seeds)
         _check_protocols(changes.table("protocols"), plan.protocols)
         _check_methods(changes.table("methods"), plan)
         changes.close()

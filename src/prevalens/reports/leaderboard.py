@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.stats import gmean
 
 from prevalens.files import write_whole
 from prevalens.metrics import SHIFT_NAMES
@@ -23,9 +24,14 @@ _COLUMNS = tuple(Record.__dataclass_fields__)
 _INTS = ("seed", "n_samples")
 #: The column of the reference table that ratios are taken to: the paper's best group.
 REFERENCE = "MLC+MLA"
+GROUPS = ("BC+BA", "MLC+BA", "BC+MLA", REFERENCE)
 _STEERED = "ml-app"
 _UNMOVED = "natural"
 _COUNTING = "lr+pcc"
+#: The method that the others are compared with.
+_OWN = "auto"
+#: Printed with one digit that is not zero, so that its ratios are coarse and far from all others.
+_COARSE = "genbase"
 #: The texts of a row of a table.
 Row: TypeAlias = list[str]
 
@@ -87,31 +93,67 @@ class Means:
 class _Figures(Means):
     """Means, and the printed values that they are compared with."""
 
-    def __init__(self, records: Sequence[Record], reference: ResultTable) -> None:
+    def __init__(self, records: Sequence[Record], reference: ResultTable | None) -> None:
         super().__init__(records)
         self._reference = reference
+        self._seeds: dict[tuple[str, str], set[int]] = {}
+        self.places: dict[str, set[tuple[str, str]]] = {method: set() for method in self.methods}
+        for r in records:
+            self.places[r.method].add((r.dataset, r.protocol))
+            self._seeds.setdefault((r.dataset, r.method), set()).add(r.seed)
+        needed = self.places.get(_OWN, set())
+        #: The methods that were measured wherever `auto` was.
+        self.everywhere = [method for method in self.methods if self.places[method] >= needed]
+
+    def seeds(self, dataset: str, methods: Sequence[str] = ()) -> set[int]:
+        """The seeds with which methods, or all of `everywhere`, were measured on a dataset."""
+        chosen = methods or self.everywhere
+        return set.intersection(*(self._seeds.get((dataset, m), set()) for m in chosen))
+
+    def common(self, records: Sequence[Record]) -> _Figures:
+        """The same of the seeds that all methods share, so that they face the same samples."""
+        return self.only([r for r in records if r.seed in self.seeds(r.dataset)])
 
     def reference(self, dataset: str, shift: str) -> float:
-        cell = self._reference.cell(dataset, shift, REFERENCE)
-        return math.nan if cell is None else cell.value
+        return math.nan if self._reference is None else _value(self._reference, dataset, shift)
 
     def ratio(self, dataset: str, method: str, shift: str) -> float:
         """The AE under ML-APP divided by that of the reference."""
         return self.get(dataset, method, _STEERED, shift) / self.reference(dataset, shift)
 
+    def only(self, records: Sequence[Record]) -> _Figures:
+        """The same of a part of the records."""
+        return _Figures(records, self._reference)
+
     def complete(self, protocol: str) -> list[str]:
-        """Datasets on which every method was measured."""
+        """Datasets on which every method of `everywhere` was measured."""
         return [
             d
             for d in self.datasets
-            if all(not math.isnan(self.get(d, m, protocol)) for m in self.methods)
+            if all((d, protocol) in self.places[m] for m in self.everywhere)
         ]
+
+    def compared(self) -> list[str]:
+        """Datasets with printed values and with every method of `everywhere` under ML-APP."""
+        return [d for d in self.complete(_STEERED) if not math.isnan(self.reference(d, "low"))]
+
+    def geometric(self, method: str, datasets: Iterable[str]) -> list[float]:
+        """The geometric mean of the ratios over datasets, by regime."""
+        known = list(datasets)
+        return [_geometric(self.ratio(d, method, shift) for d in known) for shift in SHIFT_NAMES]
+
+    def mean(self, method: str, protocol: str, datasets: Sequence[str], metric: str) -> float:
+        """The mean over datasets of a method's error."""
+        values = [self.get(d, method, protocol, metric=metric) for d in datasets]
+        return float(np.mean(values)) if values else math.nan
 
 
 def leaderboard(
     records: Sequence[Record],
-    reference: ResultTable,
+    reference: ResultTable | None,
     *,
+    tuned: Mapping[str, ResultTable] | None = None,
+    max_train: int | None = None,
     command: str = "prevalens bench",
     source: str = "records",
 ) -> str:
@@ -120,32 +162,42 @@ def leaderboard(
     Parameters
     ----------
     records : list of Record
-    reference : ResultTable
-        The paper's table of the four groups with PCC, whose MLC+MLA ratios are taken to.
+    reference : ResultTable or None
+        The paper's table of the four groups with PCC, whose MLC+MLA ratios are taken to; None if
+        the records cannot be compared with it.
+    tuned : dict of ResultTable, optional
+        Measured tables of the four groups with settings chosen per dataset, by title.
+    max_train : int, optional
+        The plan's bound on training items, for the text.
     command, source : str
         How and from what the page is made, for its first line.
     """
-    figures = _Figures(records, reference)
-    measured = {(r.dataset, r.method, r.protocol) for r in records}
-    datasets, methods, protocols = figures.datasets, figures.methods, figures.protocols
-    pairs = {(d, p) for d, _, p in measured}
+    everything = _Figures(records, reference)
+    figures = everything.common(records)
     return render_text(
         "leaderboard.md",
         command=command,
         source=source,
+        max_train=max_train,
+        titles=[dataset_title(name) for name in figures.datasets],
         **_steered(figures),
+        groups=GROUPS,
+        tuned=_tuned(figures, tuned or {}),
         by_protocol=[(metric.upper(), _by_protocol(figures, metric)) for metric in ("ae", "rae")],
-        protocols=protocols,
-        counts=[f"{p}: {len(figures.complete(p))}" for p in protocols],
+        protocols=figures.protocols,
+        counts=[f"{p}: {len(figures.complete(p))}" for p in figures.protocols],
+        elsewhere=_elsewhere(figures),
+        seeds=[f"{dataset_title(d)} {len(figures.seeds(d))}" for d in figures.datasets],
+        **_repeated(records, everything),
         **_unmoved(figures),
-        n_measured=len(measured),
-        n_wanted=len(datasets) * len(methods) * len(protocols),
+        **_gaps(everything),
         versions=sorted({r.version for r in records}),
-        absent=sorted(f"{d} under {p}" for d in datasets for p in protocols if (d, p) not in pairs),
     )
 
 
-def _with_methods(figures: _Figures, rows: Sequence[Sequence[float]], digits: int) -> list[Row]:
+def _with_methods(
+    methods: Sequence[str], rows: Sequence[Sequence[float]], digits: int
+) -> list[Row]:
     """Numbers as text, the least of each column bold, with the method of each row first."""
     columns = []
     for column in zip(*rows, strict=True):
@@ -155,31 +207,25 @@ def _with_methods(figures: _Figures, rows: Sequence[Sequence[float]], digits: in
             [f"**{t}**" if v == least else t for v, t in zip(column, texts, strict=True)]
         )
     cells = zip(*columns, strict=True) if columns else [()] * len(rows)
-    return [[f"`{name}`", *row] for name, row in zip(figures.methods, cells, strict=True)]
+    return [[f"`{name}`", *row] for name, row in zip(methods, cells, strict=True)]
 
 
 def _steered(figures: _Figures) -> dict[str, Any]:
     """Values of the template under ML-APP: ratios to the print, over all and by dataset."""
-    known = [d for d in figures.complete(_STEERED) if not math.isnan(figures.reference(d, "low"))]
+    known = figures.compared()
+    others = [name for name in known if name != _COARSE]
     ratios = [
-        [_geometric(figures.ratio(d, method, shift) for d in known) for shift in SHIFT_NAMES]
-        for method in figures.methods
+        figures.geometric(method, known) + figures.geometric(method, others)
+        for method in figures.everywhere
     ]
-    ours = [method for method in ("auto", "lr+mixture") if method in figures.methods]
-    rows = []
-    for dataset in figures.datasets:
-        reference = [figures.reference(dataset, shift) for shift in SHIFT_NAMES]
-        row = [dataset_title(dataset), _slashed(reference)]
-        for method in ours:
-            values = [figures.get(dataset, method, _STEERED, shift) for shift in SHIFT_NAMES]
-            own = [v / r for v, r in zip(values, reference, strict=True)]
-            row.append(f"{_slashed(values)} ({_slashed(own, 2)})")
-        rows.append(row)
-    rows.append(["geometric mean of the ratios", "", *(_all_ratios(figures, m) for m in ours)])
+    ours = [method for method in (_OWN, "lr+mixture") if method in figures.methods]
+    rows = [_dataset_row(figures, dataset, ours) for dataset in figures.datasets]
+    for title, left_out in (("", ""), (" without Genbase", _COARSE)):
+        means = [_all_ratios(figures, method, left_out) for method in ours]
+        rows.append([f"geometric mean of the ratios{title}", "", *means])
     return {
-        "steered": _STEERED in figures.protocols,
         "compared": [dataset_title(name) for name in known],
-        "ratios": _with_methods(figures, ratios, 2),
+        "ratios": _with_methods(figures.everywhere, ratios, 2),
         "dataset_head": [
             "dataset",
             "printed low / mid / high",
@@ -189,36 +235,115 @@ def _steered(figures: _Figures) -> dict[str, Any]:
     }
 
 
+def _dataset_row(figures: _Figures, dataset: str, methods: Sequence[str]) -> Row:
+    reference = [figures.reference(dataset, shift) for shift in SHIFT_NAMES]
+    row = [dataset_title(dataset), _slashed(reference)]
+    for method in methods:
+        values = [figures.get(dataset, method, _STEERED, shift) for shift in SHIFT_NAMES]
+        own = [v / r for v, r in zip(values, reference, strict=True)]
+        row.append(f"{_slashed(values)} ({_slashed(own, 2)})")
+    return row
+
+
 def _slashed(values: Iterable[float], digits: int = 4) -> str:
     return " / ".join(number(value, digits) for value in values)
 
 
 def _geometric(values: Iterable[float]) -> float:
-    logs = np.log(list(values))
-    return float(np.exp(np.mean(logs))) if logs.size else math.nan
+    known = list(values)
+    return float(gmean(known)) if known else math.nan
 
 
-def _all_ratios(figures: _Figures, method: str) -> str:
-    """Mean ratios over every dataset on which the method was measured."""
-    means = []
-    for shift in SHIFT_NAMES:
-        ratios = [figures.ratio(dataset, method, shift) for dataset in figures.datasets]
-        means.append(_geometric(ratio for ratio in ratios if not math.isnan(ratio)))
-    measured = sum(not math.isnan(figures.ratio(d, method, "low")) for d in figures.datasets)
-    return f"{' / '.join(f'**{number(mean, 2)}**' for mean in means)} ({measured} datasets)"
+def _all_ratios(figures: _Figures, method: str, left_out: str) -> str:
+    """Mean ratios over every dataset on which the method was measured, but for one."""
+    known = [
+        d
+        for d in figures.datasets
+        if d != left_out and not math.isnan(figures.ratio(d, method, "low"))
+    ]
+    means = (f"**{number(mean, 2)}**" for mean in figures.geometric(method, known))
+    return f"{' / '.join(means)} ({len(known)} datasets)"
+
+
+def _value(table: ResultTable, dataset: str, shift: str, column: str = REFERENCE) -> float:
+    cell = table.cell(dataset, shift, column)
+    return math.nan if cell is None else cell.value
+
+
+def _tuned(figures: _Figures, tables: Mapping[str, ResultTable]) -> list[Row]:
+    """Ratios to the print of measured tables, a row per table and a column per group."""
+    rows = []
+    for title, table in tables.items():
+        known = [d for d in figures.compared() if d != _COARSE and table.row(d, "low") is not None]
+        means = [
+            [
+                _geometric(_value(table, d, shift, g) / figures.reference(d, shift) for d in known)
+                for shift in SHIFT_NAMES
+            ]
+            for g in GROUPS
+        ]
+        rows.append([title, *(_slashed(mean, 2) for mean in means), str(len(known))])
+    return rows
 
 
 def _by_protocol(figures: _Figures, metric: str) -> list[Row]:
     means = [
-        [
-            float(np.mean([figures.get(d, method, p, metric=metric) for d in complete]))
-            if (complete := figures.complete(p))
-            else math.nan
+        [figures.mean(method, p, figures.complete(p), metric) for p in figures.protocols]
+        for method in figures.everywhere
+    ]
+    return _with_methods(figures.everywhere, means, 4 if metric == "ae" else 3)
+
+
+def _elsewhere(figures: _Figures) -> list[Row]:
+    """Methods that were not measured everywhere: their AE divided by that of `auto`."""
+    rows = []
+    for method in (m for m in figures.methods if m not in figures.everywhere):
+        places = figures.places[method] & figures.places.get(_OWN, set())
+        known = [d for d in figures.datasets if d != _COARSE and any(d == at for at, _ in places)]
+        ratios = [
+            _geometric(
+                figures.get(d, method, p) / figures.get(d, _OWN, p)
+                for d in known
+                if (d, p) in places
+            )
             for p in figures.protocols
         ]
-        for method in figures.methods
+        names = ", ".join(map(dataset_title, known))
+        rows.append([f"`{method}`", *(number(ratio, 2) for ratio in ratios), names])
+    return rows
+
+
+def _repeated(records: Sequence[Record], figures: _Figures) -> dict[str, Any]:
+    """How far the means of the methods that have the seeds of `auto` vary between these."""
+    seeds = {(d, m): figures.seeds(d, [m]) for d in figures.datasets for m in figures.methods}
+    own = {d: len(seeds.get((d, _OWN), ())) for d in figures.datasets}
+    most = max(own.values())
+    datasets = [d for d in figures.datasets if own[d] == most]
+    methods = [m for m in figures.methods if all(len(seeds[d, m]) == most for d in datasets)]
+    known = [r for r in records if r.dataset in datasets and r.method in methods]
+    by_seed = [
+        figures.only([r for r in known if r.seed == seed])
+        for seed in sorted({r.seed for r in known})
     ]
-    return _with_methods(figures, means, 4 if metric == "ae" else 3)
+    return {
+        "repeated": [dataset_title(d) for d in datasets],
+        "repeated_protocols": by_seed[0].protocols if by_seed else [],
+        "n_seeds": most,
+        "spreads": [[f"`{m}`", *_spreads(by_seed, m, datasets)] for m in methods],
+    }
+
+
+def _spreads(by_seed: Sequence[_Figures], method: str, datasets: Sequence[str]) -> Row:
+    """The mean ratios and errors of a method: mean, least and greatest over seeds."""
+    known = [d for d in datasets if not math.isnan(by_seed[0].ratio(d, method, "low"))]
+    ratios = [figures.geometric(method, known) for figures in by_seed]
+    errors = [[f.mean(method, p, datasets, "ae") for p in f.protocols] for f in by_seed]
+    return [
+        f"{number(float(np.mean(values)), digits)} "
+        f"({number(min(values), digits)} to {number(max(values), digits)})"
+        for rows, digits in ((ratios, 2), (errors, 4))
+        for values in zip(*rows, strict=True)
+    ]
 
 
 def _unmoved(figures: _Figures) -> dict[str, Any]:
@@ -236,3 +361,20 @@ def _unmoved(figures: _Figures) -> dict[str, Any]:
             rows.append(row)
     head = ["dataset", f"`{_COUNTING}`", *(f"`{method}`" for method in ours)]
     return {"unmoved": rows, "unmoved_head": head}
+
+
+def _gaps(figures: _Figures) -> dict[str, Any]:
+    """Values of the template on what was not run: methods by dataset, protocols by dataset."""
+    places = set().union(*figures.places.values())
+    gaps: dict[str, list[str]] = {}
+    for method in figures.methods:
+        measured = {d for d, _ in figures.places[method]}
+        left = ", ".join(dataset_title(d) for d in figures.datasets if d not in measured)
+        gaps.setdefault(left, []).append(f"`{method}`")
+    gaps.pop("", None)
+    partly = []
+    for p in figures.protocols:
+        names = [dataset_title(d) for d in figures.datasets if (d, p) in places]
+        if len(names) < len(figures.datasets):
+            partly.append(f"`{p}` was run on {', '.join(names)} only")
+    return {"gaps": [f"{', '.join(m)} on {left}" for left, m in gaps.items()], "partly": partly}

@@ -11,7 +11,12 @@ import pytest
 
 from prevalens.records import Result
 from prevalens.reports.sections import tables_of
-from prevalens.studies.moreo2023.table_summary import read_summaries, summarise_table, write_summary
+from prevalens.studies.moreo2023.table_summary import (
+    read_summaries,
+    summarise_table,
+    tuned_tables,
+    write_summary,
+)
 from prevalens.validation import FormatError, InputError
 
 Make = Callable[..., list[Result]]
@@ -66,6 +71,14 @@ def test_the_same_results_give_the_same_bytes(results: list[Result], tmp_path: P
     assert write_summary(summarise_table("pcc_general", shuffled), tmp_path).read_bytes() == first
     again = read_summaries(tmp_path)["pcc_general"]
     assert write_summary(again, tmp_path / "again").read_bytes() == first
+
+
+def test_tuned_tables_are_those_of_the_four_groups(results: list[Result], tmp_path: Path) -> None:
+    for name in ("pcc_general", "mlc"):
+        write_summary(summarise_table(name, results), tmp_path)
+    tables = read_summaries(tmp_path)["pcc_general"].tables
+    assert tuned_tables(tmp_path) == {f"PCC, {way}": table for way, table in tables["ae"].items()}
+    assert list(tuned_tables(tmp_path, "rae")) == ["PCC, as described", "PCC, as printed"]
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ FORMAT = 1
 #: Digits of a value that are kept; tables show four.
 _DIGITS = 7
 _P_DIGITS = 3
+#: How the names of the tables of the four groups end.
+_GENERAL = "_general"
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,23 @@ def read_summaries(folder: Path) -> dict[str, TableSummary]:
     if not summaries:
         raise InputError(f"There are no records in {folder}; write some with --save-records.")
     return {summary.name: summary for summary in summaries}
+
+
+def tuned_tables(folder: Path, metric: str = "ae") -> dict[str, ResultTable]:
+    """The tables of the four groups in a folder of summaries, by aggregator and way of running.
+
+    Parameters
+    ----------
+    folder : Path
+        As `write_summary` has filled it.
+    metric : str
+    """
+    return {
+        f"{name.removesuffix(_GENERAL).upper()}, {variant}": table
+        for name, summary in read_summaries(folder).items()
+        if name.endswith(_GENERAL)
+        for variant, table in summary.tables[metric].items()
+    }
 
 
 def read_summary(path: Path) -> TableSummary:
