@@ -30,7 +30,8 @@ from prevalens.protocols import MLAPP, LabelTilt, Natural
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.tables.text import TextPreparation
-from prevalens.uncertainty import Bootstrap, with_labels
+from prevalens.uncertainty import with_labels
+from prevalens.uncertainty.drift import mean_times
 
 DATASETS = ("emotions", "scene", "yeast", "enron")
 METHODS = ("lr+pcc", "lr+pacc", "lr+sld", "stack+rq", "lr+mixture")
@@ -70,9 +71,9 @@ def figures(
 
 
 def measured(
-    quantifier: Any, scores: Scores, Y: npt.NDArray[Any], samples: Samples
+    quantifier: Any, scores: Scores, Y: npt.NDArray[Any], samples: Samples, time: Any = None
 ) -> dict[int, list[Figures]]:
-    estimates = quantifier.aggregate(scores, samples, LEVEL)
+    estimates = quantifier.aggregate(scores, samples, LEVEL, time=time)
     return {
         n: [
             figures(estimates.sample(i), scores.take(rows), Y[rows], n, 100 * n + i)
@@ -93,11 +94,8 @@ def cells(found: dict[int, list[Figures]]) -> list[str]:
     return [alone, *texts, f"{last[5]:.4f}", stratified]
 
 
-def fitted(method: str, X: Any, Y: npt.NDArray[Any]) -> Any:
-    quantifier = parse(method)
-    if not quantifier.resolved_parts()[1].has_intervals:
-        quantifier.set_params(uncertainty=Bootstrap())
-    return quantifier.fit(X, Y)
+def fitted(method: str, X: Any, Y: npt.NDArray[Any], time: Any = None) -> Any:
+    return parse(method).fit(X, Y, time=time)
 
 
 def drawn_shift() -> Iterator[list[str]]:
@@ -124,6 +122,7 @@ def timeline(path: Path, texts: list[str], labels: str, sep: str, size: int) -> 
     sets = [set(filter(None, row[labels].split(sep))) for row in rows]
     frequent = Counter(name for names in sets for name in names).most_common(16)
     Y = np.array([[name in names for name, _ in frequent] for names in sets], dtype=np.int8)
+    dates = np.array([row["date"] for row in rows], dtype="datetime64[D]")
     for cut in CUTS:
         end = int(cut * len(items))
         first = max(0, end - 3000)
@@ -133,10 +132,13 @@ def timeline(path: Path, texts: list[str], labels: str, sep: str, size: int) -> 
         # Five draws of labelled items from each.
         bags = [np.arange(start, start + size) for start in starts] * 5
         samples = Samples.from_indices(bags, n_items=len(items) - end)
-        for method in ("lr+pcc", "lr+mixture"):
-            quantifier = fitted(method, X, Y[first:end])
+        for method in ("lr+pcc", "lr+mixture", "auto, time"):
+            # A method with times estimates the batches at theirs.
+            name, timed, _ = method.partition(", time")
+            quantifier = fitted(name, X, Y[first:end], dates[first:end] if timed else None)
             scores = quantifier.score(preparation.transform(items[end:]))
-            found = measured(quantifier, scores, Y[end:], samples)
+            at = mean_times(samples, dates[end:]) if timed else None
+            found = measured(quantifier, scores, Y[end:], samples, at)
             yield [f"{path.name.split('.')[0]}, {cut:.0%}", method, str(size), *cells(found)]
 
 

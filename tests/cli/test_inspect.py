@@ -23,7 +23,7 @@ def test_a_model_is_described(tmp_path: Path) -> None:
     assert "1 features as they are" in done.stdout
     assert "arrays or texts" in done.stdout
     said = " ".join(done.stdout.split())
-    assert "Intervals allow for drift: 1.5 points for a label of 10 %, 2.5 points for a" in said
+    assert "Intervals allow for drift: 1.8 points for a label of 10 %, 3.0 points for a" in said
     assert "times" not in said.split("drift")[0]
 
 

@@ -35,7 +35,7 @@ def cache(tmp_path: Path) -> ScoreCache:
 
 
 def estimates(classifier: Any, aggregator: Any) -> Any:
-    quantifier = Quantifier(classifier, aggregator, scheme=CrossFit(3)).fit(X, Y)
+    quantifier = Quantifier(classifier, aggregator, scheme=CrossFit(3), uncertainty=None).fit(X, Y)
     return quantifier.quantify_many(DATA.test.X, SAMPLES).point
 
 

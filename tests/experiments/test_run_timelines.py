@@ -118,7 +118,7 @@ class Told:
 
 def test_a_method_with_times_is_told_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
-    monkeypatch.setattr(run_module, "build", lambda *_: told)
+    monkeypatch.setattr(run_module, "build", lambda *_, **__: told)
     result = run_cell(cell(method=MethodSpec("told, time", "auto", time=True)))
     data = load("un", cut="1984", max_train=200, home=home)
     np.testing.assert_array_equal(told.fitted, data.train.times)

@@ -80,7 +80,7 @@ def test_training_tells_its_stages_and_stops_where_it_is_stopped(tmp_path: Path)
     assert told[1:4] == [
         ("fitting 30 items", None),
         ("preparing items", None),
-        ("training logistic regressions", None),
+        ("logistic regressions, fold 1 of 5", None),
     ]
     assert ("logistic regressions, fold 5 of 5", None) in told
     assert not output.exists()

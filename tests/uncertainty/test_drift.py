@@ -89,7 +89,7 @@ def test_the_width_does_not_vanish_and_the_p_value_stays() -> None:
     point = np.array([[0.1, 0.5]])
     own = replace(around(point, 0.0, 0.0), p_value=np.array([0.4]))
     found = widened(own, point, DEFAULT_DRIFT, 0.9)
-    # The sentence at the default: 1.5 points of deviation for 10 %, 2.5 points for 50 %.
+    # The sentence at the default: 1.8 points of deviation for 10 %, 3 points for 50 %.
     half = (found.upper - found.lower)[0] / 2
     np.testing.assert_allclose(half / quantile(0.9), [0.018, 0.03], rtol=0.02)
     np.testing.assert_array_equal(found.p_value, [0.4])
