@@ -227,7 +227,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         time : array-like of dates, ISO strings or numbers, one entry per item, optional
             When each item arose. Later items are then estimated by earlier ones, at several
             origins: the errors set the intervals, by how far a batch is ahead, and without a
-            given method also the weights of several candidates. Costs about three times a fit.
+            given method also the weights of several candidates. Costs two to five times a fit.
         prepare : callable, optional
             For items that were prepared before: called with the row numbers before and after an
             origin, returns the items of both as a preparation makes them that was fitted on the
@@ -474,8 +474,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         level = None if interval is None else check_fraction(interval, "interval")
         horizon = self._horizon(time, len(samples))
         if level is None:
-            p_value = self._p_value(scores, samples, horizon) if self.is_automatic else None
-            point = self._point(scores, samples, horizon, p_value)
+            point = self._point(scores, samples, horizon)
             return PrevalenceEstimate(point, self.labels_, index=index)
         point, intervals = self._with_intervals(scores, samples, horizon, level)
         if intervals.p_value is not None:
@@ -510,17 +509,23 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         scores: Scores,
         samples: Samples,
         horizon: Floats | None,
-        p_value: Floats | None,
         base: Floats | None = None,
+        p_value: Floats | None = None,
     ) -> Floats:
-        """Estimates of the aggregator, `base` if known, or the weighted median of candidates."""
+        """Estimates of the aggregator, or the weighted median of the candidates.
+
+        `base` and `p_value` are what aggregator and alarm answer, where that is known already.
+        """
         if self.backtest_ is not None and horizon is not None and self.candidates_:
             estimated = [estimate_with(each, scores, samples) for each in self.candidates_]
             return self.backtest_.combine(np.stack(estimated), horizon)
         point = self.aggregator_.aggregate(scores, samples) if base is None else base.copy()
         # A method that was named is answered as it is, whatever the alarm says.
-        if self.is_automatic and p_value is not None and np.any(p_value < MISFIT):
-            rows = np.flatnonzero(p_value < MISFIT)
+        if not self.is_automatic:
+            return point
+        known = self._p_value(scores, samples, horizon) if p_value is None else p_value
+        rows = np.flatnonzero(np.zeros(0) if known is None else known < MISFIT)
+        if len(rows):
             _, own = self._own_intervals(scores, samples[rows], _CAUTIOUS)
             point[rows] = cautious(point[rows], own, self.prevalence_, _CAUTIOUS)
         return point
@@ -530,10 +535,22 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Floats, Intervals]:
         """Estimates with intervals that allow for drift, and the alarm."""
         base, own = self._own_intervals(scores, samples, level)
+        return self._allowing(scores, samples, horizon, level, base, own)
+
+    def _allowing(
+        self,
+        scores: Scores,
+        samples: Samples,
+        horizon: Floats | None,
+        level: float,
+        base: Floats,
+        own: Intervals,
+    ) -> tuple[Floats, Intervals]:
+        """What `_with_intervals` makes of the aggregator's own estimates and intervals."""
         p_value = self._p_value(scores, samples, horizon)
         if p_value is not None:
             own = replace(own, p_value=p_value)
-        point = self._point(scores, samples, horizon, p_value, base)
+        point = self._point(scores, samples, horizon, base, p_value)
         if self.backtest_ is None or horizon is None:
             return point, widened(own, base, self.drift_, level).holding(point)
         noise = label_noise(scores, samples, point)
@@ -564,9 +581,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         scores, samples, time : as in `aggregate`
         level : float
         """
-        _, own = self._own_intervals(scores, samples, level)
+        base, own = self._own_intervals(scores, samples, level)
         horizon = self._horizon(time, len(samples))
-        _, intervals = self._with_intervals(scores, samples, horizon, level)
+        _, intervals = self._allowing(scores, samples, horizon, level, base, own)
         without, width = (float(np.mean(each.upper - each.lower)) for each in (own, intervals))
         return without, width
 

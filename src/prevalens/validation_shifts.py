@@ -16,7 +16,6 @@ import numpy as np
 from prevalens.metrics import shift_bins
 from prevalens.protocols.families import draw_family
 from prevalens.samples import Samples
-from prevalens.splits import stratified_folds
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import check_rng
 
@@ -93,27 +92,26 @@ def shifted_splits(
     *,
     random_state: int = 0,
     n_samples: int = 150,
-    stratified: bool = True,
     groups: Any = None,
     sizes: Sequence[int] = (SIZE,),
 ) -> list[ShiftedSplit]:
     """Draw `n_samples` per family, fold and size; nothing if there are too few items.
+
+    The folds are random, not stratified: they differ from the rest as a new pool of items does,
+    above all in their rare labels, so that errors are as large as on new items.
 
     Parameters
     ----------
     Y : 0/1 array, shape (n_items, n_labels)
     random_state : int
     n_samples : int
-    stratified : bool
-        Stratified folds make settings comparable. Random folds differ from the rest as a new pool
-        of items does, above all in their rare labels: errors are as large as on new items.
     groups : array, shape (n_items,), optional
         Items with the same value share a fold.
     sizes : sequence of int
         Items per sample; sizes above a third of the held-out items become that third.
     """
     divisions = (5, 2) if len(Y) < FEW else (3, 1)
-    return _divided(Y, divisions, n_samples, random_state, groups, sizes, stratified=stratified)
+    return _divided(Y, divisions, n_samples, random_state, groups, sizes)
 
 
 def half_splits(
@@ -130,7 +128,7 @@ def half_splits(
     fitted on all items.
     """
     divisions, n_samples = ((2, 4), 300) if len(Y) < 2 * FEW else ((2, 1), 150)
-    return _divided(Y, divisions, n_samples, random_state, groups, sizes, stratified=False)
+    return _divided(Y, divisions, n_samples, random_state, groups, sizes)
 
 
 def _divided(
@@ -140,8 +138,6 @@ def _divided(
     random_state: int,
     groups: Any,
     sizes: Sequence[int],
-    *,
-    stratified: bool,
 ) -> list[ShiftedSplit]:
     """Draw the splits of `divisions`, a number of folds and a number of divisions."""
     n_folds, n_divisions = divisions
@@ -153,12 +149,9 @@ def _divided(
     planned = sorted({max(1, min(size, len(Y) // (3 * n_folds))) for size in sizes})
     splits: list[ShiftedSplit] = []
     for division in range(n_divisions):
-        if stratified:
-            fold_of = stratified_folds(Y, n_folds, seed=rng, groups=group_of)
-        else:
-            n_units = len(Y) if names is None else len(names)
-            fold_of = rng.permutation(np.arange(n_units) % n_folds)
-            fold_of = fold_of if group_of is None else fold_of[group_of]
+        n_units = len(Y) if names is None else len(names)
+        fold_of = rng.permutation(np.arange(n_units) % n_folds)
+        fold_of = fold_of if group_of is None else fold_of[group_of]
         for fold in range(n_folds):
             number, in_fold = division * n_folds + fold, fold_of == fold
             splits.extend(_of_fold(Y, number, in_fold, each, rng, planned))

@@ -42,7 +42,7 @@ _FAST = 5.0
     "--time",
     metavar="COL",
     help="Column that says when each item arose: dates, years or other numbers. A backtest, in "
-    "which earlier items estimate later ones, then sets the intervals; up to 3 times as slow.",
+    "which earlier items estimate later ones, then sets the intervals; 2 to 5 times as slow.",
 )
 @date_form_option
 @click.option(

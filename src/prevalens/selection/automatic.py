@@ -418,7 +418,7 @@ class _Search:
             self.preparation = TextPreparation().fit(X)
             X = self.preparation.transform(X)
         self.X = X
-        self.splits = shifted_splits(Y, random_state=random_state, stratified=False, groups=groups)
+        self.splits = shifted_splits(Y, random_state=random_state, groups=groups)
         folds = sorted({split.fold for split in self.splits})
         some = folds[: (len(folds) + 2) // 3]
         self.some_splits = [split for split in self.splits if split.fold in some]

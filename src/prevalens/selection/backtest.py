@@ -200,7 +200,7 @@ def rivals(
         RQ(PCC(), "ridge"),
     ]
     aggregators = tuple(chosen if type(each) is type(chosen) else each for each in kinds)
-    splits = shifted_splits(Y, stratified=False, groups=groups)
+    splits = shifted_splits(Y, groups=groups)
     drawn = [validation_loss(each, scores, Y, splits)[0] for each in aggregators]
     names = tuple(to_text(expression_of(each)) for each in aggregators)
     return Candidates(lighter(classifier), aggregators, names, np.array(drawn))

@@ -164,7 +164,7 @@ def test_losses_can_be_had_without_a_fit(scored, fitted):
     data, scores, _ = scored
     Y = data.train.Y
     mixture = ScenarioMixture()
-    losses = mixture.validation_losses(scores, Y, splits=shifted_splits(Y, stratified=False))
+    losses = mixture.validation_losses(scores, Y, splits=shifted_splits(Y))
     assert not hasattr(mixture, "shrinkage_")
     # A fit draws fewer samples, at several sizes; its losses are those of the usual size.
     assert losses == pytest.approx(fitted.losses_, rel=0.2)

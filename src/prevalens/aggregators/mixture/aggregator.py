@@ -142,7 +142,7 @@ class ScenarioMixture(Aggregator):
     def _fit_grouped(self, scores: Scores, Y: LabelMatrix, groups: Array | None) -> None:
         values, state = scores.evidence, self.random_state
         splits = shifted_splits(
-            Y, random_state=state, n_samples=_SAMPLES, stratified=False, groups=groups, sizes=SIZES
+            Y, random_state=state, n_samples=_SAMPLES, groups=groups, sizes=SIZES
         )
         cache = SplitCache(values, Y, splits)
         usual = cache.usual()
@@ -161,7 +161,7 @@ class ScenarioMixture(Aggregator):
     ) -> dict[str, float]:
         """Validation losses by family, on splits of the items; the aggregator stays as it is.
 
-        With ``shifted_splits(Y, random_state=..., stratified=False)`` they are the `losses_` of a
+        With ``shifted_splits(Y, random_state=...)`` they are the `losses_` of a
         fit. The intervals are skipped, on which a fit spends most of its time: use it to compare
         methods, on the same splits.
         """
