@@ -217,14 +217,12 @@ class TimeAxis:
         return f"{number} day{'' if number == 1 else 's'}"
 
 
-def as_numbers(times: Any, what: str = "time") -> tuple[Floats, bool]:
+def as_numbers(times: Any) -> tuple[Floats, bool]:
     """Times as numbers, and whether they are dates, which are counted in days.
 
     Parameters
     ----------
     times : array-like of dates, ISO strings or numbers, shape (n,)
-    what : str
-        The name of the argument, for error messages.
 
     Examples
     --------
@@ -233,7 +231,7 @@ def as_numbers(times: Any, what: str = "time") -> tuple[Floats, bool]:
     """
     array = np.asarray(times)
     if array.ndim != 1:
-        raise InputError(f"{what} must have one entry per item; got shape {array.shape}.")
+        raise InputError(f"time must have one entry per item; got shape {array.shape}.")
     if array.dtype == object and all(isinstance(each, Real) for each in array):
         array = array.astype(np.float64)
     dates = array.dtype.kind not in "iufb"
@@ -245,11 +243,11 @@ def as_numbers(times: Any, what: str = "time") -> tuple[Floats, bool]:
                 array = array.astype("datetime64[s]")
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"{what} must be dates such as 2024-05-31, or numbers; got {array[0]!r} ({error})."
+                f"time must be dates such as 2024-05-31, or numbers; got {array[0]!r} ({error})."
             ) from None
     missing = np.isnat(array) if dates else ~np.isfinite(array.astype(np.float64))
     if missing.any():
-        raise InputError(f"{what} is missing for item {int(np.argmax(missing))}; drop such items.")
+        raise InputError(f"time is missing for item {int(np.argmax(missing))}; drop such items.")
     numbers = array.astype(np.float64)
     return numbers / _DAY if dates else numbers, dates
 

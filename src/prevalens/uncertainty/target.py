@@ -18,6 +18,7 @@ from prevalens.estimate import PrevalenceEstimate
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.types import Array, Floats, LabelMatrix
+from prevalens.uncertainty.drift import arcsine, from_arcsine, quantile
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
 #: Weight of calibrated scores in power and variance, as a number of labelled items.
@@ -259,7 +260,7 @@ def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> P
     part = check_labelled(labelled, len(scores), len(estimate.labels))
     labels = _of_labels(part, scores, estimate.point)
     posterior = _posterior(
-        labels.angle - _angle(estimate.point), labels.variance, _sides(estimate, part.n_items)
+        labels.angle - arcsine(estimate.point), labels.variance, _sides(estimate, part.n_items)
     )
     return _answer(estimate, part, labels, posterior)
 
@@ -281,15 +282,7 @@ def _of_labels(part: LabelledPart, scores: Array, point: Floats) -> _OfLabels:
     share = _share(part, point)
     worth = share * (1.0 - share) / np.maximum(variance, _NOTHING)
     corrected = (worth * mean + 0.375) / (worth + 0.75)
-    return _OfLabels(_angle(corrected), 1.0 / (4.0 * worth + 2.0))
-
-
-def _angle(prevalence: Floats) -> Floats:
-    return np.asarray(np.arcsin(np.sqrt(np.clip(prevalence, 0.0, 1.0))))
-
-
-def _prevalence(angle: Floats) -> Floats:
-    return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2.0)) ** 2)
+    return _OfLabels(arcsine(corrected), 1.0 / (4.0 * worth + 2.0))
 
 
 def with_labels_of_batches(
@@ -345,20 +338,15 @@ class _Sides(NamedTuple):
 
 def _sides(estimate: PrevalenceEstimate, n_items: int) -> _Sides:
     """Variances of both sides; at least those of a tenth of an item."""
-    lower, point, upper = map(_angle, (estimate.lower, estimate.point, estimate.upper))  # type: ignore[arg-type]
+    lower, point, upper = map(arcsine, (estimate.lower, estimate.point, estimate.upper))
     narrowest = _NARROWEST * (upper - lower)
-    quantile = _normal_quantile(estimate.level)
-    tenth = _angle(np.abs(estimate.point - 0.1 / n_items)) - point
+    reach = quantile(float(np.asarray(estimate.level)))
+    tenth = arcsine(np.abs(estimate.point - 0.1 / n_items)) - point
     below, above = (
-        np.maximum(np.maximum(half, narrowest) / quantile, np.abs(tenth)) ** 2
+        np.maximum(np.maximum(half, narrowest) / reach, np.abs(tenth)) ** 2
         for half in (point - lower, upper - point)
     )
     return _Sides(below, above)
-
-
-def _normal_quantile(level: float | None) -> float:
-    """Half the width of a central interval of a standard normal variable."""
-    return float(norm.ppf(0.5 + np.asarray(level, dtype=np.float64) / 2.0))
 
 
 class _Posterior(NamedTuple):
@@ -440,22 +428,22 @@ def _kernel(n_products: int) -> Floats:
 def _answer(
     estimate: PrevalenceEstimate, part: LabelledPart, labels: _OfLabels, posterior: _Posterior
 ) -> PrevalenceEstimate:
-    start, level = _angle(estimate.point), np.asarray(estimate.level, dtype=np.float64)
-    point = np.clip(_prevalence(start + posterior.shift), part.least, part.most)
-    bounds = _angle(part.least) - start, _angle(part.most) - start
+    start, level = arcsine(estimate.point), np.asarray(estimate.level, dtype=np.float64)
+    point = np.clip(from_arcsine(start + posterior.shift), part.least, part.most)
+    bounds = arcsine(part.least) - start, arcsine(part.most) - start
 
     def ends(level: Floats) -> tuple[Floats, Floats]:
         tail = float(1.0 - level) / 2.0
         return posterior.quantile(tail, *bounds), posterior.quantile(1.0 - tail, *bounds)
 
     def as_items(end: Floats) -> Floats:
-        items = np.round(_prevalence(start + end) * part.n_items)
+        items = np.round(from_arcsine(start + end) * part.n_items)
         return np.asarray(np.clip(items / part.n_items, part.least, part.most))
 
     each = ends(level)
     # Labels count as independent, which makes the band too wide rather than too narrow.
     all_ = ends(level ** (1.0 / len(point)))
-    deviation = (each[1] - each[0]) / 2.0 / _normal_quantile(estimate.level)
+    deviation = (each[1] - each[0]) / 2.0 / quantile(float(level))
     return PrevalenceEstimate(
         point,
         estimate.labels,
