@@ -37,7 +37,7 @@ _EVIDENCE_WEIGHTS = (1.0, 0.5, 0.25, 0.1)
 _DRIFTS = (0.07,)
 #: Prior weights of no move, one label, many labels and drifting items. Most batches have moved
 #: little, and the change of their mean score is then noise of the classifier.
-_PRIOR = (4.0, 1.0, 2.0, 1.0)
+_PRIOR = (4.0, 1.0, 0.2, 1.0)
 #: With fewer items the validation is too small to choose by: the shrinkage is the default one.
 _FEW = 1000
 _DEFAULT_SHRINKAGE = 0.1
