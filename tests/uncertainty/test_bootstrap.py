@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from prevalens import Quantifier
 from prevalens.aggregators import CC, PACC, PCC, RQ, SLD, Aggregator, HDx
+from prevalens.batches import ScoredSamples
 from prevalens.classifiers import HoldOut, PerLabel
 from prevalens.datasets import synthetic
 from prevalens.protocols import MLAPP, LabelTilt, Natural
@@ -35,7 +36,7 @@ def test_covers_under_several_shifts(aggregator: object) -> None:
         truth = samples.mean(TEST.Y)
         scores = quantifier.score(TEST.X)
         _, intervals = quantifier.uncertainty_.estimate(
-            quantifier.aggregator_, scores, samples, 0.9
+            quantifier.aggregator_, ScoredSamples(scores, samples), 0.9
         )
         inside = (intervals.lower <= truth) & (truth <= intervals.upper)
         # ML-APP drives four labels further than 500 labelled items let calibration go.
@@ -47,7 +48,9 @@ def test_calibration_is_needed_for_pcc() -> None:
     quantifier = fit(PCC())
     samples = MLAPP(100, max_samples=300).draw(TEST.Y, 1)
     truth, scores = samples.mean(TEST.Y), quantifier.score(TEST.X)
-    point, known = quantifier.uncertainty_.estimate(quantifier.aggregator_, scores, samples, 0.9)
+    point, known = quantifier.uncertainty_.estimate(
+        quantifier.aggregator_, ScoredSamples(scores, samples), 0.9
+    )
     # The noise of the items alone, which is what percentiles over resampled items would show.
     spread = samples.mean(scores.values**2) - point**2
     half = 1.645 * np.sqrt(spread / samples.sizes[:, np.newaxis])

@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
 
 from prevalens.aggregators.base import Aggregator, label_chunks, per_label
+from prevalens.batches import FINE, Statistic
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Array, Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, PrevalensError, check_choice
 
 try:
@@ -128,6 +129,17 @@ class PAV(Aggregator):
                 )
             estimates[:, labels] = samples.mean(calibrated)
         return estimates
+
+    @property
+    def statistic(self) -> Statistic:
+        """Histograms of the posteriors."""
+        return FINE
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:  # noqa: ARG002
+        shares, posteriors = FINE.read(means, self.n_labels_)
+        for label, (points, calibrated) in enumerate(self.calibration_):
+            posteriors[:, label] = np.interp(posteriors[:, label], points, calibrated)
+        return np.asarray((shares * posteriors).sum(axis=2))
 
     def _check(self) -> Floats:
         """Check the parameters and return the prevalences to meet."""

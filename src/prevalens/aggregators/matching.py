@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.aggregators.base import Aggregator
+from prevalens.batches import Histogram
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
@@ -89,20 +90,52 @@ class HDy(Aggregator):
         for label in np.flatnonzero(~constant).tolist():
             located = [np.searchsorted(e, scores.values[:, label], "right") for e in self._edges]
             for rows, flat, bags in blocks:
-                best = [self._match(cells[flat], bags, label, k) for k, cells in enumerate(located)]
-                estimates[rows, label] = np.median(best, axis=0)
+                counts = [
+                    _counted(cells[flat], bags, len(edges) + 1)
+                    for cells, edges in zip(located, self._edges, strict=True)
+                ]
+                estimates[rows, label] = self._median(counts, label)
         return estimates
 
-    def _match(self, cells: Array, bags: Array, label: int, k: int) -> Floats:
+    @property
+    def statistic(self) -> Histogram:
+        """Histograms whose bins are parts of the bins of every set."""
+        name = f"bins {', '.join(str(len(edges) + 1) for edges in self._edges)}"
+        return Histogram(name, np.unique(np.concatenate(self._edges)))
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:  # noqa: ARG002
+        histogram = self.statistic
+        shares, posteriors = histogram.read(means, self.n_labels_)
+        estimates = np.asarray((shares * posteriors).sum(axis=2))
+        firsts = [
+            np.concatenate([[0], 1 + np.searchsorted(histogram.edges, edges)])
+            for edges in self._edges
+        ]
+        varies = (self.prevalence_ > 0) & (self.prevalence_ < 1)
+        for label in np.flatnonzero(varies).tolist():
+            counts = [np.add.reduceat(shares[:, label], first, axis=1) for first in firsts]
+            estimates[:, label] = self._median(counts, label)
+        return estimates
+
+    def _median(self, counts: Sequence[Array], label: int) -> Floats:
+        """Median over the sets of bins of the prevalences that match best, shape (n_samples,)."""
+        best = [self._match(each, label, k) for k, each in enumerate(counts)]
+        return np.asarray(np.median(best, axis=0))
+
+    def _match(self, counts: Array, label: int, k: int) -> Floats:
         """The prevalences of greatest overlap, shape (n_samples,), in the k-th set of bins."""
-        n_bins = len(self._edges[k]) + 1
-        n_samples = int(bags[-1]) + 1
-        counts = np.bincount(bags * n_bins + cells, minlength=n_samples * n_bins)
         grid = np.linspace(0.0, 1.0, self.grid)
         share = grid[:, np.newaxis]
         mixtures = share * self.positives_[k][label] + (1.0 - share) * self.negatives_[k][label]
-        overlap = np.sqrt(counts.reshape(n_samples, n_bins)) @ np.sqrt(mixtures).T
+        overlap = np.sqrt(counts) @ np.sqrt(mixtures).T
         return grid[np.argmax(overlap, axis=1)]
+
+
+def _counted(cells: Array, bags: Array, n_bins: int) -> Array:
+    """Number of items of each bag in each bin, shape (n_bags, n_bins)."""
+    n_bags = int(bags[-1]) + 1
+    flat = np.bincount(bags * n_bins + cells, minlength=n_bags * n_bins)
+    return flat.reshape(n_bags, n_bins)
 
 
 def _check_bins(bins: int | Iterable[int] | None) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from prevalens.batches import ScoredSamples
 from prevalens.model.groups import ByTime, Grouping
 from prevalens.model.manifest import DriftSummary
 from prevalens.model.result import Notice
@@ -178,9 +179,8 @@ def price_of_drift(
     ends = np.cumsum([0, *map(len, bags)])
     some = Samples(np.arange(ends[-1]), ends, n_items=int(ends[-1]))
     at = None if time is None else np.asarray(time)[chosen]
-    without, width = quantifier.interval_widths(
-        scores.take(np.concatenate(bags)), some, level, time=at
-    )
+    batches = ScoredSamples(scores.take(np.concatenate(bags)), some)
+    without, width = quantifier.interval_widths(batches, level, time=at)
     if not width > without:
         return ""
     over = "" if len(chosen) == 1 else f", on average over {len(chosen)} batches"
