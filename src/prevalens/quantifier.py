@@ -727,8 +727,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         Notes
         -----
         Items are scored in portions, so memory does not grow with their number. Exact for CC, PCC,
-        ACC, PACC, HDy, HDx, the mixture, the automatic choice, and RQ over these; SLD and PAV
-        read histograms of 323 bins, which changed no estimate by more than 0.0005 where it was
+        ACC, PACC, HDy, HDx, PAV, the mixture, the automatic choice, and RQ over these; SLD
+        reads histograms of 323 bins, which changed no estimate by more than 0.0005 where it was
         tried. Methods that must see the items (LPQ, quantifiers of QuaPy) are refused.
         """
         statistics = self.statistics

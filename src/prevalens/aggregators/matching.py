@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.aggregators.base import Aggregator
-from prevalens.batches import Histogram
+from prevalens.batches import Columns, Histogram, digest_of
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
@@ -230,17 +230,39 @@ class HDx(Aggregator):
             raise InputError(
                 f"HDx was fitted on {self.n_features_in_} features; these items have {X.shape[1]}."
             )
-        estimates = [self._match(X, samples, k) for k in range(len(self._histograms))]
+        estimates = [
+            self._match(len(samples), histogram.of_samples(X, samples, self.grid), k)
+            for k, histogram in enumerate(self._histograms)
+        ]
         return np.asarray(np.median(estimates, axis=0))
 
-    def _match(self, X: Any, samples: Samples, k: int) -> Floats:
+    @property
+    def statistic(self) -> Columns:
+        """In which bin of each feature the items are, for all sets of bins."""
+        edges = [edges for each in self._histograms for edges in each.edges]
+        name = f"features {digest_of(edges)}"
+        return Columns(name, lambda scores: self._encoded(_check_items(scores.values)))
+
+    def _encoded(self, X: Any) -> Any:
+        return sp.hstack([histogram.encode(X) for histogram in self._histograms], format="csr")
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
+        widths = [self.n_features_in_ * each.bins for each in self._histograms]
+        parts = np.split(means, np.cumsum(widths)[:-1], axis=1)
+        estimates = [
+            self._match(len(sizes), histogram.of_means(part, sizes, self.grid), k)
+            for k, (histogram, part) in enumerate(zip(self._histograms, parts, strict=True))
+        ]
+        return np.asarray(np.median(estimates, axis=0))
+
+    def _match(self, n_samples: int, histograms: Iterable[tuple[slice, Any]], k: int) -> Floats:
         """The best prevalence of the grid for every sample and label, in the k-th set of bins."""
         histogram = self._histograms[k]
         positives, negatives = self.positives_[k], self.negatives_[k]
-        estimates = np.tile(self.prevalence_, (len(samples), 1))
+        estimates = np.tile(self.prevalence_, (n_samples, 1))
         varies = np.flatnonzero((self.prevalence_ > 0) & (self.prevalence_ < 1))
         shares = np.linspace(0.0, 1.0, self.grid)
-        for rows, seen in histogram.of_samples(X, samples, self.grid):
+        for rows, seen in histograms:
             for label in varies:
                 # Histograms of all mixtures, shape (n_features, bins, grid).
                 mixtures = positives[label][:, :, np.newaxis] * shares
@@ -302,8 +324,23 @@ class _Dense:
         """Roots of the histograms of some samples at a time, (n_features, n_samples, bins)."""
         codes = self.encode(X)
         for rows, block in _portions(samples, len(self.edges) * max(grid, self.bins)):
-            histograms = block.mean(codes).reshape(len(block), -1, self.bins)
-            yield rows, np.sqrt(histograms.transpose(1, 0, 2))
+            yield rows, self._roots(block.mean(codes))
+
+    def of_means(
+        self,
+        means: Floats,
+        sizes: Ints,  # noqa: ARG002 - for presence
+        grid: int,
+    ) -> Iterator[tuple[slice, Any]]:
+        """As `of_samples`, from the means of `encode` over each batch."""
+        step = max(1, _HDX_BLOCK // (len(self.edges) * max(grid, self.bins)))
+        for start in range(0, len(means), step):
+            rows = slice(start, start + step)
+            yield rows, self._roots(means[rows])
+
+    def _roots(self, means: Floats) -> Floats:
+        histograms = means.reshape(len(means), -1, self.bins)
+        return np.sqrt(histograms.transpose(1, 0, 2))
 
     def distances(self, seen: Any, mixtures: Floats) -> Floats:
         """Mean distance of each sample from each mixture, shape (n_samples, grid)."""
@@ -324,6 +361,10 @@ class _Presence(NamedTuple):
 
 class _Sparse:
     """Histograms of presence: how often a feature is zero, how often not."""
+
+    edges: tuple[Floats, ...] = ()
+    #: Columns of `encode` per feature.
+    bins = 1
 
     def encode(self, X: Any) -> Any:
         """The features that each item has, as a 0/1 matrix."""
@@ -349,6 +390,16 @@ class _Sparse:
             shape = (len(block), samples.n_items)
             bags = sp.csr_matrix((np.ones(len(block.flat)), block.flat, block.offsets), shape=shape)
             yield rows, self._presence(sp.csr_matrix(bags @ codes), block.sizes)
+
+    def of_means(
+        self,
+        means: Floats,
+        sizes: Ints,
+        grid: int,  # noqa: ARG002 - as in `of_samples`
+    ) -> Iterator[tuple[slice, Any]]:
+        """As `of_samples`, from the means of `encode` over each batch."""
+        counts = sp.csr_matrix(means * sizes[:, np.newaxis])
+        yield slice(None), self._presence(counts, sizes)
 
     @staticmethod
     def _presence(counts: Any, sizes: Ints) -> _Presence:
