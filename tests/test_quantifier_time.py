@@ -54,7 +54,7 @@ def timed() -> Quantifier:
     return fit(X, Y, TIMES)
 
 
-@pytest.mark.filterwarnings("ignore:Samples .* differ")
+@pytest.mark.filterwarnings("ignore:Batches .* differ")
 def test_under_drift_intervals_with_times_hold_and_others_do_not(timed: Quantifier) -> None:
     truth = BATCHES.mean(Y_LATER)
     known = timed.quantify_many(LATER, BATCHES, interval=0.9, time=TIMES_LATER)
