@@ -208,7 +208,7 @@ def test_fit(body: list | None, words: tuple[str, ...], sentence: str, folder: P
                      "interval must lie strictly between 0 and 1; got 90",
                      id="interval in percent"),
         pytest.param(rows(9), (*QUANTIFY, "-o", "out.docx"),
-                     "Results are written as .csv, .tsv, .json, .jsonl, .parquet, .xlsx; 'out.docx'",
+                     ".csv, .tsv, .json, .jsonl, .parquet, .xlsx; 'out.docx' ends in none",
                      id="unknown ending"),
         pytest.param(rows(9), (*QUANTIFY, "--strict", "--interval", "0"),
                      "--strict needs the alarm, which needs intervals", id="strict, no intervals"),

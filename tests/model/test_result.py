@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import openpyxl
@@ -181,6 +182,57 @@ def test_json_has_batches_too(trusted):
     assert found["rows"] == trusted.to_rows(percent=True)
     assert [batch["alarm"] for batch in found["batches"]] == [False, True]
     assert found["notices"][2]["batches"] == ["May", "=June"]
+
+
+def test_one_batch_shows_a_chart_of_its_labels(trusted):
+    alone = BatchResult(["<a>"], ["June"], [40], [[0.2]], [0.3], p_value=[0.001])
+    page = alone._repr_html_()
+    assert "<caption>June (alarm)</caption>" in page
+    assert "&lt;a&gt;" in page
+    assert "<svg" in page
+    assert "<svg" not in trusted._repr_html_()
+
+
+@pytest.fixture
+def axes():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    yield lambda: plt.subplots()[1]
+    plt.close("all")
+
+
+def test_plots_follow_the_kind_of_batches(trusted, axes):
+    lines = trusted.plot(ax=axes())
+    assert [line.get_label() for line in lines.lines] == ["a", "=b"]
+    one = trusted.plot(batch="=June", ax=axes())
+    assert one.get_title() == "=June (alarm)"
+    assert [tick.get_text() for tick in one.get_yticklabels()] == ["a", "=b"]
+    groups = replace(trusted, ordered=False).plot(labels=["a"], ax=axes())
+    assert groups.get_title() == "a"
+    # The largest prevalence comes first.
+    assert [tick.get_text() for tick in groups.get_yticklabels()] == ["=June (alarm)", "May"]
+    np.testing.assert_allclose(groups.lines[0].get_xdata(), [0.2, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"batch": "July"}, "no batch 'July'"),
+        ({"labels": ["c"]}, "no label 'c'"),
+        ({"labels": ["a", "=b"]}, "drawn for one label; got 2"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(trusted, wrong, sentence):
+    with pytest.raises(InputError, match=sentence):
+        replace(trusted, ordered=False).plot(**wrong)
+
+
+def test_a_result_writes_its_report(trusted, tmp_path):
+    trusted.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "=June" in page
+    with pytest.raises(InputError, match="there is no folder"):
+        trusted.report(tmp_path / "nowhere" / "report.html")
 
 
 GIVEN = {

@@ -6,18 +6,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.charts import frame
+from prevalens.charts import Dots, Drawing, draw, frame, table
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import write_whole
+from prevalens.model.overview import Overview
 from prevalens.model.rows import check_ending, columns_of, json_bytes, rows_bytes, workbook_bytes
 from prevalens.types import Floats
 from prevalens.uncertainty.goodness_of_fit import MISFIT
 from prevalens.validation import InputError, check_label_names
+
+if TYPE_CHECKING:
+    from prevalens.model.model import Model
 
 #: Columns of the long form.
 COLUMNS = (
@@ -95,7 +99,7 @@ class Drivers:
     drivers: tuple[Driver, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BatchResult:
     """Estimated prevalences of batches, with their intervals, notices and provenance.
 
@@ -350,6 +354,96 @@ class BatchResult:
         check_ending(ending)
         sheets = {"estimates": rows, "batches": self.batch_rows(), "notes": self._note_rows()}
         return workbook_bytes(sheets)
+
+    def __repr__(self) -> str:
+        return Overview.of(self).to_text()
+
+    def _repr_html_(self) -> str:
+        if len(self.batches) > 1:
+            return Overview.of(self).to_html()
+        return table(self._dots_of_batch(0))
+
+    def plot(
+        self,
+        backend: str = "matplotlib",
+        *,
+        batch: str | None = None,
+        labels: Sequence[str] | None = None,
+        ax: Drawing | None = None,
+    ) -> Drawing:
+        """Draw the estimates with their intervals.
+
+        One batch: a dot per label, and a mark at its training prevalence. Periods of time: a line
+        per label. Other batches: a dot per batch, largest prevalence first, for one label.
+
+        Parameters
+        ----------
+        backend : {"matplotlib", "altair"}
+        batch : str, optional
+            Draw this batch alone.
+        labels : sequence of str, optional
+            Which to draw. Default: all of one batch, the eight that vary most over time, or the one
+            that varies most between other batches.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes, or altair Chart
+        """
+        if batch is not None and batch not in self.batches:
+            raise InputError(f"There is no batch {batch!r} in this result.")
+        if batch is not None or len(self.batches) == 1:
+            place = 0 if batch is None else self.batches.index(batch)
+            return draw(self._dots_of_batch(place, labels), backend, ax=ax)
+        if self.ordered:
+            return self.estimate.plot(backend, labels=labels, ax=ax)
+        return draw(self._dots_of_label(labels), backend, ax=ax)
+
+    def _dots_of_batch(self, batch: int, labels: Sequence[str] | None = None) -> Dots:
+        own = self.estimate.sample(batch)
+        return own.dots(self.training, labels, title=self._title_of(batch))
+
+    def _title_of(self, batch: int) -> str:
+        return f"{self.batches[batch]}{' (alarm)' if self.alarms[batch] else ''}"
+
+    def _dots_of_label(self, labels: Sequence[str] | None) -> Dots:
+        """The batches by the prevalence of a label."""
+        if labels is not None and len(labels) != 1:
+            raise InputError(
+                f"Batches that are not periods of time are drawn for one label; got {len(labels)}. "
+                "Name one label, or one batch."
+            )
+        varying = self.labels[int(np.ptp(self.point, axis=0).argmax())]
+        label = labels[0] if labels else varying
+        if label not in self.labels:
+            raise InputError(f"There is no label {label!r} in this result.")
+        column = self.labels.index(label)
+        order = np.argsort(-self.point[:, column], kind="stable")
+        low, high = (
+            None if part is None else part[order, column] for part in (self.lower, self.upper)
+        )
+        return Dots(
+            [self._title_of(i) for i in order.tolist()],
+            self.point[order, column],
+            low,
+            high,
+            np.full(len(order), self.training[column]),
+            title=label,
+        )
+
+    def report(self, path: str | Path, model: Model | None = None) -> None:
+        """Write the report on the batches to one HTML file, as ``prevalens quantify --html`` does.
+
+        Parameters
+        ----------
+        path : str or Path
+        model : Model, optional
+            The model that made the estimates; the report then says what drives them.
+        """
+        # The pages are a layer above; they are loaded only when a report is written.
+        from prevalens.reports.batch_page import report_html
+
+        write_whole(Path(path), report_html(self, model).encode())
 
     def _note_rows(self) -> list[dict[str, str]]:
         """Notices, then where the numbers come from: kind, what it is about, and the text."""
