@@ -43,7 +43,7 @@ class Holdout:
 
         At random, groups stay together, and the parts have similar prevalences.
         """
-        share = check_fraction(share, "holdout")
+        share = check_fraction(share, "`holdout=`")
         if data.times is None:
             rest, held = stratified_holdout(data.Y, share, seed=random_state, groups=data.groups)
             how = "drawn at random"
@@ -52,7 +52,7 @@ class Holdout:
             how = "the latest"
         if len(held) < FEWEST_ITEMS or len(rest) < FEWEST_ITEMS:
             raise InputError(
-                f"holdout={share:g} leaves {len(rest)} labelled items to fit on and {len(held)} to "
+                f"`holdout={share:g}` leaves {len(rest)} labelled items to fit on and {len(held)} to "
                 f"test on; at least {FEWEST_ITEMS} of each are needed."
             )
         return cls(rest, held, how)
@@ -115,7 +115,7 @@ def _latest(times: Array, share: float) -> tuple[Ints, Ints]:
     cut = np.sort(numbers)[-max(round(share * len(numbers)), 1)]
     if cut == numbers.min():
         raise InputError(
-            f"holdout={share:g} leaves no earlier items to fit on, since items of one time stay "
+            f"`holdout={share:g}` leaves no earlier items to fit on, since items of one time stay "
             "together; hold out a smaller share."
         )
     return np.flatnonzero(numbers < cut), np.flatnonzero(numbers >= cut)
