@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -139,9 +140,7 @@ def _print(model: Model, output: Path, seconds: float) -> None:
 def _tested(report: TrustReport) -> dict[str, Any]:
     """The verdict on held-out items, its reasons and its figures."""
     # Pages take long to load, and few fits need them.
-    from prevalens.reports.trust_page import verdict
-
-    answer = verdict(report)
+    answer = import_module("prevalens.reports.trust_page").verdict(report)
     reasons = [reason.text for reason in answer.reasons]
     return {
         "verdict": answer.grade,

