@@ -297,7 +297,8 @@ class Model:
         time : date or number, or one for each item, optional
             When the items arose, if the model was fitted with times.
         labelled : pair of (rows, Y_rows), or triple of (rows, Y_rows, weights), optional
-            Row numbers of items that were drawn at random, as by `sample`, and their labels.
+            Row numbers of items that were drawn at random, as by `sample`, and their labels: a 0/1
+            matrix, a frame (its columns by name), or a list of label sets.
             Every batch uses its own; the estimates then combine both, as `Quantifier.quantify`
             does.
         """
