@@ -18,7 +18,7 @@ from prevalens.model import quantify as notices_module
 from prevalens.model.groups import ByColumn
 from prevalens.model.progress import CancelledError, Step
 from prevalens.model.quantify import quantify_files, quantify_tables
-from prevalens.model.result import COLUMNS, BatchResult, check_ending, safe_cell
+from prevalens.model.result import COLUMNS, BatchResult
 from prevalens.tables.formats import as_table
 
 NAMES = ("=cmd", "b")
@@ -132,19 +132,6 @@ def test_written_and_read_again(result: BatchResult, ending: str, tmp_path: Path
     assert named == (["'=cmd", "b"] * 3 if ending in (".csv", ".tsv") else ["=cmd", "b"] * 3)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
-def test_no_cell_is_a_formula(text: str) -> None:
-    assert safe_cell(text) == f"'{text}"
-    assert safe_cell(f"a{text}") == f"a{text}"
-
-
-def test_endings() -> None:
-    check_ending("out.CSV")
-    check_ending(".parquet")
-    with pytest.raises(InputError, match="'out' ends in none of them"):
-        check_ending("out")
-
-
 def test_without_intervals(model: Model, batches: list[Path]) -> None:
     found = quantify_files(model, batches, interval=None)
     assert found.to_rows()[0]["lower"] is None
@@ -158,7 +145,7 @@ def test_notices(model: Model, tmp_path: Path) -> None:
     path.write_text("text\n" + "utterly novel vocabulary\n" * 8 + "hello alpha\n")
     found = quantify_files(model, path, interval=None)
     sentences = "\n".join(found.warnings)
-    assert "odd has 9 items only" in sentences
+    assert "odd: 9 items only" in sentences
     assert "89% of the items of odd hold nothing the model knows" in sentences
     assert "of the words in odd were not seen in training" in sentences
     assert {one.batch for one in found.notices} == {"odd"}

@@ -11,6 +11,7 @@ import click
 
 from prevalens.errors import InputError
 from prevalens.files import check_writable
+from prevalens.model.rows import ENDINGS
 from prevalens.tables.opening import expand
 
 force_option = click.option(
@@ -51,7 +52,7 @@ def _by_suffix(*suffixes: str) -> Callable[[Path], bool]:
 
 MODEL = OutputKind("model", is_model)
 PAGE = OutputKind("page", _by_suffix(".html", ".htm"))
-TABLE = OutputKind("table of results", _by_suffix(".csv", ".tsv", ".json", ".jsonl", ".parquet"))
+TABLE = OutputKind("table of results", _by_suffix(*ENDINGS))
 DOCUMENT = OutputKind("document", _by_suffix(".md", ".markdown", ".tex", ".txt"))
 
 
