@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, TypeGuard
 
@@ -51,8 +51,9 @@ from prevalens.selection.backtest import (
     rivals,
     run_backtest,
 )
-from prevalens.summary import Summary
+from prevalens.summary import Summary, add_up
 from prevalens.types import (
+    Array,
     Classifier,
     Floats,
     Groups,
@@ -491,8 +492,18 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         PrevalenceEstimate, shape (n_samples, n_labels)
         """
         check_is_fitted(self, "aggregator_")
-        horizon = self._horizon(time, len(samples))
-        return self._estimated(ScoredSamples(scores, samples), interval, index, horizon)
+        return self.read(ScoredSamples(scores, samples), interval, index=index, time=time)
+
+    def read(
+        self,
+        batches: Batches,
+        interval: float | None = None,
+        *,
+        index: Sequence[object] | None = None,
+        time: Any = None,
+    ) -> PrevalenceEstimate:
+        """As `aggregate`, of batches whose items need not be at hand."""
+        return self._estimated(batches, interval, index, self._horizon(time, len(batches)))
 
     def _estimated(
         self,
@@ -696,7 +707,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         places[samples.flat] = np.repeat(np.arange(len(samples)), samples.sizes)
         summary = self.summarise(X, places)
         order = np.argsort(np.array(summary.names, dtype=np.int64))
-        return self._estimated(summary[order], interval, index, self._horizon(at, len(samples)))
+        return self.read(summary[order], interval, index=index, time=at)
 
     @property
     def statistics(self) -> tuple[Statistic, ...] | None:
@@ -735,36 +746,55 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         reads histograms of 323 bins, which changed no estimate by more than 0.0005 where it was
         tried. Methods that must see the items (LPQ, quantifiers of QuaPy) are refused.
         """
+        self.summed_statistics()
+        X = check_items(X)
+        n_items = count_items(X)
+        names = np.zeros(n_items, dtype="<U1") if groups is None else np.asarray(_values(groups))
+        check_same_length(n_items, "X", len(names), "groups")
+        times = None if time is None else self.times_of(time)
+
+        def parts() -> Iterator[Summary]:
+            for start in range(0, max(n_items, 1), _PORTION):
+                rows = slice(start, start + _PORTION)
+                scores = self.score(X if n_items <= _PORTION else take_items(X, rows))
+                yield self.summarise_scores(
+                    scores, names[rows], None if times is None else times[rows]
+                )
+
+        return add_up(parts())
+
+    def times_of(self, time: Any) -> Floats:
+        """Times of items as numbers; refused if they are not of the kind of the training items."""
+        values = _values(time)
+        self._horizon(values[:1], 1)
+        return as_numbers(values)[0]
+
+    def summarise_scores(
+        self, scores: Scores, groups: Array, times: Floats | None = None
+    ) -> Summary:
+        """As `summarise`, of items that have been scored.
+
+        Parameters
+        ----------
+        scores : Scores
+        groups : array, shape (n_items,)
+        times : array of float, shape (n_items,), optional
+            As numbers (days since 1970 for dates); NaN where it is not known.
+        """
+        samples, names = Samples.by_group(groups)
+        named = [str(name) for name in names.tolist()]
+        known = self.summed_statistics()
+        return Summary.of(scores, samples, named, known, fingerprint=self.fingerprint_, times=times)
+
+    def summed_statistics(self) -> tuple[Statistic, ...]:
+        """The `statistics`, or an error if there are none."""
         statistics = self.statistics
         if statistics is None:
             raise InputError(
                 f"{self.name} reads the items themselves, so it has no summaries; quantify the "
                 "items, or fit a method that reads votes or posteriors."
             )
-        X = check_items(X)
-        n_items = count_items(X)
-        names = np.zeros(n_items, dtype="<U1") if groups is None else np.asarray(_values(groups))
-        check_same_length(n_items, "X", len(names), "groups")
-        times = None
-        if time is not None:
-            self._horizon(_values(time)[:1], 1)  # refuses times that the quantifier cannot use
-            times = as_numbers(_values(time))[0]
-        parts = []
-        for start in range(0, max(n_items, 1), _PORTION):
-            rows = slice(start, start + _PORTION)
-            scores = self.score(X if n_items <= _PORTION else take_items(X, rows))
-            samples, own = Samples.by_group(names[rows])
-            parts.append(
-                Summary.of(
-                    scores,
-                    samples,
-                    [str(name) for name in own.tolist()],
-                    statistics,
-                    fingerprint=self.fingerprint_,
-                    times=None if times is None else times[rows],
-                )
-            )
-        return sum(parts[1:], start=parts[0])
+        return statistics
 
     def estimate(
         self, summary: Summary, interval: float | None = None, *, time: Any = None

@@ -46,18 +46,8 @@ class _Sums(NamedTuple):
         error = (self.total - (total - part)) + (other.total - part)
         return _Sums(total, self.rest + other.rest + error)
 
-    def placed(self, places: Ints, n_batches: int) -> _Sums:
-        """The rows at other places, among rows of zeros."""
-        return _Sums(*(_placed(part, places, n_batches) for part in self))
-
     def rows(self, rows: Any) -> _Sums:
         return _Sums(self.total[rows], self.rest[rows])
-
-
-def _placed(values: Any, places: Ints, n_batches: int) -> Any:
-    out = np.zeros((n_batches, *values.shape[1:]), dtype=values.dtype)
-    out[places] = values
-    return out
 
 
 class Summary(Batches):
@@ -185,38 +175,18 @@ class Summary(Batches):
     def __add__(self, other: Summary) -> Summary:
         if not isinstance(other, Summary):
             return NotImplemented
-        if other.fingerprint != self.fingerprint:
-            raise InputError(
-                f"Summaries of different models cannot be added (fingerprints {self.fingerprint} "
-                f"and {other.fingerprint}); summarise all items with the same model."
-            )
-        if self._sums.keys() != other._sums.keys():
-            raise InputError(
-                "The summaries hold different sums, though they name the same model; make both "
-                "with the same version of prevalens."
-            )
-        names = tuple(dict.fromkeys(self.names + other.names))
-        place = {name: number for number, name in enumerate(names)}
-        mine, theirs = (
-            np.array([place[name] for name in each.names], dtype=np.int64) for each in (self, other)
-        )
-        number = len(names)
-
-        def added(a: _Sums, b: _Sums) -> _Sums:
-            return a.placed(mine, number).plus(b.placed(theirs, number))
-
-        return Summary(
-            {name: added(sums, other._sums[name]) for name, sums in self._sums.items()},
-            _placed(self.sizes, mine, number) + _placed(other.sizes, theirs, number),
-            names,
-            kind=self.kind,
-            fingerprint=self.fingerprint,
-            times=added(self._times, other._times),
-        )
+        return add_up([self, other])
 
     def __radd__(self, other: object) -> Summary:
         # So that the built-in sum works, which starts at 0.
         return self if other == 0 else NotImplemented
+
+    def renamed(self, names: Sequence[str]) -> Summary:
+        """With other names of the batches; those of the same name are added."""
+        alone = [self[np.array([row])] for row in range(len(self))]
+        for part, name in zip(alone, names, strict=True):
+            part.names = (name,)
+        return add_up(alone)
 
     def without_small(self, least: int) -> Summary:
         """The batches of at least so many items."""
@@ -270,6 +240,66 @@ class Summary(Batches):
                 f"{path}: it is no summary that prevalens wrote, or it is damaged; make it again "
                 "with prevalens summarise."
             ) from error
+
+
+class _Growing:
+    """Sums of batches that become more, added row by row in place."""
+
+    def __init__(self, width: int) -> None:
+        self._held = _Sums(np.zeros((1, width)), np.zeros((1, width)))
+
+    def add(self, sums: _Sums, places: Ints) -> None:
+        n_held, needed = len(self._held.total), int(places.max()) + 1
+        if needed > n_held:
+            more = ((0, max(needed, 2 * n_held) - n_held), (0, 0))
+            self._held = _Sums(*(np.pad(part, more) for part in self._held))
+        total, rest = self._held.rows(places).plus(sums)
+        self._held.total[places], self._held.rest[places] = total, rest
+
+    def first(self, number: int) -> _Sums:
+        return self._held.rows(slice(0, number))
+
+
+def add_up(parts: Iterable[Summary]) -> Summary:
+    """The sum of many summaries; memory and time of each step are those of the part added."""
+    growing: dict[str, _Growing] = {}
+    places: dict[str, int] = {}
+    sizes: list[int] = []
+    first: Summary | None = None
+    for part in parts:
+        first = first or part
+        _check_alike(first, part)
+        rows = np.array([places.setdefault(name, len(places)) for name in part.names])
+        sizes += [0] * (len(places) - len(sizes))
+        for row, size in zip(rows.tolist(), part.sizes.tolist(), strict=True):
+            sizes[row] += size
+        for name, sums in (*part._sums.items(), (_TIMES, part._times)):
+            growing.setdefault(name, _Growing(sums.total.shape[1])).add(sums, rows)
+    if first is None:
+        raise InputError("There is nothing to add up: give at least one summary.")
+    summed = {name: each.first(len(sizes)) for name, each in growing.items()}
+    times = summed.pop(_TIMES)
+    return Summary(
+        summed,
+        np.array(sizes, dtype=np.int64),
+        list(places),
+        kind=first.kind,
+        fingerprint=first.fingerprint,
+        times=times,
+    )
+
+
+def _check_alike(first: Summary, other: Summary) -> None:
+    if other.fingerprint != first.fingerprint:
+        raise InputError(
+            f"Summaries of different models cannot be added (fingerprints {first.fingerprint} "
+            f"and {other.fingerprint}); summarise all items with the same model."
+        )
+    if first._sums.keys() != other._sums.keys():
+        raise InputError(
+            "The summaries hold different sums, though they name the same model; make both "
+            "with the same version of prevalens."
+        )
 
 
 def _begin(sums: Floats) -> _Sums:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -65,6 +66,9 @@ class Grouping(ABC):
     def __init__(self) -> None:
         self._codes: list[np.ndarray[Any, Any]] = []
         self._positions: dict[str, int] = {}
+        self._sizes: Counter[int] = Counter()
+        #: Whether the batch of every item is kept, for `samples`; only the sizes otherwise.
+        self.keeps_items = True
 
     def add(self, table: Table, chunk: Chunk) -> np.ndarray[Any, Any]:
         """Note the batches of a chunk's rows; returns their numbers, by first occurrence."""
@@ -73,7 +77,10 @@ class Grouping(ABC):
         codes = np.array(
             [positions.setdefault(name, len(positions)) for name in names], dtype=np.int32
         )
-        self._codes.append(codes)
+        present, counts = np.unique(codes, return_counts=True)
+        self._sizes.update(dict(zip(present.tolist(), counts.tolist(), strict=True)))
+        if self.keeps_items:
+            self._codes.append(codes)
         return codes
 
     @abstractmethod
@@ -149,8 +156,7 @@ class ByColumn(Grouping):
 
     def fold(self, least: int) -> Folded | None:
         """Put groups with fewer than `least` items together, as the last batch."""
-        sizes = np.bincount(np.concatenate(self._codes))
-        small = [name for name in self.order() if sizes[self._positions[name]] < least]
+        small = [name for name in self.order() if self._sizes[self._positions[name]] < least]
         if not small:
             return None
         codes = [self._positions.pop(name) for name in small]
@@ -184,7 +190,8 @@ class ByTime(Grouping):
         self.freq = freq
         self._form = form
         self._forms: dict[int, str | None] = {}
-        self._days: list[Floats] = []
+        #: Days since 1970 of the rows added last; NaN for rows without a date.
+        self.days: Floats = np.empty(0)
 
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
         cells = chunk[self.columns[0]]
@@ -196,15 +203,11 @@ class ByTime(Grouping):
             if cell not in known:
                 known[cell] = self._day(chunk, row, cell, form)
         number = {cell: np.nan if day is None else day_number(day) for cell, day in known.items()}
-        self._days.append(np.array([number[cell] for cell in cells], dtype=np.float64))
+        self.days = np.array([number[cell] for cell in cells], dtype=np.float64)
         periods = {
             cell: NONE if day is None else period_of(day, self.freq) for cell, day in known.items()
         }
         return [periods[cell] for cell in cells]
-
-    def days(self) -> Floats:
-        """Days since 1970 of all items so far; NaN for items without a date."""
-        return np.concatenate(self._days)
 
     def _day(self, chunk: Chunk, row: int, cell: Any, form: str | None) -> date | None:
         if is_missing(cell):
