@@ -63,6 +63,9 @@ class Summary(Batches):
         Of the scores that were summed.
     fingerprint : str
         Of the quantifier that scored the items; summaries of different ones do not add.
+    sources : dict of str to str
+        Names of the files whose items are in it, by the digests of their content; summaries that
+        share a file do not add, so that nothing is counted twice.
 
     Notes
     -----
@@ -92,8 +95,10 @@ class Summary(Batches):
         kind: str,
         fingerprint: str,
         times: _Sums,
+        sources: Mapping[str, str] | None = None,
     ) -> None:
         self._sums, self._times = dict(sums), times
+        self.sources = dict(sources or {})
         self.sizes, self.names = sizes, tuple(names)
         self.kind, self.fingerprint = kind, fingerprint
 
@@ -166,6 +171,7 @@ class Summary(Batches):
             kind=self.kind,
             fingerprint=self.fingerprint,
             times=self._times.rows(chosen),
+            sources=self.sources,
         )
 
     def __repr__(self) -> str:
@@ -185,8 +191,10 @@ class Summary(Batches):
         """With other names of the batches; those of the same name are added."""
         alone = [self[np.array([row])] for row in range(len(self))]
         for part, name in zip(alone, names, strict=True):
-            part.names = (name,)
-        return add_up(alone)
+            part.names, part.sources = (name,), {}
+        whole = add_up(alone)
+        whole.sources = self.sources
+        return whole
 
     def without_small(self, least: int) -> Summary:
         """The batches of at least so many items."""
@@ -204,6 +212,7 @@ class Summary(Batches):
             "kind": self.kind,
             "batches": self.names,
             "sums": list(self._sums),
+            "sources": self.sources,
         }
         arrays: dict[str, npt.NDArray[Any]] = {_SIZES: self.sizes}
         for number, sums in enumerate([self._times, *self._sums.values()]):
@@ -266,9 +275,12 @@ def add_up(parts: Iterable[Summary]) -> Summary:
     places: dict[str, int] = {}
     sizes: list[int] = []
     first: Summary | None = None
+    sources: dict[str, str] = {}
     for part in parts:
         first = first or part
         _check_alike(first, part)
+        _check_new(sources, part.sources)
+        sources |= part.sources
         rows = np.array([places.setdefault(name, len(places)) for name in part.names])
         sizes += [0] * (len(places) - len(sizes))
         for row, size in zip(rows.tolist(), part.sizes.tolist(), strict=True):
@@ -286,7 +298,19 @@ def add_up(parts: Iterable[Summary]) -> Summary:
         kind=first.kind,
         fingerprint=first.fingerprint,
         times=times,
+        sources=sources,
     )
+
+
+def _check_new(known: Mapping[str, str], more: Mapping[str, str]) -> None:
+    twice = [digest for digest in more if digest in known]
+    if twice:
+        first, again = known[twice[0]], more[twice[0]]
+        name = first if first == again else f"{first} (also as {again})"
+        raise InputError(
+            f"The items of {name} are in two of the summaries and would be counted twice; leave "
+            "one of them out."
+        )
 
 
 def _check_alike(first: Summary, other: Summary) -> None:
@@ -340,4 +364,5 @@ def _rebuilt(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) 
         kind=header["kind"],
         fingerprint=str(header["fingerprint"]),
         times=parts[0],
+        sources={str(digest): str(name) for digest, name in header["sources"].items()},
     )

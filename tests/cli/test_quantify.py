@@ -157,6 +157,8 @@ def test_the_table_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [column.header for column in table.columns] == [
         "batch", "label", "items", "prevalence", "90% interval", "training"
     ]  # fmt: skip
+    alarming = module._table([{**rows[0], "alarm": True}], 0.9)
+    assert [cell.plain for cell in alarming.columns[0].cells] == ["may (alarm)"]
     monkeypatch.setattr(module, "_MOST_ROWS", 1)
     assert "the 1 of 2 that moved most" in module._moved_most(rows)[1]
 

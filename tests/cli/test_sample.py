@@ -72,6 +72,15 @@ def test_periods_and_a_stratified_draw(folder: Path, tmp_path: Path) -> None:
     assert sum(float(row["prevalens_weight"]) for row in rows) == pytest.approx(100, abs=0.01)
 
 
+def test_small_groups_are_drawn_as_they_are_estimated(folder: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.xlsx"
+    how = ["--by", "date", "--min-items", 1000, "-n", 7]
+    said = run("sample", folder / "m.prevalens", folder / "labelled.csv", *how, "-o", sheet).stdout
+    # All days are small, so they are one batch.
+    assert said.startswith("7 of 100 items")
+    assert f"--by date --min-items 1000 --labelled {sheet}" in said
+
+
 def test_work_is_not_overwritten(folder: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "to_label.csv"
     sheet.write_text("my labels")

@@ -126,21 +126,20 @@ def fit_files(
         "source": data.source,
     }
     with _named_places(data):
-        on_stage = watch.within("fitting", n_items=len(data.items))
         model = Model.fit(
             data.items,
             data.Y[:, kept],
             labels=[data.labels[j] for j in kept],
             groups=data.groups,
             time=data.times,
-            progress=on_stage,
+            progress=watch.within("fitting", n_items=len(data.items)),
             **settings,
         )
         if held is not None:
             on_stage = watch.within("fitting for the test", n_items=len(held.rest))
             trial = held.fit(data, kept, progress=on_stage, **settings)
-            watching = {"progress": progress, "cancelled": cancelled, "seed": random_state}
-            model.holdout = held.evaluate(trial, data, **watching)
+            watching = {"progress": progress, "cancelled": cancelled}
+            model.holdout = held.evaluate(trial, data, seed=random_state, **watching)
     return model
 
 

@@ -155,9 +155,12 @@ class ByColumn(Grouping):
         return [NONE if cell is None or cell == "" else str(cell).strip() for cell in cells]
 
     def fold(self, least: int) -> Folded | None:
-        """Put groups with fewer than `least` items together, as the last batch."""
+        """Put groups with fewer than `least` items together, as the last batch.
+
+        If there is one group in all, it keeps its name.
+        """
         small = [name for name in self.order() if self._sizes[self._positions[name]] < least]
-        if not small:
+        if not small or len(self._positions) == 1:
             return None
         codes = [self._positions.pop(name) for name in small]
         self._codes = [np.where(np.isin(own, codes), codes[0], own) for own in self._codes]

@@ -26,7 +26,7 @@ from prevalens.model.model import Model, joined
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.result import BatchResult, Notice
 from prevalens.scores import Scores
-from prevalens.summary import add_up
+from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
@@ -254,7 +254,7 @@ def quantify_files(
     )
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """Scores of a chunk of items, the numbers of their batches, and their times."""
 
     scores: Scores
@@ -278,11 +278,15 @@ def quantify_tables(
     monitor = BatchMonitor(model, max(_TINY, check_int(min_items, "min_items", minimum=0)))
     there = [name for table in tables for name in table.columns]
     marked = LabelledItems(labelled, model.labels, there) if labelled else None
-    parts = _scored(model, tables, grouping, times, monitor, marked, watch)
+    parts = scored(model, tables, grouping, times, monitor, marked, watch)
     sums = marked is None and model.quantifier.statistics is not None
     grouping.keeps_items = not sums
-    gather = _summarised if sums else _with_items
-    batches, means, folded = gather(model, parts, grouping, min_items)
+    batches: Batches
+    if sums:
+        batches, folded = _folded(summed(model, parts, grouping), grouping, min_items)
+        means = batches.times
+    else:
+        folded, batches, means = _with_items(parts, grouping, min_items)
     watch.step("estimating", n_items=int(batches.sizes.sum()))
     if folded is not None:
         monitor.fold(folded.codes)
@@ -310,7 +314,7 @@ def quantify_tables(
     )
 
 
-def _scored(
+def scored(
     model: Model,
     tables: Sequence[Table],
     grouping: Grouping,
@@ -318,7 +322,7 @@ def _scored(
     monitor: BatchMonitor,
     marked: LabelledItems | None,
     watch: Watch,
-) -> Iterator[_Part]:
+) -> Iterator[Part]:
     """Score all items, chunk by chunk; on the way, note their batches, times and labels."""
     columns = model_columns(model, tables)
     wanted = [*columns, *grouping.columns, *times.columns]
@@ -338,16 +342,13 @@ def _scored(
             yield X
 
     for X in model.guarded(prepared()):
-        yield _Part(model.quantifier.score(X), *noted.popleft())
+        yield Part(model.quantifier.score(X), *noted.popleft())
 
 
 def _with_items(
-    model: Model,  # noqa: ARG001 - for `_summarised`
-    parts: Iterable[_Part],
-    grouping: Grouping,
-    min_items: int,
-) -> tuple[Batches, Floats, Folded | None]:
-    """Keep the scores of all items; the mean times of the batches, and what was folded."""
+    parts: Iterable[Part], grouping: Grouping, min_items: int
+) -> tuple[Folded | None, ScoredSamples, Floats]:
+    """What was folded, the batches with the scores of all items, and their mean times."""
     times: list[Floats] = []
 
     def scores() -> Iterator[Scores]:
@@ -358,15 +359,14 @@ def _with_items(
     together = joined(scores())
     folded = grouping.fold(min_items)
     samples, _ = grouping.samples()
-    return ScoredSamples(together, samples), known_means(np.concatenate(times), samples), folded
+    return folded, ScoredSamples(together, samples), known_means(np.concatenate(times), samples)
 
 
-def _summarised(
-    model: Model, parts: Iterable[_Part], grouping: Grouping, min_items: int
-) -> tuple[Batches, Floats, Folded | None]:
-    """Keep sums over the items alone; otherwise as `_with_items`."""
+def summed(model: Model, parts: Iterable[Part], grouping: Grouping) -> Summary:
+    """The sums over all items, by the names of the batches in the order they are shown in."""
+    quantifier = model.quantifier
     summaries = (
-        model.quantifier.summarise_scores(part.scores, part.codes, part.times)
+        quantifier.summarise_scores(part.scores, part.codes, part.times)
         for part in parts
         if part.scores.n_items
     )
@@ -374,15 +374,22 @@ def _summarised(
     if first is None:
         raise InputError("There are no items to quantify.")
     summary = add_up(chain([first], summaries))
+    names = grouping.order()
+    place = {code: row for row, code in enumerate(summary.names)}
+    summary = summary[np.array([place[str(grouping.code(name))] for name in names])]
+    summary.names = tuple(names)
+    return summary
+
+
+def _folded(summary: Summary, grouping: Grouping, min_items: int) -> tuple[Summary, Folded | None]:
+    """The summary with small groups put together, and which these are."""
     folded = grouping.fold(min_items)
-    codes = [grouping.code(name) for name in grouping.order()]
-    if folded is not None:
-        small = {str(code) for code in folded.codes}
-        whole = str(folded.codes[0])
-        summary = summary.renamed([whole if name in small else name for name in summary.names])
+    if folded is None:
+        return summary, None
+    small = set(folded.groups)
+    summary = summary.renamed([folded.name if name in small else name for name in summary.names])
     place = {name: row for row, name in enumerate(summary.names)}
-    summary = summary[np.array([place[str(code)] for code in codes])]
-    return summary, summary.times, folded
+    return summary[np.array([place[name] for name in grouping.order()])], folded
 
 
 def _estimated(
