@@ -796,6 +796,14 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             )
         return statistics
 
+    def check_made(self, summary: Summary) -> None:
+        """Refuse a summary that another quantifier made."""
+        if summary.fingerprint != self.fingerprint_:
+            raise InputError(
+                f"The summary was made by another model (fingerprint {summary.fingerprint}; this "
+                f"one has {self.fingerprint_}); summarise the items with this model."
+            )
+
     def estimate(
         self, summary: Summary, interval: float | None = None, *, time: Any = None
     ) -> PrevalenceEstimate:
@@ -815,11 +823,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         PrevalenceEstimate, shape (n_batches, n_labels)
         """
         check_is_fitted(self, "aggregator_")
-        if summary.fingerprint != self.fingerprint_:
-            raise InputError(
-                f"The summary was made by another model (fingerprint {summary.fingerprint}; this "
-                f"one has {self.fingerprint_}); summarise the items with this model."
-            )
+        self.check_made(summary)
         horizon = self._horizon(time, len(summary))
         if time is None and self.backtest_ is not None and horizon is not None:
             known = ~np.isnan(summary.times)

@@ -55,6 +55,12 @@ class Folded(NamedTuple):
         )
 
 
+def folded_name(groups: Sequence[str], least: int) -> str:
+    """What groups with fewer than `least` items are called together."""
+    number = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
+    return f"{number} with fewer than {least} items"
+
+
 class Grouping(ABC):
     """Collects the batch of every item, chunk by chunk."""
 
@@ -100,7 +106,7 @@ class Grouping(ABC):
 
     def order(self) -> list[str]:
         """The names of the batches in the order they are shown in."""
-        return sorted(self._positions, key=_sorting)
+        return sorted(self._positions, key=by_name)
 
     def samples(self) -> tuple[Samples, list[str]]:
         """One sample per batch, and their names."""
@@ -112,7 +118,7 @@ class Grouping(ABC):
         return Samples(np.argsort(codes, kind="stable"), offsets, n_items=len(codes)), names
 
 
-def _sorting(name: str) -> tuple[bool, float, str]:
+def by_name(name: str) -> tuple[bool, float, str]:
     """Sort key: numbers by size, then texts, then items without a batch."""
     try:
         return (name == NONE, float(name), name)
@@ -125,9 +131,7 @@ class ByFile(Grouping):
 
     def __init__(self, tables: Sequence[Table]) -> None:
         super().__init__()
-        short = [_short(table.name) for table in tables]
-        # Files of the same name in several folders keep their folders.
-        names = short if len(set(short)) == len(short) else [table.name for table in tables]
+        names = batch_names([table.name for table in tables])
         self._of = {id(table): name for table, name in zip(tables, names, strict=True)}
 
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
@@ -138,8 +142,11 @@ class ByFile(Grouping):
         return list(self._positions)
 
 
-def _short(name: str) -> str:
-    return Path(name).name.split(".")[0] or name
+def batch_names(files: Sequence[str]) -> list[str]:
+    """What the batches of files are called: without folder and ending, where that is enough."""
+    short = [Path(name).name.split(".")[0] or name for name in files]
+    # Files of the same name in several folders keep their folders.
+    return short if len(set(short)) == len(short) else list(files)
 
 
 class ByColumn(Grouping):
@@ -164,8 +171,7 @@ class ByColumn(Grouping):
             return None
         codes = [self._positions.pop(name) for name in small]
         self._codes = [np.where(np.isin(own, codes), codes[0], own) for own in self._codes]
-        groups = "group" if len(small) == 1 else "groups"
-        self._folded = f"{len(small)} {groups} with fewer than {least} items"
+        self._folded = folded_name(small, least)
         self._positions[self._folded] = codes[0]
         return Folded(self._folded, small, codes)
 

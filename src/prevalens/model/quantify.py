@@ -293,12 +293,12 @@ def quantify_tables(
     names, at = grouping.order(), times.of(means)
     known = None if marked is None else marked.matched()
     given = {"interval": interval, "index": names, "time": at}
-    estimate, warned = _estimated(model, batches, known, given)
+    estimate, warned = estimated(model, batches, known, given)
     order = [grouping.code(name) for name in names]
     price = price_of_drift(model.quantifier, batches, interval, at)
     n_items = int(batches.sizes.sum())
     notices = (
-        *_of_batches(estimate, folded),
+        *notices_of(estimate, folded),
         *monitor.notices(names, order, warned),
         *times.notices(names),
     )
@@ -308,7 +308,7 @@ def quantify_tables(
         training=model.prevalence,
         counted=None if batches.kind == "features" else batches.mean(VALUES),
         notices=notices,
-        provenance=_provenance(model, [*tables, *labelled], n_items, interval, price),
+        provenance=provenance_of(model, [*tables, *labelled], n_items, interval, price),
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )
@@ -392,7 +392,7 @@ def _folded(summary: Summary, grouping: Grouping, min_items: int) -> tuple[Summa
     return summary[np.array([place[name] for name in grouping.order()])], folded
 
 
-def _estimated(
+def estimated(
     model: Model, batches: Batches, labelled: Any, given: Mapping[str, Any]
 ) -> tuple[PrevalenceEstimate, list[str]]:
     """The estimates, and the warnings that were given with them, the alarm aside."""
@@ -406,7 +406,7 @@ def _estimated(
     return estimate, [str(warning.message) for warning in others]
 
 
-def _of_batches(estimate: PrevalenceEstimate, folded: Folded | None) -> Iterator[Notice]:
+def notices_of(estimate: PrevalenceEstimate, folded: Folded | None) -> Iterator[Notice]:
     """A warning on the batches that alarm, and a note on groups that were put together."""
     names = list(map(str, estimate.index or ()))
     p_value = np.ones(len(names)) if estimate.p_value is None else np.asarray(estimate.p_value)
@@ -418,9 +418,10 @@ def _of_batches(estimate: PrevalenceEstimate, folded: Folded | None) -> Iterator
         yield Notice(folded.sentence, "note", folded.name)
 
 
-def _provenance(
+def provenance_of(
     model: Model, tables: Sequence[Table], n_items: int, interval: float | None, price: str
 ) -> dict[str, Any]:
+    """How a result was made."""
     source = {
         "files": [{"name": table.name, "size": table.total} for table in tables],
         "rows": n_items,
