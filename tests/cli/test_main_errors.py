@@ -235,7 +235,8 @@ def test_features_of_the_model_missing_in_the_batch(folder: Path, models: dict[s
     )
 
 
-def test_an_unknown_method_is_pointed_at_before_anything_is_read(folder: Path) -> None:
+def test_an_unknown_method_is_pointed_at_before_the_rows_are_read(folder: Path) -> None:
+    (folder / "train.csv").write_text(",".join(HEADER) + "\nshort\n")
     with pytest.raises(PrevalensError, match="There is no aggregator called 'nosuch'") as error:
         CliRunner().invoke(program.cli, [*FIT[:-1], "lr+nosuch"], catch_exceptions=False)
     assert str(error.value).endswith("^ character 4")

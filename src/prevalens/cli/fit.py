@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from prevalens import model as models
 from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
 from prevalens.cli.options import date_form_option, item_options, labelled_options
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.errors import InputError
-from prevalens.model.fit import fit_files
-from prevalens.model.model import Model
+from prevalens.model.labelled import check_labelled
 
+if TYPE_CHECKING:
+    from prevalens.model import Model
+
+#: Settings that name columns, or say how files are read.
+_COLUMNS = ("text", "features", "labels", "tags", "id", "group", "time", "reading")
 #: Seconds of `--fast`.
 _FAST = 5.0
 
@@ -99,8 +104,10 @@ def command(
     budget = _FAST if fast else time_budget
     check_outputs([(MODEL, output)], train, force=force)
     start = time.perf_counter()
+    # A column that does not exist is refused before the estimators are loaded.
+    check_labelled(train, **{name: settings[name] for name in _COLUMNS})
     with printed_warnings(), progress_bar() as progress:
-        model = fit_files(train, time_budget=budget, progress=progress, **settings)
+        model = models.fit_files(train, time_budget=budget, progress=progress, **settings)
     model.save(output)
     for text in model.summary.warnings:
         print_note(text)

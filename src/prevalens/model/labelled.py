@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -128,14 +128,11 @@ def read_labelled(
         Reports the progress.
     """
     check_separator(sep)
-    tables = [(reading or Reading()).open(path) for path in expand(paths)]
-    label_names = _label_names(tables[0], labels, tags)
     if date_form is not None and time is None:
         raise InputError("A form of dates needs the column of the dates it is about (time).")
+    tables = [(reading or Reading()).open(path) for path in expand(paths)]
     others = [name for name in (id, group, time) if name is not None]
-    columns = _item_columns(tables[0], text, features, label_names, others)
-    for table in tables:
-        table.check_columns([*columns, *label_names, *others])
+    label_names, columns = _chosen(tables, text, features, labels, tags, others)
     read = [name for name in (group, time) if name is not None]
     wanted = list(dict.fromkeys([*columns, *label_names, *read]))
     parts = [chunk for _, chunk in (watch or Watch(None, None)).over("reading", tables, wanted)]
@@ -152,6 +149,44 @@ def read_labelled(
     groups = None if group is None else _groups(parts, group)
     times, column = (None, None) if time is None else _times(parts, time, date_form)
     return Labelled(items, Y, tuple(names), tuple(columns), text, source, groups, times, column)
+
+
+def check_labelled(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    time: str | None = None,
+    **columns: Unpack[LabelledColumns],
+) -> None:
+    """Refuse files that lack a column that is named, from their headers alone.
+
+    Standard input is not looked at, since it can be read only once.
+
+    Parameters
+    ----------
+    paths, time, columns : as in `read_labelled`
+    """
+    files = [path for path in expand(paths) if str(path) != "-"]
+    reading = columns.get("reading") or Reading()
+    others = [name for name in (columns.get("id"), columns.get("group"), time) if name is not None]
+    if files:
+        given = (columns.get("text"), columns.get("features"), columns.get("labels"))
+        _chosen([reading.open(path) for path in files], *given, columns.get("tags"), others)
+
+
+def _chosen(
+    tables: Sequence[Table],
+    text: str | None,
+    features: Sequence[str] | None,
+    labels: Sequence[str] | None,
+    tags: str | None,
+    others: Sequence[str],
+) -> tuple[list[str], list[str]]:
+    """The columns of labels and of items, which all tables must have, as well as the others."""
+    label_names = _label_names(tables[0], labels, tags)
+    columns = _item_columns(tables[0], text, features, label_names, others)
+    for table in tables:
+        table.check_columns([*columns, *label_names, *others])
+    return label_names, columns
 
 
 def _times(parts: Sequence[Chunk], name: str, form: str | None) -> tuple[Array, TimeColumn]:
