@@ -159,7 +159,8 @@ QUANTIFY = ("quantify", "TEXTS", "batch.csv")
                      "nowhere/m.prevalens cannot be written: there is no folder nowhere",
                      id="no folder for the model"),
         pytest.param([[*row[:3], "same", *row[4:]] for row in rows(40)], NUMBERS,
-                     "None of the columns 'age' can be used", id="constant feature"),
+                     "None of the columns can be used ('age': only one value, 'same')",
+                     id="constant feature"),
     ],
 )  # fmt: skip
 def test_fit(body: list | None, words: tuple[str, ...], sentence: str, folder: Path) -> None:
@@ -297,7 +298,7 @@ def test_a_folder_without_tables(folder: Path, models: dict[str, Path]) -> None:
     [
         (lambda path: path.read_bytes()[: path.stat().st_size // 2], "damaged or cut off"),
         (lambda path: with_version(path, 9), "newer prevalens (file version 9"),
-        (lambda path: with_version(path, 1), "older prevalens (file version 1; this one reads 4)"),
+        (lambda path: with_version(path, 1), "older prevalens (file version 1; this one reads 5)"),
         (lambda path: path.read_bytes()[:-40] + b"x" * 40, "m.prevalens: "),
     ],
     ids=["cut", "newer", "older", "end overwritten"],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from prevalens import model as models
+from prevalens.cli.columns import as_option, print_columns
 from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
 from prevalens.cli.options import date_form_option, item_options, labelled_options
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
@@ -36,6 +37,7 @@ _FAST = 5.0
     help="Model file to write.",
 )
 @item_options
+@as_option
 @labelled_options
 @click.option(
     "--method",
@@ -97,7 +99,8 @@ def command(
 
     TRAIN is one or several files (CSV, TSV, JSON lines, JSON, Parquet or Excel, also .gz), a
     pattern, a folder, or - for standard input. Labels are columns of 0 and 1 (--labels) or one
-    column of tags (--tags). Without --text and --features, every other column is a feature.
+    column of tags (--tags). Without --text and --features, every other column is a feature. A
+    table says what each column became; --as changes it.
     """
     if fast and time_budget is not None:
         raise InputError("--fast is a time budget itself; leave out --fast or --time-budget.")
@@ -105,9 +108,13 @@ def command(
     check_outputs([(MODEL, output)], train, force=force)
     start = time.perf_counter()
     # A column that does not exist is refused before the estimators are loaded.
-    check_labelled(train, **{name: settings[name] for name in _COLUMNS})
+    columns = {name: settings[name] for name in _COLUMNS}
+    check_labelled(train, others=settings["kinds"] or (), **columns)
+    on_columns = None if as_json else print_columns
     with printed_warnings(), progress_bar() as progress:
-        model = models.fit_files(train, time_budget=budget, progress=progress, **settings)
+        model = models.fit_files(
+            train, time_budget=budget, progress=progress, on_columns=on_columns, **settings
+        )
     model.save(output)
     for text in model.summary.warnings:
         print_note(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -18,6 +18,8 @@ from prevalens.model.model import Method, Model, quantifier_of
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.quantifier import Quantifier
 from prevalens.selection import GridSearch
+from prevalens.tables.columns import ColumnPreparation
+from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import CellError
 from prevalens.types import Ints
 
@@ -37,8 +39,10 @@ def fit_files(
     time_budget: float | None = None,
     random_state: int = 0,
     min_positives: int | None = None,
+    kinds: Mapping[str, str] | None = None,
     trusted: Sequence[str] = (),
     progress: Progress | None = None,
+    on_columns: Callable[[tuple[ColumnUse, ...]], None] | None = None,
     cancelled: Cancelled | None = None,
     **columns: Unpack[LabelledColumns],
 ) -> Model:
@@ -56,7 +60,8 @@ def fit_files(
         Column that says when each item arose: dates, years or other numbers; no feature unless it
         is named as one. A backtest over time then sets the intervals, see `Quantifier.fit`.
     date_form : str, optional
-        Format of the dates, as in `datetime.strptime`; detected if omitted.
+        Format of the times, and of dates among the features, as in `datetime.strptime`; detected
+        if omitted.
     drift : float, optional
         Standard deviation of the drift that intervals allow for, see `Quantifier`; 0 is none.
     time_budget : float, optional
@@ -67,11 +72,17 @@ def fit_files(
     min_positives : int, optional
         Labels with fewer positive items are left out, with a warning. Default: 5 for tags (2 if
         there are fewer than 100 items); for label columns, a label that never occurs is refused.
+    kinds : mapping of column to str, optional
+        What feature columns become, instead of what their cells suggest: "number",
+        "decimal-point", "decimal-comma", "category", "text", "date", "vector" or "drop"; see
+        `prevalens.tables.ColumnPreparation`.
     trusted : sequence of str
         Full names of types beyond those of prevalens and scikit-learn that the model may hold. A
         method that could not be saved with these is refused before it is trained.
     progress : callable, optional
         Called with every `Step`.
+    on_columns : callable, optional
+        Called with what each column became, a tuple of `ColumnUse`, before the training.
     cancelled : callable, optional
         The work stops with a `CancelledError` when this returns True; asked at every step, also
         within the fit.
@@ -98,6 +109,9 @@ def fit_files(
     _check_savable(quantifier_of(method, drift=drift, dated=time is not None), trusted)
     if preparation is not None:
         check_storable(preparation, trusted)
+    if kinds and (preparation is not None or columns.get("text") is not None):
+        other = "a preparation" if preparation is not None else "`text=`"
+        raise InputError(f"`kinds=` is about feature columns, and with {other} there are none.")
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     if len(data.items) < _FEWEST_ITEMS:
         raise InputError(
@@ -105,6 +119,8 @@ def fit_files(
             f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
         )
     kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
+    if preparation is None and data.text is None:
+        preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
     on_stage = watch.within("fitting", n_items=len(data.items))
     try:
         return Model.fit(
@@ -123,6 +139,7 @@ def fit_files(
             drift=drift,
             source=data.source,
             progress=on_stage,
+            on_columns=on_columns,
         )
     except CellError as error:
         raise damaged(data.items.place(error.row), error.what) from None

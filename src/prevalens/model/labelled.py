@@ -128,8 +128,8 @@ def read_labelled(
         Reports the progress.
     """
     check_separator(sep)
-    if date_form is not None and time is None:
-        raise InputError("A form of dates needs the column of the dates it is about (time).")
+    if date_form is not None and time is None and text is not None:
+        raise InputError("`date_form=` needs the column of the dates it is about, `time=`.")
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
     others = [name for name in (id, group, time) if name is not None]
     label_names, columns = _chosen(tables, text, features, labels, tags, others)
@@ -155,6 +155,7 @@ def check_labelled(
     paths: str | Path | Iterable[str | Path],
     *,
     time: str | None = None,
+    others: Iterable[str] = (),
     **columns: Unpack[LabelledColumns],
 ) -> None:
     """Refuse files that lack a column that is named, from their headers alone.
@@ -164,13 +165,17 @@ def check_labelled(
     Parameters
     ----------
     paths, time, columns : as in `read_labelled`
+    others : iterable of str
+        Further columns that the files must have.
     """
     files = [path for path in expand(paths) if str(path) != "-"]
     reading = columns.get("reading") or Reading()
-    others = [name for name in (columns.get("id"), columns.get("group"), time) if name is not None]
+    named = [name for name in (columns.get("id"), columns.get("group"), time) if name is not None]
     if files:
+        tables = [reading.open(path) for path in files]
         given = (columns.get("text"), columns.get("features"), columns.get("labels"))
-        _chosen([reading.open(path) for path in files], *given, columns.get("tags"), others)
+        _chosen(tables, *given, columns.get("tags"), named)
+        tables[0].check_columns(others)
 
 
 def _chosen(

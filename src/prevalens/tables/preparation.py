@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from prevalens.tables.kinds import ColumnUse
 from prevalens.validation import InputError, check_matrix
 
 
@@ -92,6 +94,10 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def unfamiliar(self, items: Any) -> Unfamiliar | None:  # noqa: ARG002
         """How much of these items does not occur in the training; None if it is not known."""
         return None
+
+    def column_uses(self, columns: Sequence[str] | None) -> tuple[ColumnUse, ...]:
+        """What each of the columns that were read became; empty for items without columns."""
+        return tuple(ColumnUse(name, self.kind, self.describe()) for name in columns or ())
 
     @abstractmethod
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:

@@ -1,0 +1,33 @@
+"""Messages in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+
+_KIND = re.compile(r"`kinds=\{'([^`]*)': '([\w-]+)'\}`")
+_ARGUMENT = re.compile(r"`([a-z_]+)=([^`]*)`")
+
+
+def as_options(sentence: str) -> str:
+    """The sentence with arguments of Python, such as `min_positives=1`, as options.
+
+    Messages write arguments in backticks, with an equals sign and maybe a value.
+
+    Examples
+    --------
+    >>> as_options("Give the form of the dates, `date_form='%d/%m/%Y'`, or leave out `time=`.")
+    "Give the form of the dates, --date-form '%d/%m/%Y', or leave out --time."
+    >>> as_options("If it means 1.5, say `kinds={'price': 'decimal-comma'}`.")
+    'If it means 1.5, say --as price=decimal-comma.'
+    """
+    sentence = _KIND.sub(lambda found: f"--as {_quoted(f'{found[1]}={found[2]}')}", sentence)
+    return _ARGUMENT.sub(_option, sentence)
+
+
+def _option(found: re.Match[str]) -> str:
+    name = "--as" if found[1] == "kinds" else f"--{found[1].replace('_', '-')}"
+    return f"{name} {found[2]}".rstrip()
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if " " in word else word

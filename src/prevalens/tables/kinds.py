@@ -1,0 +1,375 @@
+"""What a column holds: numbers, categories, dates, texts, vectors, or nothing that helps."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from prevalens.errors import InputError, counted
+from prevalens.tables.cells import (
+    DecimalMark,
+    NumberStyle,
+    answer_of,
+    date_forms,
+    is_marker,
+    is_missing,
+    number_of,
+    number_style,
+    parse_date,
+    shown,
+    slashed_forms,
+    written_number,
+)
+from prevalens.tables.labels import separator_of
+
+#: How a column is encoded.
+ColumnKind: TypeAlias = Literal["number", "category", "date", "text", "vector"]
+#: What the cells of a column hold.
+CellKind: TypeAlias = Literal[
+    "empty", "binary", "number", "date", "vector", "tags", "text", "category"
+]
+#: What may be asked for: a kind, a kind with a decimal mark, or that a column is not used.
+CHOICES = (
+    "number", "decimal-point", "decimal-comma", "category", "text", "date", "vector", "drop",
+)  # fmt: skip
+_MARKS: dict[str, DecimalMark] = {"decimal-point": ".", "decimal-comma": ","}
+#: A column of which this share are numbers or dates is one of them; the others are missing.
+_MOSTLY = 0.9
+#: From this share of numbers on, categories are worth a note.
+_PARTLY = 0.5
+#: Cells that are looked at before all are.
+_LOOKED_AT = 200
+#: Below this many rows, different values in all of them do not show an identifier.
+_FEWEST_ROWS = 20
+#: Below this many rows, consecutive whole numbers need not be row numbers.
+_FEWEST_NUMBERED = 100
+#: If fewer cells than this share have a value that occurs again, categories say nothing.
+_REPEATED = 0.1
+_IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid|pk)$|[a-z]I[dD]$", re.ASCII)
+_NUMBERING = re.compile(
+    r"(^|[\W_])(index|idx|key|row|rownum|row_?number|nr|no)$|^unnamed: \d+$", re.ASCII
+)
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """What a column became.
+
+    Attributes
+    ----------
+    column : str
+    use : {"number", "category", "date", "text", "vector", "dropped"}
+    detail : str
+        How it was read, or why it is not used.
+    alternative : str
+        What else may be asked for, one of `CHOICES`; empty if nothing else makes sense.
+    """
+
+    column: str
+    use: str
+    detail: str = ""
+    alternative: str = ""
+
+
+@dataclass(frozen=True)
+class ColumnReading:
+    """How a column is to be read.
+
+    Attributes
+    ----------
+    use : ColumnUse
+    settings : dict
+        Arguments of the column's encoder.
+    doubt : str
+        A sentence for the user if it might be meant differently; else empty.
+    """
+
+    use: ColumnUse
+    settings: dict[str, Any] = field(default_factory=dict)
+    doubt: str = ""
+
+
+def ask_for(column: str, choice: str) -> str:
+    """The argument that decides what a column becomes, for messages."""
+    return f"`kinds={{{column!r}: {choice!r}}}`"
+
+
+def read_column(
+    name: str, cells: Sequence[Any], choice: str | None = None, *, date_form: str | None = None
+) -> ColumnReading:
+    """What a column becomes, by its name and cells or as it was asked for.
+
+    Parameters
+    ----------
+    name : str
+    cells : sequence
+    choice : one of `CHOICES`, optional
+    date_form : str, optional
+        Format of dates, as in `datetime.strptime`.
+
+    Notes
+    -----
+    A column is a number or a date if nine of ten of its cells are; the others, and marks such as
+    ``?``, count as missing. Columns that are empty or constant, row numbers, and identifiers, which
+    have another value in almost every row, are not used.
+
+    Examples
+    --------
+    >>> read_column("price", ["12,5", "7,25", "?"]).use
+    ColumnUse(column='price', use='number', detail="decimal comma; 1 missing ('?')", \
+alternative='category')
+    >>> read_column("same", ["x", "x"]).use.detail
+    "only one value, 'x'"
+    """
+    if choice is not None and choice not in CHOICES:
+        raise InputError(f"A column is one of {', '.join(CHOICES)}; got {choice!r} for {name!r}.")
+    if choice == "drop":
+        return _dropped(name, "as asked for")
+    known = [cell for cell in cells if not is_missing(cell)]
+    if not known:
+        return _dropped(name, "all cells are empty")
+    if choice == "vector" or all(map(is_vector, known)):
+        return ColumnReading(ColumnUse(name, "vector", "", "drop"))
+    if len(known) == len(cells) and len({str(cell).strip() for cell in known}) == 1:
+        return _dropped(name, f"only one value, {shown(known[0])}")
+    if choice is not None:
+        return _as_asked(name, cells, known, choice, date_form)
+    return (
+        _number(name, cells, known)
+        or _date(name, cells, known, date_form)
+        or _text(name, known)
+        or _category(name, known)
+    )
+
+
+def _dropped(name: str, why: str, alternative: str = "") -> ColumnReading:
+    return ColumnReading(ColumnUse(name, "dropped", why, alternative))
+
+
+def _as_asked(
+    name: str, cells: Sequence[Any], known: Sequence[Any], choice: str, date_form: str | None
+) -> ColumnReading:
+    reading: ColumnReading | None
+    if choice == "category":
+        return ColumnReading(ColumnUse(name, "category", _values(known), "drop"))
+    if choice == "text":
+        return ColumnReading(ColumnUse(name, "text", "words", "category"))
+    if choice == "date":
+        reading = _date(name, cells, known, date_form, least=0.0)
+    else:
+        reading = _as_number(name, cells, known, _MARKS.get(choice), least=0.0)
+    if reading is None:
+        what = "date" if choice == "date" else "number"
+        raise InputError(
+            f"The column {name!r} holds no {what}, but for example {shown(known[0])}; leave out "
+            f"{ask_for(name, choice)}."
+        )
+    return reading
+
+
+def _number(name: str, cells: Sequence[Any], known: Sequence[Any]) -> ColumnReading | None:
+    """A number, unless its name and values are those of an identifier; None if it is none."""
+    reading = _as_number(name, cells, known)
+    if reading is None:
+        return None
+    values = [number_of(cell, reading.settings["decimal"]) for cell in known]
+    whole = [value for value in values if value is not None and value.is_integer()]
+    different = len(set(whole)) == len(cells)
+    if different and len(cells) >= _FEWEST_ROWS:
+        if _IDENTIFIER.search(name) or _NUMBERING.search(name.lower()):
+            return _dropped(name, "identifier: another number in every row", "number")
+        if len(cells) >= _FEWEST_NUMBERED and max(whole) - min(whole) == len(whole) - 1:
+            return _dropped(name, "row numbers", "number")
+    if _IDENTIFIER.search(name) and len(whole) == len(values) and not different:
+        return _category(name, known, "named as an identifier")
+    return reading
+
+
+def _as_number(
+    name: str,
+    cells: Sequence[Any],
+    known: Sequence[Any],
+    decimal: DecimalMark | None = None,
+    *,
+    least: float = _MOSTLY,
+) -> ColumnReading | None:
+    """A number, if more than a share of the cells are some; the others are missing."""
+    valued = [cell for cell in known if not is_marker(cell)]
+    if not _often(lambda cell: number_of(cell) is not None, valued, least):
+        return None
+    style = number_style(valued)
+    mark = decimal or style.decimal
+    words = _others(lambda cell: number_of(cell, mark) is not None, valued)
+    parts = [
+        "decimal comma" if mark == "," else "",
+        "thousands separators" if style.grouped else "",
+        "percent signs ignored" if style.percent else "",
+        _missing(cells, words),
+    ]
+    settings = {"decimal": mark, "words": sorted(words)}
+    detail = "; ".join(filter(None, parts))
+    if decimal is None and style.doubtful:
+        other = "decimal-point" if mark == "," else "decimal-comma"
+        doubt = _doubt_of_mark(name, style, other)
+        return ColumnReading(ColumnUse(name, "number", detail, other), settings, doubt)
+    doubt = _doubt_of_words(name, words, len(valued), "number") if least else ""
+    return ColumnReading(ColumnUse(name, "number", detail, "category"), settings, doubt)
+
+
+def _doubt_of_words(name: str, words: Counter[str], count: int, kind: str) -> str:
+    if not words:
+        return ""
+    examples = ", ".join(shown(word) for word, _ in words.most_common(3))
+    return (
+        f"{words.total():,} of {count:,} values of the column {name!r} are no {kind} ({examples}) "
+        f"and count as missing; {ask_for(name, 'category')} makes every value a category."
+    )
+
+
+def _doubt_of_mark(name: str, style: NumberStyle, choice: str) -> str:
+    marks = (style.decimal, _MARKS[choice])
+    here, there = (written_number(style.doubtful, mark) for mark in marks)
+    return (
+        f"In the column {name!r}, {style.doubtful!r} is read as {here:g}; if it means {there:g}, "
+        f"say {ask_for(name, choice)}."
+    )
+
+
+def _date(
+    name: str,
+    cells: Sequence[Any],
+    known: Sequence[Any],
+    form: str | None,
+    *,
+    least: float = _MOSTLY,
+) -> ColumnReading | None:
+    """A date, if more than a share of the cells are some; the others are missing."""
+    valued = [cell for cell in known if not is_marker(cell)]
+
+    def is_date(cell: Any, form: str | None = form) -> bool:
+        known_form = form is not None and parse_date(cell, form) is not None
+        slashed = isinstance(cell, str) and bool(slashed_forms([cell]))
+        return known_form or parse_date(cell) is not None or slashed
+
+    if not _often(is_date, valued, least):
+        return None
+    forms = [form] if form is not None else date_forms(valued)
+    chosen = forms[0] if forms else None
+    words = _others(lambda cell: _day(cell, chosen), valued)
+    detail = f"month and day of the week, not the year; {_missing(cells, words)}".rstrip("; ")
+    doubt = _doubt_of_words(name, words, len(valued), "date") if least else ""
+    if len(forms) > 1:
+        doubt = (
+            f"In the dates of the column {name!r} day and month cannot be told apart; they are "
+            f"read as {forms[0]}. If the month comes first, say `date_form={forms[1]!r}`."
+        )
+    use = ColumnUse(name, "date", detail, "drop")
+    return ColumnReading(use, {"form": chosen, "words": sorted(words)}, doubt)
+
+
+def _day(cell: Any, form: str | None) -> bool:
+    return (form is not None and parse_date(cell, form) is not None) or parse_date(cell) is not None
+
+
+def _text(name: str, known: Sequence[Any]) -> ColumnReading | None:
+    if _text_or_category(known) == "category":
+        return None
+    return ColumnReading(ColumnUse(name, "text", "words", "category"))
+
+
+def _category(name: str, known: Sequence[Any], why: str = "") -> ColumnReading:
+    """A category, unless almost every cell differs; `why` says why it is no number."""
+    counts = Counter(str(cell).strip() for cell in known)
+    repeated = sum(count for count in counts.values() if count > 1)
+    if len(counts) > _FEWEST_ROWS and repeated < _REPEATED * len(known):
+        often = "every" if not repeated else "almost every"
+        return _dropped(name, f"another value in {often} row, such as {shown(known[0])}", "text")
+    numbers = sum(number_of(cell) is not None for cell in known) / len(known)
+    detail = "; ".join(filter(None, (why, _values(known))))
+    use = ColumnUse(name, "category", detail, "drop" if numbers < _PARTLY else "number")
+    if why or numbers < _PARTLY:
+        return ColumnReading(use)
+    word = next(cell for cell in known if number_of(cell) is None)
+    doubt = (
+        f"{numbers:.0%} of the values of the column {name!r} are numbers, but not {shown(word)}, "
+        f"so every value is a category; {ask_for(name, 'number')} makes it a number and counts "
+        "the others as missing."
+    )
+    return ColumnReading(use, {}, doubt)
+
+
+def _values(known: Sequence[Any]) -> str:
+    return counted(len({str(cell).strip() for cell in known}), "value")
+
+
+def _missing(cells: Sequence[Any], words: Counter[str]) -> str:
+    """How many cells are missing, with marks and words that say so."""
+    marks = Counter(str(cell).strip() for cell in cells if is_marker(cell) and not is_missing(cell))
+    count = sum(map(is_marker, cells)) + words.total()
+    examples = ", ".join(shown(text) for text, _ in (marks + words).most_common(3))
+    return f"{count:,} missing{f' ({examples})' * bool(examples)}" if count else ""
+
+
+def _others(fits: Callable[[Any], bool], cells: Sequence[Any]) -> Counter[str]:
+    """The cells that do not fit, as texts, with how often they occur."""
+    return Counter(str(cell).strip() for cell in cells if not fits(cell))
+
+
+def _often(fits: Callable[[Any], bool], cells: Sequence[Any], least: float) -> bool:
+    """Whether more than a share of the cells fit; some are tried first, which is faster."""
+    some = cells[:: 1 + len(cells) // _LOOKED_AT]
+    # Twice as many as allowed may be off in a few cells.
+    if sum(map(fits, some)) < (2 * least - 1) * len(some):
+        return False
+    count = sum(map(fits, cells))
+    return count > 0 and count >= least * len(cells)
+
+
+def kind_of(cells: Sequence[Any]) -> CellKind:
+    """What some cells of a column hold.
+
+    Returns
+    -------
+    {"empty", "binary", "number", "date", "vector", "tags", "text", "category"}
+        "binary" is 0 and 1, yes and no, true and false; "tags" several short names in a cell, with
+        a separator between them (see `separator_of`).
+
+    Examples
+    --------
+    >>> kind_of(["1", "2.5", ""]), kind_of(["north", "south", "north"]), kind_of(["2024-05-31"])
+    ('number', 'category', 'date')
+    >>> kind_of(["0", "1"]), kind_of(["a;b", "b", "a;b;c"]), kind_of(["the printer is on fire"])
+    ('binary', 'tags', 'text')
+    """
+    known = [cell for cell in cells if not is_missing(cell)]
+    if not known:
+        return "empty"
+    if all(map(is_vector, known)):
+        return "vector"
+    if all(answer_of(cell) is not None for cell in known):
+        return "binary"
+    if _as_number("", cells, known) is not None:
+        return "number"
+    if _date("", cells, known, None) is not None:
+        return "date"
+    return "tags" if separator_of(known) is not None else _text_or_category(known)
+
+
+def _text_or_category(known: Sequence[Any]) -> Literal["text", "category"]:
+    texts = [str(cell) for cell in known]
+    distinct = len(set(texts)) / len(texts)
+    spaces = sum(text.count(" ") for text in texts) / len(texts)
+    length = sum(map(len, texts)) / len(texts)
+    return "text" if distinct > 0.5 and (spaces >= 2 or length > 40) else "category"
+
+
+def is_vector(cell: Any) -> bool:
+    """Whether a cell is a list of numbers."""
+    if not isinstance(cell, (list, tuple, np.ndarray)) or not len(cell):
+        return False
+    return all(isinstance(number, (int, float, np.number)) for number in cell)
