@@ -59,7 +59,7 @@ def test_columns_without_a_name_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("a,b\n1,2\n3\n", "t.csv, line 3: there are 1 values for 2 columns"),
+        ("a,b\n1,2\n3\n", "t.csv, line 3: there is 1 value for 2 columns"),
         ('a,b\n"x,1\n', "t.csv, line 2: this is no proper CSV"),
         ('a,b\n"x"y,1\n', "this is no proper CSV"),
         ("a,a\n1,2\n", "two columns are called 'a'"),

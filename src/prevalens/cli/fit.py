@@ -14,7 +14,7 @@ from prevalens.cli.columns import as_option, print_columns
 from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
 from prevalens.cli.options import date_form_option, item_options, labelled_options
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
-from prevalens.errors import InputError
+from prevalens.errors import InputError, counted
 from prevalens.model.labelled import check_labelled
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def command(
 def _print(model: Model, output: Path, seconds: float) -> None:
     summary = model.summary
     click.echo(
-        f"Learnt {len(model.labels)} labels from {summary.n_items:,} items in {seconds:.1f} s: "
+        f"Learnt {counted(len(model.labels), 'label')} from {counted(summary.n_items, 'item')} in "
+        f"{seconds:.1f} s: "
         f"{summary.method}, {summary.preparation}."
     )
     if model.drift.sentences:

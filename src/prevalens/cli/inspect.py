@@ -15,6 +15,7 @@ from rich.text import Text
 from prevalens.cli.columns import column_table
 from prevalens.cli.console import json_option, plain_table
 from prevalens.cli.wording import as_options
+from prevalens.errors import counted
 from prevalens.model.manifest import Description, DriftSummary, read_manifest
 
 _MOST_LABELS = 40
@@ -52,7 +53,7 @@ def _facts(model: Description) -> dict[str, str]:
         "method": f"{summary.method} ({summary.group})",
         "preparation": summary.preparation,
         "reads": "arrays or texts" if model.columns is None else ", ".join(model.columns),
-        "training": f"{summary.n_items:,} items, {len(model.labels)} labels, "
+        "training": f"{counted(summary.n_items, 'item')}, {counted(len(model.labels), 'label')}, "
         f"{summary.cardinality:.2f} labels per item, {summary.seconds:.1f} s",
         "times": _times(model.drift),
         "drift": model.drift.sentences,

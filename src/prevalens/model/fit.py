@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from prevalens.errors import FormatError, InputError, PrevalensWarning
+from prevalens.errors import FormatError, InputError, PrevalensWarning, counted
 from prevalens.files import damaged
 from prevalens.model.file import check_storable
 from prevalens.model.labelled import Labelled, LabelledColumns, read_labelled
@@ -22,6 +22,7 @@ from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import CellError
 from prevalens.types import Ints
+from prevalens.validation import check_int
 
 #: Fewer items cannot be divided into useful folds.
 _FEWEST_ITEMS = 10
@@ -105,6 +106,8 @@ def fit_files(
         Delimiter, encoding, sheet.
     """
     watch = Watch(progress, cancelled)
+    if min_positives is not None:
+        check_int(min_positives, "`min_positives=`", minimum=0)
     # A method that is not understood is refused before any file is read.
     _check_savable(quantifier_of(method, drift=drift, dated=time is not None), trusted)
     if preparation is not None:
@@ -115,9 +118,10 @@ def fit_files(
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     if len(data.items) < _FEWEST_ITEMS:
         raise InputError(
-            f"{data.items.source} has {len(data.items)} labelled items; at least "
+            f"{data.items.source} has {counted(len(data.items), 'labelled item')}; at least "
             f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
         )
+    _warn_of_empty_texts(data)
     kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
     if preparation is None and data.text is None:
         preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
@@ -171,6 +175,18 @@ def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) 
     check_storable(trial, trusted)
 
 
+def _warn_of_empty_texts(data: Labelled) -> None:
+    texts = () if data.text is None else data.items[data.text]
+    empty = sum(text is None or (isinstance(text, str) and not text.strip()) for text in texts)
+    if empty:
+        warnings.warn(
+            f"{empty:,} of {counted(len(texts), 'item')} in {data.items.source} have an empty "
+            "text; they are learnt from as items without words.",
+            PrevalensWarning,
+            stacklevel=3,
+        )
+
+
 def _frequent(data: Labelled, least: int | None, *, from_tags: bool) -> list[int]:
     """The labels that occur often enough."""
     positives = data.Y.sum(axis=0, dtype=np.int64)
@@ -181,11 +197,15 @@ def _frequent(data: Labelled, least: int | None, *, from_tags: bool) -> list[int
     kept = np.flatnonzero(positives >= fewest).tolist()
     rare = [data.labels[j] for j in np.flatnonzero(positives < fewest)]
     if not kept:
-        raise InputError(f"No label has {fewest} positive items in {data.items.source}.")
+        raise InputError(
+            f"No label has {counted(fewest, 'positive item')} in {data.items.source}; lower "
+            "`min_positives=`."
+        )
     if rare:
         more = f" and {len(rare) - _NAMED} more" if len(rare) > _NAMED else ""
         warnings.warn(
-            f"{len(rare)} labels with fewer than {fewest} positive items are left out: "
+            f"{counted(len(rare), 'label')} with fewer than {counted(fewest, 'positive item')} "
+            f"left out, see `min_positives=`: "
             f"{', '.join(map(repr, rare[:_NAMED]))}{more}.",
             PrevalensWarning,
             stacklevel=3,
@@ -199,5 +219,5 @@ def _check_labels(data: Labelled, positives: Ints) -> None:
             often = "no item" if count == 0 else "every item"
             raise InputError(
                 f"In {data.items.source} {often} has the label {name!r}, so it cannot be learnt; "
-                "leave it out, or let min_positives=1 leave out what never occurs."
+                "leave it out, or let `min_positives=1` leave out what never occurs."
             )

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from prevalens.errors import InputError
+from prevalens.errors import InputError, counted
 from prevalens.files import damaged
+from prevalens.model.result import Notice
 from prevalens.samples import Samples
-from prevalens.tables.cells import date_format, is_missing, parse_date, period_of, shown
+from prevalens.tables.cells import date_format, is_marker, parse_date, period_of, shown
 from prevalens.tables.table import Chunk, Table
 from prevalens.tables.times import day_number
 from prevalens.types import Floats
@@ -29,6 +30,8 @@ class Grouping(ABC):
     columns: tuple[str, ...] = ()
     #: Whether the batches are in the order of time.
     ordered = False
+    #: What the columns hold, for messages.
+    word = "a value"
 
     def __init__(self) -> None:
         self._codes: list[np.ndarray[Any, Any]] = []
@@ -55,6 +58,15 @@ class Grouping(ABC):
     def order(self) -> list[str]:
         """The names of the batches in the order they are shown in."""
         return sorted(self._positions, key=_sorting)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """A note on items that no column assigns to a batch."""
+        code = self._positions.get(NONE)
+        count = sum(int((codes == code).sum()) for codes in self._codes)
+        if not count:
+            return ()
+        text = f"{counted(count, 'item')} without {self.word} in the column {self.columns[0]!r}"
+        return (Notice(f"{text}, shown as the batch {NONE!r}.", "note", NONE),)
 
     def samples(self) -> tuple[Samples, list[str]]:
         """One sample per batch, and their names."""
@@ -120,6 +132,7 @@ class ByTime(Grouping):
     """
 
     ordered = True
+    word = "a date"
 
     def __init__(self, column: str, freq: str, form: str | None = None) -> None:
         super().__init__()
@@ -150,14 +163,14 @@ class ByTime(Grouping):
         return np.concatenate(self._days)
 
     def _day(self, chunk: Chunk, row: int, cell: Any, form: str | None) -> date | None:
-        if is_missing(cell):
+        if is_marker(cell):
             return None
         day = parse_date(cell, form) or (parse_date(cell) if self._form is None else None)
         if day is None:
             raise damaged(
                 chunk.place(row),
                 f"{shown(cell)} in the column {self.columns[0]!r} is no date that can be read; "
-                "write dates as 2024-05-31, or give their form.",
+                "write dates as 2024-05-31, or give their form with `date_form=`.",
             )
         return day
 
@@ -171,9 +184,11 @@ def grouping_of(
 ) -> Grouping:
     """The grouping that was asked for; without one, every file is a batch."""
     if by is not None and by_time is not None:
-        raise InputError("Name one column to group by: either by value or by time.")
+        raise InputError(
+            "Name one column to group by: either by value (`by=`) or by time (`by_time=`)."
+        )
     if freq is not None and by_time is None:
-        raise InputError("A frequency needs the column of the dates it is about (by_time).")
+        raise InputError("`freq=` needs the column of the dates it is about, `by_time=`.")
     if by_time is not None:
         return ByTime(by_time, freq or "M", date_form)
     return ByFile(tables) if by is None else ByColumn(by)

@@ -212,8 +212,8 @@ def _label_names(table: Table, labels: Sequence[str] | None, tags: str | None) -
     if (labels is None or not labels) == (tags is None):
         problem = "Both label columns and a column of tags are named" if tags else "No labels named"
         raise InputError(
-            f"{problem}: give either the columns of 0/1 (labels) or the column of tags (tags); "
-            f"{table.name} has {table.shown()}."
+            f"{problem}: give either the columns of 0/1 (`labels=`) or the column of tags "
+            f"(`tags=`); {table.name} has {table.shown()}."
         )
     if tags is None:
         return label_columns(table, labels or ())
@@ -261,8 +261,8 @@ def _hint_at_sep(parts: Sequence[Chunk], column: str, sep: str) -> None:
     if counts[sign] >= _OFTEN * len(texts) > 0:
         warnings.warn(
             f"No tag of the column {column!r} holds {sep!r}, but {counts[sign]:,} of "
-            f"{len(texts):,} hold {sign!r}; if that divides the tags, say --sep {sign!r} "
-            f"(sep={sign!r}).",
+            f"{len(texts):,} hold {sign!r}; if that divides the tags, say "
+            f"`sep={sign!r}`.",
             PrevalensWarning,
             stacklevel=2,
         )

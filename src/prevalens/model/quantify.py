@@ -272,7 +272,11 @@ def quantify_tables(
         sizes=samples.sizes,
         training=model.prevalence,
         counted=None if scores.kind == "features" else samples.mean(scores.values),
-        notices=(*monitor.notices(names, order, warned), *times.notices(names)),
+        notices=(
+            *grouping.notices(),
+            *monitor.notices(names, order, warned),
+            *times.notices(names),
+        ),
         provenance=_provenance(model, [*tables, *labelled], scores.n_items, interval, price),
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import narwhals as nw
 
-from prevalens.errors import InputError
+from prevalens.errors import InputError, counted
 from prevalens.files import ByteSource, damaged
 from prevalens.tables.table import Chunk, Table, check_header
 
@@ -98,9 +98,11 @@ class CsvTable(_FileTable):
         if set(map(len, rows)) == {self._width}:
             return
         bad = next(i for i, row in enumerate(rows) if len(row) != self._width)
+        verb = "is" if len(rows[bad]) == 1 else "are"
         raise damaged(
             f"{place} {first + bad}",
-            f"there are {len(rows[bad])} values for {self._width} columns; quote texts that hold "
+            f"there {verb} {counted(len(rows[bad]), 'value')} for "
+            f"{counted(self._width, 'column')}; quote texts that hold "
             f"{self.delimiter!r} or line breaks.",
         )
 

@@ -178,13 +178,26 @@ class GivenPreparation(Preparation):
     def _learn(self, items: Any) -> Any:
         if not isinstance(self.transformer, _Transformer):
             raise InputError(f"A preparation needs fit and transform; got {self.transformer!r}.")
-        self.transformer_ = clone(self.transformer).fit(items)
+        self.transformer_ = self._called("fit", clone(self.transformer), items)
         matrix = self._transform(items)
         self.n_features_ = int(matrix.shape[1])
         return matrix
 
     def _transform(self, items: Any) -> Any:
-        return check_matrix(self.transformer_.transform(items), "The prepared items")
+        prepared = self._called("transform", self.transformer_, items)
+        return check_matrix(prepared, "The prepared items")
+
+    def _called(self, method: str, transformer: Any, items: Any) -> Any:
+        """The result of a method of the transformer; its complaints become one sentence."""
+        try:
+            return getattr(transformer, method)(items)
+        except InputError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"The preparation {type(self.transformer).__name__} does not take these items: "
+                f"{' '.join(str(error).split())}"
+            ) from error
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """The names the transformer gives, or ``x0``, ``x1``, ..."""

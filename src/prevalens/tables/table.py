@@ -55,6 +55,19 @@ class Chunk:
         return f"{self.source}, {self.word} {self.first + row}"
 
 
+def _without_nul(chunk: Chunk) -> Chunk:
+    """The chunk; NUL characters, which no text holds, are refused by their line."""
+    for name, cells in chunk.columns.items():
+        for row, cell in enumerate(cells):
+            if isinstance(cell, str) and "\0" in cell:
+                raise damaged(
+                    chunk.place(row),
+                    f"the column {name!r} holds a NUL character; the file is damaged, or in "
+                    "another encoding (`encoding=`).",
+                )
+    return chunk
+
+
 class Table(ABC):
     """Named columns that are read in chunks of rows.
 
@@ -84,7 +97,7 @@ class Table(ABC):
         """
         chosen = self.columns if columns is None else tuple(dict.fromkeys(columns))
         self.check_columns(chosen)
-        return self._chunks(chosen, chunk_rows)
+        return map(_without_nul, self._chunks(chosen, chunk_rows))
 
     @abstractmethod
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
@@ -112,7 +125,7 @@ class Table(ABC):
         close = difflib.get_close_matches(name, self.columns, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         if not hint and len(self.columns) == 1 and any(c in self.columns[0] for c in ",;\t|"):
-            hint = " All of it is one column: name another delimiter."
+            hint = " All of it is one column: name another delimiter with `delimiter=`."
         return f"{self.name} has no column {name!r}; it has {self.shown()}.{hint}"
 
     def shown(self) -> str:
@@ -129,6 +142,8 @@ def check_header(name: str, header: Sequence[str]) -> tuple[str, ...]:
     named = [column for column in header if column]
     if not named:
         raise damaged(name, "the columns have no names; the first line must name them.")
+    if any("\0" in column for column in named):
+        raise damaged(name, "the names of its columns hold NUL characters, so it is no text file.")
     for column, count in Counter(named).items():
         if count > 1:
             raise damaged(name, f"two columns are called {column!r}; give each its own name.")

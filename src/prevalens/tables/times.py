@@ -83,7 +83,7 @@ class TimeColumn:
         kind = "number" if self.numbers else "date"
         return (
             f"{shown(cell)} in the column {self.name!r} is no {kind} that can be read; write dates "
-            "as 2024-05-31, or give their form."
+            "as 2024-05-31, or give their form with `date_form=`."
         )
 
     def times(self, numbers: Floats) -> Array:
