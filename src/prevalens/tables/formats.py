@@ -70,6 +70,9 @@ class CsvTable(_FileTable):
         first = self._next_rows(reader, rows, 1)
         if not first:
             raise damaged(self.name, "the file is empty.")
+        if any("\0" in name for name in first[0]):
+            what = "the names of its columns hold NUL characters, so it is no text file."
+            raise damaged(self.name, what)
         return [name.strip() for name in first[0]]
 
     def _next_rows(self, reader: Any, rows: Iterator[list[str]], count: int) -> list[list[str]]:

@@ -142,8 +142,6 @@ def check_header(name: str, header: Sequence[str]) -> tuple[str, ...]:
     named = [column for column in header if column]
     if not named:
         raise damaged(name, "the columns have no names; the first line must name them.")
-    if any("\0" in column for column in named):
-        raise damaged(name, "the names of its columns hold NUL characters, so it is no text file.")
     for column, count in Counter(named).items():
         if count > 1:
             raise damaged(name, f"two columns are called {column!r}; give each its own name.")
