@@ -66,6 +66,8 @@ ROWS = range(60)
         ("key", [str(uuid.UUID(int=i)) for i in ROWS], "dropped", "another value in every row"),
         ("name", [f"n{i}" for i in ROWS] + ["n1"], "dropped", "another value in almost every row"),
         ("word", ["paid", "grid"] * 9, "category", "2 values"),
+        ("marks", ["?", "unknown"] * 9, "category", "2 values"),
+        ("lists", [["a"], ["b", "c"]] * 9, "category", "2 values"),
     ],
 )  # fmt: skip
 def test_uses(name: str, cells: list, use: str, detail: str) -> None:

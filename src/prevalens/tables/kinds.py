@@ -22,7 +22,6 @@ from prevalens.tables.cells import (
     number_style,
     parse_date,
     shown,
-    slashed_forms,
     written_number,
 )
 from prevalens.tables.labels import separator_of
@@ -135,81 +134,141 @@ alternative='category')
         return _dropped(name, "all cells are empty")
     if choice == "vector" or all(map(is_vector, known)):
         return ColumnReading(ColumnUse(name, "vector", "", "drop"))
-    if len(known) == len(cells) and len({str(cell).strip() for cell in known}) == 1:
+    first = str(known[0]).strip()
+    if len(known) == len(cells) and all(str(cell).strip() == first for cell in known):
         return _dropped(name, f"only one value, {shown(known[0])}")
+    values = _Values.of(cells, known)
     if choice is not None:
-        return _as_asked(name, cells, known, choice, date_form)
+        return _as_asked(name, values, choice, date_form)
     return (
-        _number(name, cells, known)
-        or _date(name, cells, known, date_form)
+        _number(name, values)
+        or _date(name, values, date_form)
         or _text(name, known)
-        or _category(name, known)
+        or _category(name, values)
     )
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The cells of a column, each different one once.
+
+    Attributes
+    ----------
+    n_cells : int
+    known : sequence
+        The cells that are not missing.
+    counts : dict of cell to int
+        How often each cell occurs that is neither missing nor a mark of missing values.
+    marks : dict of str to int
+        How often each mark occurs.
+    """
+
+    n_cells: int
+    known: Sequence[Any]
+    counts: dict[Any, int]
+    marks: dict[str, int]
+
+    @classmethod
+    def of(cls, cells: Sequence[Any], known: Sequence[Any]) -> _Values:
+        try:
+            counts = Counter(known)
+        except TypeError:
+            # Lists in cells have no hash; as texts they are neither numbers nor dates.
+            counts = Counter(map(str, known))
+        marks = {cell: count for cell, count in counts.items() if is_marker(cell)}
+        valued = {cell: count for cell, count in counts.items() if cell not in marks}
+        return cls(len(cells), known, valued, marks)
+
+    @property
+    def total(self) -> int:
+        """Number of cells that are neither missing nor a mark."""
+        return sum(self.counts.values())
+
+    def others(self, fits: Callable[[Any], bool], least: float) -> Counter[str] | None:
+        """The cells that do not fit, as texts, with how often they occur.
+
+        None if no cell fits, or not at least this share of them.
+        """
+        every = 1 + len(self.known) // _LOOKED_AT
+        some = [cell for cell in self.known[::every] if not is_marker(cell)]
+        # Some are tried first, which is faster; twice as many as allowed may be off in these.
+        if sum(map(fits, some)) < (2 * least - 1) * len(some):
+            return None
+        off = Counter[str]()
+        for cell, count in self.counts.items():
+            if not fits(cell):
+                off[str(cell).strip()] += count
+        fitting = self.total - off.total()
+        return off if fitting and fitting >= least * self.total else None
+
+    def missing(self, words: Counter[str]) -> str:
+        """How many cells are missing, with marks and words that say so; empty if none are."""
+        count = self.n_cells - self.total + words.total()
+        examples = ", ".join(
+            shown(text) for text, _ in (Counter(self.marks) + words).most_common(3)
+        )
+        return f"{count:,} missing{f' ({examples})' * bool(examples)}" if count else ""
+
+    def values(self) -> str:
+        """How many different values there are."""
+        return counted(len(self.counts) + len(self.marks), "value")
 
 
 def _dropped(name: str, why: str, alternative: str = "") -> ColumnReading:
     return ColumnReading(ColumnUse(name, "dropped", why, alternative))
 
 
-def _as_asked(
-    name: str, cells: Sequence[Any], known: Sequence[Any], choice: str, date_form: str | None
-) -> ColumnReading:
+def _as_asked(name: str, values: _Values, choice: str, date_form: str | None) -> ColumnReading:
     reading: ColumnReading | None
     if choice == "category":
-        return ColumnReading(ColumnUse(name, "category", _values(known), "drop"))
+        return ColumnReading(ColumnUse(name, "category", values.values(), "drop"))
     if choice == "text":
         return ColumnReading(ColumnUse(name, "text", "words", "category"))
     if choice == "date":
-        reading = _date(name, cells, known, date_form, least=0.0)
+        reading = _date(name, values, date_form, least=0.0)
     else:
-        reading = _as_number(name, cells, known, _MARKS.get(choice), least=0.0)
+        reading = _as_number(name, values, _MARKS.get(choice), least=0.0)
     if reading is None:
         what = "date" if choice == "date" else "number"
         raise InputError(
-            f"The column {name!r} holds no {what}, but for example {shown(known[0])}; leave out "
-            f"{ask_for(name, choice)}."
+            f"The column {name!r} holds no {what}, but for example {shown(values.known[0])}; leave "
+            f"out {ask_for(name, choice)}."
         )
     return reading
 
 
-def _number(name: str, cells: Sequence[Any], known: Sequence[Any]) -> ColumnReading | None:
+def _number(name: str, values: _Values) -> ColumnReading | None:
     """A number, unless its name and values are those of an identifier; None if it is none."""
-    reading = _as_number(name, cells, known)
+    reading = _as_number(name, values)
     if reading is None:
         return None
-    values = [number_of(cell, reading.settings["decimal"]) for cell in known]
-    whole = [value for value in values if value is not None and value.is_integer()]
-    different = len(set(whole)) == len(cells)
-    if different and len(cells) >= _FEWEST_ROWS:
+    numbers = {number_of(cell, reading.settings["decimal"]) for cell in values.counts}
+    whole = [number for number in numbers if number is not None and number.is_integer()]
+    different = len(whole) == values.n_cells
+    if different and len(whole) >= _FEWEST_ROWS:
         if _IDENTIFIER.search(name) or _NUMBERING.search(name.lower()):
             return _dropped(name, "identifier: another number in every row", "number")
-        if len(cells) >= _FEWEST_NUMBERED and max(whole) - min(whole) == len(whole) - 1:
+        if len(whole) >= _FEWEST_NUMBERED and max(whole) - min(whole) == len(whole) - 1:
             return _dropped(name, "row numbers", "number")
-    if _IDENTIFIER.search(name) and len(whole) == len(values) and not different:
-        return _category(name, known, "named as an identifier")
+    if _IDENTIFIER.search(name) and len(whole) == len(numbers) and not different:
+        return _category(name, values, "named as an identifier")
     return reading
 
 
 def _as_number(
-    name: str,
-    cells: Sequence[Any],
-    known: Sequence[Any],
-    decimal: DecimalMark | None = None,
-    *,
-    least: float = _MOSTLY,
+    name: str, values: _Values, decimal: DecimalMark | None = None, *, least: float = _MOSTLY
 ) -> ColumnReading | None:
-    """A number, if more than a share of the cells are some; the others are missing."""
-    valued = [cell for cell in known if not is_marker(cell)]
-    if not _often(lambda cell: number_of(cell) is not None, valued, least):
-        return None
-    style = number_style(valued)
+    """A number, if this share of the cells are some; the others are missing."""
+    style = number_style(list(values.counts))
     mark = decimal or style.decimal
-    words = _others(lambda cell: number_of(cell, mark) is not None, valued)
+    words = values.others(lambda cell: number_of(cell, mark) is not None, least)
+    if words is None:
+        return None
     parts = [
         "decimal comma" if mark == "," else "",
         "thousands separators" if style.grouped else "",
         "percent signs ignored" if style.percent else "",
-        _missing(cells, words),
+        values.missing(words),
     ]
     settings = {"decimal": mark, "words": sorted(words)}
     detail = "; ".join(filter(None, parts))
@@ -217,7 +276,7 @@ def _as_number(
         other = "decimal-point" if mark == "," else "decimal-comma"
         doubt = _doubt_of_mark(name, style, other)
         return ColumnReading(ColumnUse(name, "number", detail, other), settings, doubt)
-    doubt = _doubt_of_words(name, words, len(valued), "number") if least else ""
+    doubt = _doubt_of_words(name, words, values.total, "number") if least else ""
     return ColumnReading(ColumnUse(name, "number", detail, "category"), settings, doubt)
 
 
@@ -241,28 +300,16 @@ def _doubt_of_mark(name: str, style: NumberStyle, choice: str) -> str:
 
 
 def _date(
-    name: str,
-    cells: Sequence[Any],
-    known: Sequence[Any],
-    form: str | None,
-    *,
-    least: float = _MOSTLY,
+    name: str, values: _Values, form: str | None, *, least: float = _MOSTLY
 ) -> ColumnReading | None:
-    """A date, if more than a share of the cells are some; the others are missing."""
-    valued = [cell for cell in known if not is_marker(cell)]
-
-    def is_date(cell: Any, form: str | None = form) -> bool:
-        known_form = form is not None and parse_date(cell, form) is not None
-        slashed = isinstance(cell, str) and bool(slashed_forms([cell]))
-        return known_form or parse_date(cell) is not None or slashed
-
-    if not _often(is_date, valued, least):
-        return None
-    forms = [form] if form is not None else date_forms(valued)
+    """A date, if this share of the cells are some; the others are missing."""
+    forms = [form] if form is not None else date_forms(list(values.counts))
     chosen = forms[0] if forms else None
-    words = _others(lambda cell: _day(cell, chosen), valued)
-    detail = f"month and day of the week, not the year; {_missing(cells, words)}".rstrip("; ")
-    doubt = _doubt_of_words(name, words, len(valued), "date") if least else ""
+    words = values.others(lambda cell: _is_day(cell, chosen), least)
+    if words is None:
+        return None
+    detail = f"month and day of the week, not the year; {values.missing(words)}".rstrip("; ")
+    doubt = _doubt_of_words(name, words, values.total, "date") if least else ""
     if len(forms) > 1:
         doubt = (
             f"In the dates of the column {name!r} day and month cannot be told apart; they are "
@@ -272,7 +319,7 @@ def _date(
     return ColumnReading(use, {"form": chosen, "words": sorted(words)}, doubt)
 
 
-def _day(cell: Any, form: str | None) -> bool:
+def _is_day(cell: Any, form: str | None) -> bool:
     return (form is not None and parse_date(cell, form) is not None) or parse_date(cell) is not None
 
 
@@ -282,52 +329,27 @@ def _text(name: str, known: Sequence[Any]) -> ColumnReading | None:
     return ColumnReading(ColumnUse(name, "text", "words", "category"))
 
 
-def _category(name: str, known: Sequence[Any], why: str = "") -> ColumnReading:
+def _category(name: str, values: _Values, why: str = "") -> ColumnReading:
     """A category, unless almost every cell differs; `why` says why it is no number."""
-    counts = Counter(str(cell).strip() for cell in known)
-    repeated = sum(count for count in counts.values() if count > 1)
-    if len(counts) > _FEWEST_ROWS and repeated < _REPEATED * len(known):
+    counts, n_known = values.counts, len(values.known)
+    repeated = n_known - sum(count == 1 for count in counts.values())
+    if len(counts) > _FEWEST_ROWS and repeated < _REPEATED * n_known:
         often = "every" if not repeated else "almost every"
-        return _dropped(name, f"another value in {often} row, such as {shown(known[0])}", "text")
-    numbers = sum(number_of(cell) is not None for cell in known) / len(known)
-    detail = "; ".join(filter(None, (why, _values(known))))
-    use = ColumnUse(name, "category", detail, "drop" if numbers < _PARTLY else "number")
-    if why or numbers < _PARTLY:
+        example = shown(values.known[0])
+        return _dropped(name, f"another value in {often} row, such as {example}", "text")
+    word = next((cell for cell in counts if number_of(cell) is None), None)
+    numbers = sum(count for cell, count in counts.items() if number_of(cell) is not None)
+    partly = numbers >= _PARTLY * max(1, values.total)
+    detail = "; ".join(filter(None, (why, values.values())))
+    use = ColumnUse(name, "category", detail, "number" if partly else "drop")
+    if why or not partly or word is None:
         return ColumnReading(use)
-    word = next(cell for cell in known if number_of(cell) is None)
     doubt = (
-        f"{numbers:.0%} of the values of the column {name!r} are numbers, but not {shown(word)}, "
-        f"so every value is a category; {ask_for(name, 'number')} makes it a number and counts "
-        "the others as missing."
+        f"{numbers / values.total:.0%} of the values of the column {name!r} are numbers, but not "
+        f"{shown(word)}, so every value is a category; {ask_for(name, 'number')} makes it a number "
+        "and counts the others as missing."
     )
     return ColumnReading(use, {}, doubt)
-
-
-def _values(known: Sequence[Any]) -> str:
-    return counted(len({str(cell).strip() for cell in known}), "value")
-
-
-def _missing(cells: Sequence[Any], words: Counter[str]) -> str:
-    """How many cells are missing, with marks and words that say so."""
-    marks = Counter(str(cell).strip() for cell in cells if is_marker(cell) and not is_missing(cell))
-    count = sum(map(is_marker, cells)) + words.total()
-    examples = ", ".join(shown(text) for text, _ in (marks + words).most_common(3))
-    return f"{count:,} missing{f' ({examples})' * bool(examples)}" if count else ""
-
-
-def _others(fits: Callable[[Any], bool], cells: Sequence[Any]) -> Counter[str]:
-    """The cells that do not fit, as texts, with how often they occur."""
-    return Counter(str(cell).strip() for cell in cells if not fits(cell))
-
-
-def _often(fits: Callable[[Any], bool], cells: Sequence[Any], least: float) -> bool:
-    """Whether more than a share of the cells fit; some are tried first, which is faster."""
-    some = cells[:: 1 + len(cells) // _LOOKED_AT]
-    # Twice as many as allowed may be off in a few cells.
-    if sum(map(fits, some)) < (2 * least - 1) * len(some):
-        return False
-    count = sum(map(fits, cells))
-    return count > 0 and count >= least * len(cells)
 
 
 def kind_of(cells: Sequence[Any]) -> CellKind:
@@ -353,9 +375,10 @@ def kind_of(cells: Sequence[Any]) -> CellKind:
         return "vector"
     if all(answer_of(cell) is not None for cell in known):
         return "binary"
-    if _as_number("", cells, known) is not None:
+    values = _Values.of(cells, known)
+    if _as_number("", values) is not None:
         return "number"
-    if _date("", cells, known, None) is not None:
+    if _date("", values, None) is not None:
         return "date"
     return "tags" if separator_of(known) is not None else _text_or_category(known)
 
