@@ -342,6 +342,7 @@ def tarred() -> bytes:
         pytest.param(b"\x28\xb5\x2f\xfd\x24", "a file compressed by zstd", id="zstd"),
         pytest.param(b"\xd0\xcf\x11\xe0\xa1\xb1", "an old Excel workbook", id="xls"),
         pytest.param(b'<?xml version="1.0"?><a/>', "an XML file", id="xml"),
+        pytest.param(b'<svg xmlns="x">', "an SVG image", id="svg"),
         pytest.param(b"<!DOCTYPE html>\n<html>", "a web page", id="html"),
         pytest.param(zipped("batch.csv"), "a zip archive, not a table; unpack it", id="zip"),
         pytest.param(zipped("word/document.xml"), "a Word document", id="docx"),

@@ -13,6 +13,7 @@ from prevalens.cli.wording import as_options
         ("Let `min_positives=1` leave it out.", "Let --min-positives 1 leave it out."),
         ("Give `date_form=` or `encoding=`.", "Give --date-form or --encoding."),
         ("Say `kinds={'a b': 'drop'}`.", 'Say --as "a b=drop".'),
+        ("Name them with `groups=`.", "Name them with --group."),
         ("`kinds=` is about columns.", "--as is about columns."),
         ("`prevalens fit` writes one; a = b.", "`prevalens fit` writes one; a = b."),
     ],

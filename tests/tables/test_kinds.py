@@ -117,7 +117,10 @@ def test_choices() -> None:
         "date": "date",
         "drop": "dropped",
     }
-    assert read_column("c", cells, "decimal-comma").settings["decimal"] == ","
+    comma = read_column("c", cells, "decimal-comma")
+    assert comma.settings["decimal"] == ","
+    assert "decimal comma" in comma.use.detail
+    assert "thousands" not in comma.use.detail
     assert read_column("id", list(ROWS), "number").use.use == "number"
     for choice, what in (("number", "number"), ("date", "date")):
         with pytest.raises(InputError, match=f"The column 'c' holds no {what}, but for exam"):

@@ -15,6 +15,8 @@ _SUBJECTS = {
     "size": "--size",
 }
 _SUBJECT = re.compile(rf"\b({'|'.join(_SUBJECTS)})(?= must (?:be|lie) )")
+#: Options that are not named as the argument.
+_OPTIONS = {"groups": "group", "kinds": "as", "n_samples": "samples"}
 _ARGUMENT = re.compile(r"`([a-z_]+)=([^`]*)`")
 
 
@@ -39,7 +41,7 @@ def as_options(sentence: str) -> str:
 
 
 def _option(found: re.Match[str]) -> str:
-    name = "--as" if found[1] == "kinds" else f"--{found[1].replace('_', '-')}"
+    name = f"--{_OPTIONS.get(found[1], found[1].replace('_', '-'))}"
     value = _PLAIN.sub(r"\1", found[2])
     return f"{name} {value}".rstrip()
 

@@ -132,8 +132,14 @@ class NumberStyle:
 _STYLED = 5000
 
 
-def number_style(cells: Sequence[Any]) -> NumberStyle:
+def number_style(cells: Sequence[Any], decimal: DecimalMark | None = None) -> NumberStyle:
     """How numbers are written, from those that can be read in one way only.
+
+    Parameters
+    ----------
+    cells : sequence
+    decimal : {".", ","}, optional
+        The decimal mark, if it is known.
 
     Examples
     --------
@@ -153,14 +159,15 @@ def number_style(cells: Sequence[Any]) -> NumberStyle:
             doubtful.append(text)
         else:
             only["," if point is None else "."] += 1
-    decimal: DecimalMark = "," if only[","] > only["."] else "."
+    unknown = decimal is None
+    decimal = decimal or ("," if only[","] > only["."] else ".")
     # If all are written alike, the other mark multiplies all by the same factor.
     unsettled = len(only) != 1 and len(doubtful) < len(texts)
     return NumberStyle(
         decimal,
         grouped=any(_GROUPED[decimal].fullmatch(text.removesuffix("%").rstrip()) for text in texts),
         percent=any(text.endswith("%") for text in texts),
-        doubtful=doubtful[0] if doubtful and unsettled else "",
+        doubtful=doubtful[0] if doubtful and unsettled and unknown else "",
     )
 
 

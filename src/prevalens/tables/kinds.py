@@ -259,8 +259,8 @@ def _as_number(
     name: str, values: _Values, decimal: DecimalMark | None = None, *, least: float = _MOSTLY
 ) -> ColumnReading | None:
     """A number, if this share of the cells are some; the others are missing."""
-    style = number_style(list(values.counts))
-    mark = decimal or style.decimal
+    style = number_style(list(values.counts), decimal)
+    mark = style.decimal
     words = values.others(lambda cell: number_of(cell, mark) is not None, least)
     if words is None:
         return None
@@ -272,7 +272,7 @@ def _as_number(
     ]
     settings = {"decimal": mark, "words": sorted(words)}
     detail = "; ".join(filter(None, parts))
-    if decimal is None and style.doubtful:
+    if style.doubtful:
         other = "decimal-point" if mark == "," else "decimal-comma"
         doubt = _doubt_of_mark(name, style, other)
         return ColumnReading(ColumnUse(name, "number", detail, other), settings, doubt)

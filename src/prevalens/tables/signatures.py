@@ -42,6 +42,7 @@ _SIGNATURES = (
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook or Word document", _SAVE),
     (b"<?xml", "an XML file", _EXPORT),
     (b"<!doctype html", "a web page", "download the table itself"),
+    (b"<svg", "an SVG image", ""),
     (b"<html", "a web page", "download the table itself"),
 )  # fmt: skip
 #: What an archive holds, by the beginning of a member's name.

@@ -11,6 +11,7 @@ from typing import Any
 
 from prevalens.errors import InputError
 from prevalens.files import damaged
+from prevalens.tables.cells import shown
 
 #: Rows of a chunk: enough to make the overhead per chunk negligible, few enough for any memory.
 CHUNK_ROWS = 8192
@@ -131,7 +132,7 @@ class Table(ABC):
     def shown(self) -> str:
         """The names of the columns, for messages."""
         more = f", ... ({len(self.columns)} in all)" if len(self.columns) > _NAMED else ""
-        return ", ".join(map(repr, self.columns[:_NAMED])) + more
+        return ", ".join(map(shown, self.columns[:_NAMED])) + more
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {len(self.columns)} columns)"
