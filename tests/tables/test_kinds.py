@@ -48,6 +48,7 @@ ROWS = range(60)
         ("n", ["yes", "no", None], "number", "1 missing"),
         ("n", ["1", "2.5", "x"], "category", "3 values"),
         ("ward", ["north", "south", "?"] * 9, "category", "3 values"),
+        ("ward", ["north", None] * 9, "category", "1 value; 9 missing"),
         ("list", ["a;b", "b;c", "a"], "category", "3 values"),
         ("seen", ["2024-05-31", "31.05.2024", "unknown"], "date", "not the year; 1 missing"),
         ("seen", ["31/05/2024", "03/04/2024"], "date", "month and day of the week"),

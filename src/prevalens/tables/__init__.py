@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from prevalens.tables.column_guard import ColumnGuard, DriftWarning, guard_of
     from prevalens.tables.columns import ColumnPreparation
     from prevalens.tables.formats import as_table
+    from prevalens.tables.kinds import ColumnUse
     from prevalens.tables.opening import Reading, expand, open_table
     from prevalens.tables.preparation import (
         ArrayPreparation,
@@ -33,6 +34,7 @@ _MODULE_OF = {
     "Chunk": "prevalens.tables.table",
     "ColumnGuard": "prevalens.tables.column_guard",
     "ColumnPreparation": "prevalens.tables.columns",
+    "ColumnUse": "prevalens.tables.kinds",
     "DriftWarning": "prevalens.tables.column_guard",
     "GivenPreparation": "prevalens.tables.preparation",
     "Preparation": "prevalens.tables.preparation",
@@ -53,6 +55,7 @@ __all__ = [
     "Chunk",
     "ColumnGuard",
     "ColumnPreparation",
+    "ColumnUse",
     "DriftWarning",
     "GivenPreparation",
     "Preparation",

@@ -266,7 +266,7 @@ def date_format(cells: Sequence[Any], column: str) -> str | None:
     Dates such as 03/04/2024 depend on the other dates of the column: 31/05/2024 shows that the
     day comes first. A column of whole numbers from 1000 to 2999 holds years.
     """
-    known = [str(cell).strip() for cell in cells if not is_missing(cell)]
+    known = [str(cell).strip() for cell in cells if not is_marker(cell)]
     if known and all(map(_YEAR.fullmatch, known)):
         return "%Y"
     forms = date_forms(cells)

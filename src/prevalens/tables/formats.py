@@ -342,13 +342,21 @@ def as_table(data: Any, *, name: str = "the data") -> Table:
         return data
     frame = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(frame, nw.Series):
-        return FrameTable({frame.name or "text": frame.to_list()}, name)
+        return FrameTable({frame.name or "text": _cells(frame)}, name)
     if isinstance(frame, nw.DataFrame):
-        cells = {str(column): frame.get_column(column).to_list() for column in frame.columns}
+        cells = {str(column): _cells(frame.get_column(column)) for column in frame.columns}
         return FrameTable(cells, name)
     if isinstance(data, Mapping):
         return FrameTable({str(column): list(cells) for column, cells in data.items()}, name)
     return _from_list(data, name)
+
+
+def _cells(column: nw.Series[Any]) -> list[Any]:
+    """The cells of a frame's column; missing ones, such as NaT and NA of pandas, are None."""
+    cells = column.to_list()
+    if not column.null_count():
+        return cells
+    return [None if null else cell for cell, null in zip(cells, column.is_null(), strict=True)]
 
 
 def _from_list(data: Any, name: str) -> Table:

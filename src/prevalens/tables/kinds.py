@@ -210,8 +210,10 @@ class _Values:
         return f"{count:,} missing{f' ({examples})' * bool(examples)}" if count else ""
 
     def values(self) -> str:
-        """How many different values there are."""
-        return counted(len(self.counts) + len(self.marks), "value")
+        """How many different values there are, and how many cells are missing."""
+        missing = self.n_cells - len(self.known)
+        values = counted(len(self.counts) + len(self.marks), "value")
+        return f"{values}; {missing:,} missing" if missing else values
 
 
 def _dropped(name: str, why: str, alternative: str = "") -> ColumnReading:
