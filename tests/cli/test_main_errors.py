@@ -220,8 +220,10 @@ def test_fit(body: list | None, words: tuple[str, ...], sentence: str, folder: P
                      "--interval must lie strictly between 0 and 1; got 90; did you mean 0.9?",
                      id="interval in percent"),
         pytest.param(rows(9), (*QUANTIFY, "-o", "out.docx"),
-                     "Results are written as .csv, .tsv, .json, .jsonl, .parquet; 'out.docx'",
+                     ".csv, .tsv, .json, .jsonl, .parquet, .xlsx; 'out.docx' ends in none",
                      id="unknown ending"),
+        pytest.param(rows(9), (*QUANTIFY, "--strict", "--interval", "0"),
+                     "--strict needs the alarm, which needs intervals", id="strict, no intervals"),
         pytest.param(rows(9), (*QUANTIFY, "-o", "nowhere/out.csv"),
                      "nowhere/out.csv cannot be written: there is no folder nowhere",
                      id="no folder for results"),
@@ -526,7 +528,7 @@ def test_notes_of_batches(folder: Path, models: dict[str, Path]) -> None:
         body[i][HEADER.index("date")] = cell
     write(folder / "batch.csv", body)
     words = ("quantify", models["TEXTS"], "batch.csv", "--interval", "0")
-    without = "without a date in the column 'date', shown as the batch '(none)'."
+    without = "without a date in the column 'date', part of the batch '(none)'."
     assert f"3 items {without}" in notes(*words, "--by-time", "date")
     body[3][HEADER.index("id")] = ""
     write(folder / "batch.csv", body)
@@ -611,7 +613,6 @@ def test_one_label_only_and_one_item_are_answered(folder: Path) -> None:
     assert CliRunner().invoke(program.cli, words, catch_exceptions=False).exit_code == 0
     done = CliRunner().invoke(program.cli, ["quantify", "model.prevalens", "batch.csv"])
     assert done.exit_code == 0
-    assert "batch has 1 item only; its estimates are rough" in done.stderr
-    assert done.stdout.startswith(
-        "group,label,n_items,prevalence,lower,upper,training\nbatch,hardware,1,"
-    )
+    assert "batch: 1 item only; the estimates are rough" in done.stderr
+    assert done.stdout.startswith("group,label,n_items,prevalence,lower,upper,")
+    assert "\nbatch,hardware,1," in done.stdout

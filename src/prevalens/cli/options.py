@@ -65,6 +65,13 @@ date_form_option = click.option(
 #: Which items are a batch.
 batch_options = together(
     click.option("--by", metavar="COL", help="Column whose values are the batches."),
+    click.option(
+        "--min-items",
+        type=click.IntRange(min=0),
+        default=10,
+        show_default=True,
+        help="Values of --by with fewer items become one batch, at the end; 1 keeps all apart.",
+    ),
     click.option("--by-time", metavar="COL", help="Date column; every period is a batch."),
     click.option(
         "--freq",

@@ -16,7 +16,7 @@ from prevalens.cli.options import Decorator, together
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.files import writing
-from prevalens.model.result import csv_bytes
+from prevalens.model.rows import csv_bytes
 from prevalens.reports.page import write_page
 
 
