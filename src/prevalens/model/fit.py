@@ -114,22 +114,13 @@ def fit_files(
         Delimiter, encoding, sheet.
     """
     watch = Watch(progress, cancelled)
-    if min_positives is not None:
-        check_int(min_positives, "`min_positives=`", minimum=0)
     # A method that is not understood is refused before any file is read.
     _check_savable(quantifier_of(method, drift=drift, dated=time is not None), trusted)
-    if preparation is not None:
-        check_storable(preparation, trusted)
-    if kinds and (preparation is not None or columns.get("text") is not None):
-        other = "a preparation" if preparation is not None else "`text=`"
-        raise InputError(f"`kinds=` is about feature columns, and with {other} there are none.")
+    if min_positives is not None:
+        check_int(min_positives, "`min_positives=`", minimum=0)
+    _check_preparation(preparation, kinds, columns.get("text"), trusted)
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
-    if len(data.items) < _FEWEST_ITEMS:
-        raise InputError(
-            f"{data.items.source} has {counted(len(data.items), 'labelled item')}; at least "
-            f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
-        )
-    _warn_of_empty_texts(data)
+    _check_items(data)
     kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
     if preparation is None and data.text is None:
         preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
@@ -199,7 +190,24 @@ def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) 
     check_storable(trial, trusted)
 
 
-def _warn_of_empty_texts(data: Labelled) -> None:
+def _check_preparation(
+    preparation: Any, kinds: Mapping[str, str] | None, text: str | None, trusted: Sequence[str]
+) -> None:
+    """Refuse a preparation that cannot be saved, and kinds of columns where there are none."""
+    if preparation is not None:
+        check_storable(preparation, trusted)
+    if kinds and (preparation is not None or text is not None):
+        other = "a preparation" if preparation is not None else "`text=`"
+        raise InputError(f"`kinds=` is about feature columns, and with {other} there are none.")
+
+
+def _check_items(data: Labelled) -> None:
+    """Refuse too few items, and warn of empty texts."""
+    if len(data.items) < _FEWEST_ITEMS:
+        raise InputError(
+            f"{data.items.source} has {counted(len(data.items), 'labelled item')}; at least "
+            f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
+        )
     texts = () if data.text is None else data.items[data.text]
     empty = sum(text is None or (isinstance(text, str) and not text.strip()) for text in texts)
     if empty:
