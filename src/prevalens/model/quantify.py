@@ -281,6 +281,7 @@ def quantify_tables(
     order = [grouping.code(name) for name in names]
     price = price_of_drift(model.quantifier, scores, samples, interval, at)
     notices = (
+        *grouping.notices(),
         *_of_batches(estimate, folded),
         *monitor.notices(names, order, warned),
         *times.notices(names),
