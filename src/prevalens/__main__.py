@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 
 from prevalens._version import __version__
+from prevalens.cli.wording import as_options
 from prevalens.errors import PrevalensError
 
 __all__ = ["cli", "main"]
@@ -94,7 +95,7 @@ def cli(modules: Sequence[str]) -> None:
 def _refuse(sentence: str) -> NoReturn:
     # Standard error may be the full device.
     with contextlib.suppress(OSError):
-        click.echo(f"prevalens: {sentence}", err=True)
+        click.echo(f"prevalens: {as_options(sentence)}", err=True)
     sys.exit(REFUSED)
 
 

@@ -531,7 +531,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if time is not None:
             raise InputError(
                 "The quantifier was fitted without times, so the time of a batch says nothing; fit "
-                "it with fit(X, Y, time=...), or leave time out."
+                "it with `time=`, or leave time out."
             )
         return None
 
