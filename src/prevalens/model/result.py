@@ -13,11 +13,13 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import false_discovery_control
 
 from prevalens.charts import frame
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import writing
 from prevalens.types import Floats
+from prevalens.uncertainty.difference import Difference, difference_ends, excluded
 from prevalens.uncertainty.goodness_of_fit import MISFIT
 from prevalens.validation import InputError, check_label_names
 
@@ -27,6 +29,10 @@ COLUMNS = ("group", "label", "n_items", "prevalence", "lower", "upper", "trainin
 LABELLED_COLUMNS = ("n_labelled", "more_labels")
 #: Attributes with a value per batch and label that an estimate has, too.
 _PER_LABEL = ("point", "lower", "upper", "band_lower", "band_upper", "more_labels")
+#: A batch with fewer items gets no verdict: its own share says little, however well it is known.
+FEWEST_FOR_VERDICT = 10
+#: False discovery rate at which alarms are more than chance.
+_DISCOVERY = 0.1
 #: A spreadsheet takes a text that starts with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
@@ -199,6 +205,84 @@ class BatchResult:
         if self.lower is None or self.upper is None:
             return np.zeros(self.point.shape, dtype=bool)
         return (self.training < self.lower) | (self.training > self.upper)
+
+    @property
+    def judged(self) -> npt.NDArray[np.bool_]:
+        """Which batches get a verdict: they raise no alarm and have at least ten items.
+
+        If there are more alarms than chance explains (Benjamini and Hochberg at 10 %), the data
+        drift, and batches with a p-value below one half get no verdict either.
+        """
+        judged = ~self.alarms & (self.sizes >= FEWEST_FOR_VERDICT)
+        if self.p_value is not None and (false_discovery_control(self.p_value) < _DISCOVERY).any():
+            judged &= self.p_value >= 0.5
+        return judged
+
+    @property
+    def moved(self) -> npt.NDArray[np.int8]:
+        """Moves since training that the bands support, shape (n_batches, n_labels).
+
+        1 where all of the band lies above the training prevalence, -1 where it lies below, else 0;
+        0 in batches that get no verdict. The bands hold all labels of a batch at once, so that
+        looking at all of them does not make chance findings.
+        """
+        lower, upper = self.bands
+        training = np.broadcast_to(self.training, self.point.shape)
+        return excluded(training, lower, upper) * self.judged[:, np.newaxis].astype(np.int8)
+
+    @property
+    def bands(self) -> tuple[Floats | None, Floats | None]:
+        """The bands; the intervals where there are no bands."""
+        if self.band_lower is None or self.band_upper is None:
+            return self.lower, self.upper
+        return self.band_lower, self.band_upper
+
+    def difference(self, first: str, second: str) -> Difference:
+        """How far the prevalences of two batches are apart: second minus first.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of batches.
+
+        Examples
+        --------
+        >>> result = BatchResult(["spam"], ["May", "June"], [90, 80], [[0.2], [0.3]], [0.25])
+        >>> result.difference("May", "June").point.round(2).tolist()
+        [0.1]
+        """
+        i, j = map(self.place, (first, second))
+        ends = [
+            None if low is None or high is None else self._difference_ends(i, j, low, high)
+            for low, high in ((self.lower, self.upper), self.bands)
+        ]
+        intervals, bands = (pair or (None, None) for pair in ends)
+        return Difference(
+            self.labels,
+            (self.batches[i], self.batches[j]),
+            self.point[i],
+            self.point[j],
+            *intervals,
+            *bands,
+            self.level,
+            bool(self.judged[[i, j]].all()),
+        )
+
+    def _difference_ends(
+        self, i: int, j: int, lower: Floats, upper: Floats
+    ) -> tuple[Floats, Floats]:
+        first, second = ((self.point[k], lower[k], upper[k]) for k in (i, j))
+        return difference_ends(first, second)
+
+    def place(self, batch: str) -> int:
+        """The number of a batch; refuses names that no batch has."""
+        if str(batch) not in self.batches:
+            raise InputError(
+                f"There is no batch {str(batch)!r}; the batches are "
+                f"{', '.join(map(repr, self.batches[:10]))}"
+                f"{f' and {len(self.batches) - 10} more' if len(self.batches) > 10 else ''}."
+            )
+        return self.batches.index(str(batch))
 
     @property
     def alarms(self) -> npt.NDArray[np.bool_]:
