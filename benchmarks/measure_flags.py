@@ -46,7 +46,7 @@ class Case(NamedTuple):
     labels: tuple[str, ...]
     columns: dict[str, Any]
     batch: list[str]
-    true_Y: npt.NDArray[np.int8]
+    labelled: npt.NDArray[np.int8]
     how: dict[str, Any]
 
 
@@ -81,7 +81,7 @@ def drifted(seed: int, strength: float) -> Case:
     case = _tabular(data, np.concatenate(rows), names, {"by_time": "date"})
     passed = np.repeat(np.arange(10) / 9, 300)[:, np.newaxis]
     looks = rng.normal(0, strength, (10, data.train.X.shape[1])) * (np.arange(10) % 2)[:, None]
-    moved = case.true_Y @ looks * passed + rng.normal(0, strength / 2, looks.shape[1]) * passed
+    moved = case.labelled @ looks * passed + rng.normal(0, strength / 2, looks.shape[1]) * passed
     columns = {
         name: np.asarray(case.columns[name]) + moved[:, j]
         for j, name in enumerate(_features(data.train.X.shape[1]))
@@ -128,7 +128,7 @@ def estimated(case: Case, method: str, seed: int, folder: Path) -> tuple[BatchRe
         writer.writerows(zip(*case.columns.values(), strict=True))
     result = quantify_files(model, path, **case.how)
     samples, names = Samples.by_group(case.batch)
-    true = samples.mean(case.true_Y)
+    true = samples.mean(case.labelled)
     return result, true[[list(names).index(name) for name in result.batches]]
 
 

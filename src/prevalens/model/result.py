@@ -200,13 +200,6 @@ class BatchResult:
         return self.point - self.training
 
     @property
-    def beyond(self) -> npt.NDArray[np.bool_]:
-        """Where the training prevalence lies outside the interval; False without intervals."""
-        if self.lower is None or self.upper is None:
-            return np.zeros(self.point.shape, dtype=bool)
-        return (self.training < self.lower) | (self.training > self.upper)
-
-    @property
     def judged(self) -> npt.NDArray[np.bool_]:
         """Which batches get a verdict: they raise no alarm and have at least ten items.
 
@@ -252,25 +245,26 @@ class BatchResult:
         [0.1]
         """
         i, j = map(self.place, (first, second))
-        ends = [
-            None if low is None or high is None else self._difference_ends(i, j, low, high)
-            for low, high in ((self.lower, self.upper), self.bands)
-        ]
-        intervals, bands = (pair or (None, None) for pair in ends)
+        lower, upper = self._difference_ends(i, j, self.lower, self.upper)
+        band_lower, band_upper = self._difference_ends(i, j, *self.bands)
         return Difference(
             self.labels,
             (self.batches[i], self.batches[j]),
             self.point[i],
             self.point[j],
-            *intervals,
-            *bands,
-            self.level,
-            bool(self.judged[[i, j]].all()),
+            lower=lower,
+            upper=upper,
+            band_lower=band_lower,
+            band_upper=band_upper,
+            level=self.level,
+            reliable=bool(self.judged[[i, j]].all()),
         )
 
     def _difference_ends(
-        self, i: int, j: int, lower: Floats, upper: Floats
-    ) -> tuple[Floats, Floats]:
+        self, i: int, j: int, lower: Floats | None, upper: Floats | None
+    ) -> tuple[Floats | None, Floats | None]:
+        if lower is None or upper is None:
+            return None, None
         first, second = ((self.point[k], lower[k], upper[k]) for k in (i, j))
         return difference_ends(first, second)
 

@@ -12,12 +12,12 @@ from prevalens.model.result import BatchResult
 from prevalens.reports import svg
 from prevalens.reports.theme import colour, series
 
-BAR_WIDTH, _BAR_HEIGHT = 150.0, 20.0
+BAR_WIDTH, _BAR_HEIGHT = 120.0, 20.0
 _MARGIN = 6.0
 # Narrow enough to be legible on a phone without scrolling.
 _WIDTH = 440.0
 # Width reserved for the names of labels, in pixels and in letters.
-_NAMES, _LETTERS = 130.0, 18
+_NAMES, _LETTERS = 160.0, 23
 #: Colours of moves that are supported upwards or downwards, and of those that are not.
 _DIRECTIONS = {1: "plus", -1: "minus", 0: "muted"}
 _DASHED = {"stroke": colour("muted"), "stroke_width": 1.5, "stroke_dasharray": "5 4"}

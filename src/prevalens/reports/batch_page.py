@@ -13,10 +13,11 @@ from prevalens.model.model import Model
 from prevalens.model.result import FEWEST_FOR_VERDICT, BatchResult, Drivers
 from prevalens.reports import batch_charts, batches
 from prevalens.reports.batch_charts import points_range, points_text, share_text
-from prevalens.reports.grid import MISSING, Grid, GridCell, count, number, provenance_grid
+from prevalens.reports.grid import MISSING, Grid, GridCell, GridRow, count, number, provenance_grid
 from prevalens.reports.headline import headline
 from prevalens.reports.page import Figure, Gallery, Section, SectionPart, page
 from prevalens.reports.render import CAPTIONS, render, to_html
+from prevalens.types import Floats
 
 #: Most cells of the table of all estimates; larger results are in the file of `quantify -o`.
 MOST_CELLS = 20_000
@@ -29,7 +30,7 @@ def prevalence_table(report: BatchResult, batch: int) -> Markup:
     Supported moves come first, see `movers`.
     """
     top, root = batch_charts.top_of(report), batch_charts.is_skewed(report)
-    headings = [f"0 to {100 * top:.3g} %", "estimate", "training", "change, points"]
+    headings = [f"0 to {100 * top:.3g} %", "estimate", "training", "change"]
     if report.lower is not None:
         headings.insert(2, f"{_level_text(report)}interval")
     return render(
@@ -60,9 +61,7 @@ def movers_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
             share_text(training[label]),
             share_text(point[label]),
             points_text(point[label] - training[label]),
-            MISSING
-            if lower is None or upper is None
-            else points_range(lower[label], upper[label]),
+            MISSING if lower is None or upper is None else points_range(lower[label], upper[label]),
             _SUPPORT[int(report.moved[batch, label])],
         )
         for label in labels
@@ -108,11 +107,35 @@ def difference_table(report: BatchResult, first: int, second: int) -> Markup:
         difference=found,
         level=_level_text(report),
         most=_MOST_ROWS,
-        interval=lambda j: "" if low is None or high is None else points_range(low[j], high[j]),
+        interval=lambda label: _points_interval(low, high, label),
         support=_SUPPORT,
         share=share_text,
         points=points_text,
     )
+
+
+def _points_interval(low: Floats | None, high: Floats | None, label: int) -> str:
+    return (
+        "" if low is None or high is None else points_range(float(low[label]), float(high[label]))
+    )
+
+
+def difference_grid(report: BatchResult, first: int, second: int) -> Grid:
+    """The largest differences of two batches, supported ones first."""
+    found = report.difference(report.batches[first], report.batches[second])
+    rows = [
+        (
+            row["label"],
+            share_text(row["first"]),
+            share_text(row["second"]),
+            points_text(row["difference"]),
+            MISSING if row["lower"] is None else points_range(row["lower"], row["upper"]),
+            _SUPPORT[row["supported"]],
+        )
+        for row in found.to_rows()[:_MOST_MOVERS]
+    ]
+    headings = (*found.names, "difference, points", f"{_level_text(report)}interval", "supported")
+    return Grid.from_rows(f"{found.names[1]} minus {found.names[0]}", "label", headings, rows)
 
 
 def pairs_grid(report: BatchResult, pairs: Sequence[batches.Pair]) -> Grid:
@@ -180,11 +203,10 @@ def sizes_grid(report: BatchResult) -> Grid:
             for p, alarms in zip(report.p_value, report.alarms, strict=True)
         ]
         notes += [_TEXTS["alarm"], _TEXTS["alarming"]][: 1 + bool(report.alarms.any())]
-    rows = [
-        (name, *(GridCell(cell, aside=bool(alarm)) for cell in cells))
-        for name, alarm, *cells in zip(
-            report.batches, report.alarms, *columns.values(), strict=True
-        )
+    cells = zip(*columns.values(), strict=True)
+    rows: list[GridRow] = [
+        (name, *(GridCell(cell, aside=bool(alarm)) for cell in row))
+        for name, alarm, row in zip(report.batches, report.alarms, cells, strict=True)
     ]
     stub = "batch" if report.ordered else "group"
     return Grid.from_rows("Batches" if report.ordered else "Groups", stub, columns, rows, notes)
@@ -203,7 +225,7 @@ def all_estimates(report: BatchResult) -> Grid:
     Supported moves are bold, batches that raise the alarm grey.
     """
     alarms, moved = report.alarms, report.moved
-    rows = [
+    rows: list[GridRow] = [
         (
             report.labels[label],
             f"{100 * report.training[label]:.1f}",
@@ -300,7 +322,10 @@ def _facts(report: BatchResult, batch: int) -> Iterator[tuple[str, str]]:
     for sign in (1, -1):
         found = [j for j in batches.movers(report, batch) if report.moved[batch, j] == sign]
         if found:
-            yield points_range(lower[found[0]], upper[found[0]]), f"points: {report.labels[found[0]]}"
+            yield (
+                points_range(lower[found[0]], upper[found[0]]),
+                f"points: {report.labels[found[0]]}",
+            )
 
 
 def _level_text(report: BatchResult) -> str:
@@ -384,7 +409,7 @@ def _map(report: BatchResult) -> Figure:
         left = {"n_left": n_batches - n_columns, "n_batches": n_batches}
         caption += _TEXTS["map_most_batches"].format(**left)
     drawn = batch_charts.change_map(report, labels, n_columns)
-    return Figure(drawn, caption, name="change-map")
+    return Figure(drawn, caption, name="change-map", wide=True)
 
 
 def _movers(report: BatchResult, batch: int) -> list[SectionPart]:
@@ -397,15 +422,23 @@ def _movers(report: BatchResult, batch: int) -> list[SectionPart]:
 
 
 def _differences(report: BatchResult) -> Markup:
-    """The last batch against the one before, or the two largest groups; and last against first."""
-    last = len(report.batches) - 1
-    first, second = (last - 1, last) if report.ordered else (1, 0)
+    """The last batch against the one before and the first, or the two largest groups.
+
+    Batches that get no verdict are passed over if there are two others.
+    """
+    judged = np.flatnonzero(report.judged).tolist()
+    shown = judged if len(judged) > 1 else list(range(len(report.batches)))
+    first, second = shown[-2:] if report.ordered else (shown[1], shown[0])
+    since = Markup("")
+    if report.ordered and len(shown) > 2:
+        since = to_html(difference_grid(report, shown[0], second))
     return render(
         "batch_differences.html",
         report=report,
         first=first,
         second=second,
         table=difference_table(report, first, second),
+        since=since,
         note=_TEXTS["differences"],
     )
 

@@ -36,7 +36,7 @@ def by_size(report: BatchResult) -> BatchResult:
     if report.ordered:
         return report
     order = _size_order(report)
-    per_batch = {
+    per_batch: dict[str, Any] = {
         name: value[order]
         for name, value in vars(report).items()
         if isinstance(value, np.ndarray) and name not in ("training", "batches")
@@ -45,7 +45,7 @@ def by_size(report: BatchResult) -> BatchResult:
 
 
 def _size_order(report: BatchResult) -> npt.NDArray[np.int64]:
-    last = [name == NONE or is_folded(name) for name in report.batches]
+    last = np.array([name == NONE or is_folded(name) for name in report.batches])
     return np.lexsort((-report.sizes, last))
 
 

@@ -287,7 +287,7 @@
       make("line", { x1: LEFT, x2: WIDE - RIGHT, y1: y(v), y2: y(v), stroke: "var(--pv-line)" }, svg);
       make("text", { x: LEFT - 8, y: y(v) + 4, "text-anchor": "end" }, svg).textContent = parseFloat((100 * v).toPrecision(3)) + " %";
     });
-    var every = Math.ceil(data.batches.length / Math.max(2, Math.floor(WIDE / 90)));
+    var every = Math.ceil(data.batches.length / Math.max(2, Math.floor(WIDE / 120)));
     data.batches.forEach(function (name, i) {
       if (i !== last && (i % every || last - i < every)) { return; }
       var anchor = i === 0 ? "start" : (i === last ? "end" : "middle");
