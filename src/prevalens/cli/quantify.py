@@ -26,6 +26,7 @@ from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files
 from prevalens.model.result import BatchResult, check_ending
 from prevalens.reports.batch_page import report_html
+from prevalens.reports.headline import headline
 from prevalens.reports.page import write_page
 
 #: Rows that the table on the screen shows.
@@ -98,6 +99,8 @@ def command(
         result.write(output)
     if html is not None:
         write_page(html, report_html(result, loaded))
+    if not as_json:
+        print_note(str(headline(result)))
     _warn((*result.warnings, *result.label_notes))
     _show(result, as_json=as_json, written=[path for path in (output, html) if path is not None])
 
@@ -132,9 +135,18 @@ def _moved_most(rows: Sequence[dict[str, Any]]) -> tuple[Sequence[dict[str, Any]
     title = "Prevalence in percent"
     if len(rows) <= _MOST_ROWS:
         return rows, title
-    moved = sorted(rows, key=lambda row: -abs(row["prevalence"] - row["training"]))
-    more = f": the {_MOST_ROWS} of {len(rows)} that moved most (-o FILE writes all)"
+    moved = sorted(rows, key=_farthest)
+    more = (
+        f": the {_MOST_ROWS} of {len(rows)} that moved most by their intervals (-o FILE writes all)"
+    )
     return moved[:_MOST_ROWS], title + more
+
+
+def _farthest(row: dict[str, Any]) -> tuple[float, float]:
+    """Sort key: how far the interval is from training, then how far the estimate is."""
+    before, low, high = row["training"], row["lower"], row["upper"]
+    outside = 0.0 if low is None else max(low - before, before - high, 0.0)
+    return -outside, -abs(row["prevalence"] - before)
 
 
 def _table(rows: Sequence[dict[str, Any]], level: float | None) -> Table:
