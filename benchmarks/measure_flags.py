@@ -13,7 +13,7 @@ import argparse
 import csv
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +34,8 @@ SEEDS = (0, 1, 2)
 METHODS = ("lr+mixture", "lr+rq(pcc,ridge)", "auto")
 _BUDGET = 4.0
 _N_TRAIN, _POOL = 800, 12_000
+#: How strongly the items of tables depend on their labels.
+_SIGNAL = 1.5
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,23 +65,27 @@ def months(seed: int) -> Case:
 def groups(seed: int) -> Case:
     """A table of 14 groups of 5 to 800 items; in half of them the label mix is as in training."""
     rng = np.random.default_rng([seed, 1])
-    data = synthetic(_N_TRAIN, _POOL, n_labels=10, random_state=seed)
+    data = synthetic(_N_TRAIN, _POOL, n_labels=10, signal=_SIGNAL, random_state=seed)
     sizes = np.exp(rng.uniform(np.log(5), np.log(800), 14)).astype(int)
-    tilts = rng.normal(0, 0.7, (14, 10)) * (np.arange(14) % 2)[:, np.newaxis]
+    tilts = rng.normal(0, 1, (14, 10)) * (np.arange(14) % 2)[:, np.newaxis]
     rows = [_drawn(data.test.Y, size, tilt, rng) for size, tilt in zip(sizes, tilts, strict=True)]
     names = [f"group{i:02}" for i, own in enumerate(rows) for _ in own]
     return _tabular(data, np.concatenate(rows), names, {"by": "batch"})
 
 
-def drifted(seed: int, strength: float) -> Case:
-    """A table of ten months in which items of half of the labels look different, more and more."""
+def drifted(seed: int, strength: float, *, growing: bool = True) -> Case:
+    """A table of ten months in which items of half of the labels look different.
+
+    The drift grows from nothing in the first month, or is there from the first month on. Its
+    strength is the standard deviation of the move of each feature, in deviations of the noise.
+    """
     rng = np.random.default_rng([seed, 2])
-    data = synthetic(_N_TRAIN, _POOL, n_labels=10, random_state=seed)
-    trend = rng.normal(0, 0.6, 10)
+    data = synthetic(_N_TRAIN, _POOL, n_labels=10, signal=_SIGNAL, random_state=seed)
+    trend = rng.normal(0, 1, 10)
     rows = [_drawn(data.test.Y, 300, trend * month / 9, rng) for month in range(10)]
     names = [f"2026-{month + 1:02}" for month in range(10) for _ in range(300)]
     case = _tabular(data, np.concatenate(rows), names, {"by_time": "date"})
-    passed = np.repeat(np.arange(10) / 9, 300)[:, np.newaxis]
+    passed = np.repeat(np.arange(10) / 9 if growing else np.ones(10), 300)[:, np.newaxis]
     looks = rng.normal(0, strength, (10, data.train.X.shape[1])) * (np.arange(10) % 2)[:, None]
     moved = case.labelled @ looks * passed + rng.normal(0, strength / 2, looks.shape[1]) * passed
     columns = {
@@ -106,11 +112,12 @@ def _tabular(data: Any, rows: Any, names: list[str], how: dict[str, str]) -> Cas
     return Case(items, data.train.Y, data.train.labels, columns, names, data.test.Y[rows], how)
 
 
-CASES = {
+CASES: dict[str, Callable[[int], Case]] = {
     "months of texts": months,
     "groups of a table": groups,
-    "table, little drift": lambda seed: drifted(seed, 0.15),
-    "table, strong drift": lambda seed: drifted(seed, 0.8),
+    "table, little drift": lambda seed: drifted(seed, 0.1),
+    "table, growing drift": lambda seed: drifted(seed, 0.4),
+    "table, strong drift": lambda seed: drifted(seed, 0.8, growing=False),
 }
 
 
@@ -157,7 +164,9 @@ def counted(result: BatchResult, true: Floats) -> Counts:
     flagged = moved != 0
     hold = covers(result.lower, result.upper, true)
     band = covers(result.band_lower, result.band_upper, true)
-    pairs = np.sum([_difference(result, true, i, j) for i, j in _pairs(result)], axis=0)
+    pairs = np.zeros(6, dtype=int)
+    for i, j in _pairs(result):
+        pairs += _difference(result, true, i, j)
     return Counts(
         len(result.batches),
         int(result.alarms.sum()),
@@ -165,7 +174,7 @@ def counted(result: BatchResult, true: Floats) -> Counts:
         int((np.sign(change) == moved)[flagged].sum()),
         int(hold[flagged].sum()),
         int(band[flagged].sum()),
-        *(int(number) for number in np.atleast_1d(pairs)),
+        *pairs.tolist(),
         int(headline(result).is_alarm),
     )
 

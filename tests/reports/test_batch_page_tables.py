@@ -85,7 +85,7 @@ def test_grids_hold_what_they_are_given() -> None:
         ["<June>", "20", "10.0", "1", ".400"],
     ]
     assert _texts(difference_grid(REPORT, 0, 1)) == [
-        ["<a>", "10.0 %", "40.0 %", "+30.0", "+22.9 to +37.1", "▲ higher"],
+        ["<a>", "10.0 %", "40.0 %", "+30.0", "+20.0 to +40.0", "▲ higher"],
         ["b", "20.0 %", "20.0 %", "0.0", "-7.1 to +7.1", "no"],
     ]
     assert _texts(all_estimates(REPORT)) == [["<a>", "20.0", "10.0", "40.0"], ["b", *["20.0"] * 3]]
@@ -111,7 +111,7 @@ def test_batches_that_alarm_are_marked_grey_and_explained() -> None:
 def test_the_differences_of_two_batches_are_a_table(read_xml: Callable[[str], Any]) -> None:
     root = read_xml(difference_table(REPORT, 0, 1))
     cells = [cell.text for cell in root.findall("table/tbody/tr")[0].findall("td")]
-    assert cells == ["10.0 %", "40.0 %", "+30.0", "+22.9 to +37.1", "▲ higher"]
+    assert cells == ["10.0 %", "40.0 %", "+30.0", "+20.0 to +40.0", "▲ higher"]
     grey = read_xml(difference_table(ALARM, 0, 1))
     assert grey.find("table").get("class") == "unsure"
     assert {row.findall("td")[-1].text for row in grey.findall("table/tbody/tr")} == {"no"}

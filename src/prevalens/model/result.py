@@ -266,7 +266,7 @@ class BatchResult:
         if lower is None or upper is None:
             return None, None
         first, second = ((self.point[k], lower[k], upper[k]) for k in (i, j))
-        return difference_ends(first, second)
+        return difference_ends(first, second, self.training)
 
     def place(self, batch: str) -> int:
         """The number of a batch; refuses names that no batch has."""

@@ -16,7 +16,7 @@ COLUMNS = ("label", "first", "second", "difference", "lower", "upper", "supporte
 
 
 def difference_ends(
-    first: tuple[Floats, Floats, Floats], second: tuple[Floats, Floats, Floats]
+    first: tuple[Floats, Floats, Floats], second: tuple[Floats, Floats, Floats], training: Floats
 ) -> tuple[Floats, Floats]:
     """Ends of the interval of second minus first, from the intervals of both.
 
@@ -24,13 +24,16 @@ def difference_ends(
     ----------
     first, second : tuple of three arrays of float, shape (n_labels,)
         Point, lower end and upper end.
+    training : array of float, shape (n_labels,)
+        Training prevalences.
 
     Notes
     -----
     The distances of the ends from the points are squared and added (Newcombe 1998; Zou and Donner
-    2008), as if the errors of the two estimates were independent. Batches that are alike share
-    most errors of the classifier, which makes the interval too wide. It is too narrow where the
-    method follows a shift only in part and the label moved up in one batch and down in the other.
+    2008), as if the errors of the two estimates were independent. Batches on the same side of
+    training share errors of the classifier, which cancel in the difference; the interval is then
+    too wide. A method that follows shifts only in part errs in opposite directions where the
+    batches lie on different sides of training: there the distances themselves are added.
 
     References
     ----------
@@ -42,14 +45,20 @@ def difference_ends(
     Examples
     --------
     >>> before, after = (0.2, 0.17, 0.23), (0.4, 0.36, 0.44)
-    >>> [round(float(end), 4) for end in difference_ends(before, after)]
+    >>> [round(float(end), 4) for end in difference_ends(before, after, 0.1)]
     [0.15, 0.25]
+    >>> [round(float(end), 4) for end in difference_ends(before, after, 0.3)]
+    [0.13, 0.27]
     """
     (before, before_low, before_high), (after, after_low, after_high) = first, second
-    change = after - before
-    below = np.hypot(after - after_low, before_high - before)
-    above = np.hypot(after_high - after, before - before_low)
+    change, apart = after - before, (before - training) * (after - training) < 0
+    below = _combined(after - after_low, before_high - before, apart)
+    above = _combined(after_high - after, before - before_low, apart)
     return np.maximum(change - below, -1.0), np.minimum(change + above, 1.0)
+
+
+def _combined(one: Floats, other: Floats, apart: npt.NDArray[np.bool_]) -> Floats:
+    return np.where(apart, one + other, np.hypot(one, other))
 
 
 @dataclass(frozen=True)

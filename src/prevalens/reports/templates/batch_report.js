@@ -152,13 +152,16 @@
   [choice, filter, moved, root].forEach(function (one) { one.addEventListener("input", choose); });
   choose();
 
-  // The difference of two batches: distances of the ends from the estimates are squared and added.
+  // The difference of two batches: distances of the ends from the estimates are squared and added,
+  // or added where the batches lie on different sides of training.
   var differences = by("difference-table");
   function ends(low, high, first, second, label) {
     var before = data.point[first][label], after = data.point[second][label], change = after - before;
+    var apart = (before - data.training[label]) * (after - data.training[label]) < 0;
+    function combined(a, b) { return apart ? a + b : Math.hypot(a, b); }
     return [
-      Math.max(change - Math.hypot(after - data[low][second][label], data[high][first][label] - before), -1),
-      Math.min(change + Math.hypot(data[high][second][label] - after, before - data[low][first][label]), 1)
+      Math.max(change - combined(after - data[low][second][label], data[high][first][label] - before), -1),
+      Math.min(change + combined(data[high][second][label] - after, before - data[low][first][label]), 1)
     ];
   }
   function support(first, second, label) {
