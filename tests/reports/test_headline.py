@@ -67,6 +67,19 @@ def test_if_most_batches_alarm_the_headline_is_the_alarm() -> None:
     assert str(found).startswith("2 of 2 batches (June, May) differ")
 
 
+def test_many_p_values_that_are_a_little_too_large_are_an_alarm_together() -> None:
+    point = np.tile(POINT[:1], (8, 1))
+    names = [f"2026-0{k + 1}" for k in range(8)]
+    sizes = [100] * 8
+    report = BatchResult(["a", "b", "c"], names, sizes, point, [0.9] * 3, lower=point, upper=point)
+    assert not replace(report, p_value=[0.05, *[0.6] * 7]).unusual.any()
+    together = replace(report, p_value=[0.02, 0.03, 0.04, 0.05, 0.02, 0.03, 0.05, 0.06])
+    assert not together.alarms.any()
+    assert together.unusual.all()
+    assert not together.moved.any()
+    assert headline(together).is_alarm
+
+
 def test_groups_are_told_without_words_of_time() -> None:
     found = str(headline(replace(_report(), ordered=False)))
     assert found.startswith("2 of 2 groups have labels that differ clearly from training.")

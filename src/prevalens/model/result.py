@@ -31,7 +31,7 @@ LABELLED_COLUMNS = ("n_labelled", "more_labels")
 _PER_LABEL = ("point", "lower", "upper", "band_lower", "band_upper", "more_labels")
 #: A batch with fewer items gets no verdict: its own share says little, however well it is known.
 FEWEST_FOR_VERDICT = 10
-#: False discovery rate at which alarms are more than chance.
+#: False discovery rate at which small p-values are more than chance.
 _DISCOVERY = 0.1
 #: A spreadsheet takes a text that starts with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -200,13 +200,24 @@ class BatchResult:
         return self.point - self.training
 
     @property
-    def judged(self) -> npt.NDArray[np.bool_]:
-        """Which batches get a verdict: they raise no alarm and have at least ten items.
+    def unusual(self) -> npt.NDArray[np.bool_]:
+        """Batches that raise the alarm, or that all batches together show to differ.
 
-        If there are more alarms than chance explains (Benjamini and Hochberg at 10 %), the data
-        drift, and batches with a p-value below one half get no verdict either.
+        Many p-values that are each a little too large for an alarm are no chance together
+        (Benjamini and Hochberg, false discovery rate of 10 %).
         """
-        judged = ~self.alarms & (self.sizes >= FEWEST_FOR_VERDICT)
+        if self.p_value is None:
+            return self.alarms
+        return self.alarms | (false_discovery_control(self.p_value) < _DISCOVERY)
+
+    @property
+    def judged(self) -> npt.NDArray[np.bool_]:
+        """Which batches get a verdict: they are not unusual and have at least ten items.
+
+        If the false discovery rate says that alarms are more than chance, the data drift, and
+        batches with a p-value below one half get no verdict either.
+        """
+        judged = ~self.unusual & (self.sizes >= FEWEST_FOR_VERDICT)
         if self.p_value is not None and (false_discovery_control(self.p_value) < _DISCOVERY).any():
             judged &= self.p_value >= 0.5
         return judged

@@ -24,7 +24,7 @@ class Headline:
     Attributes
     ----------
     alarm : str
-        Which batches raise the alarm and what to do; empty if none does.
+        Which batches raise the alarm, alone or together, and what to do; empty if none does.
     text : str
         What has moved, for batches that get a verdict.
     is_alarm : bool
@@ -55,7 +55,7 @@ def headline(report: BatchResult) -> Headline:
     In May, 1 of 1 label has clearly moved since training: spam rose from 10.0 % to between 20.0 \
 and 40.0 % (90 % band).
     """
-    alarms, shown = report.alarms, batches.focus(report)
+    alarms, shown = report.unusual, batches.focus(report)
     most = 2 * int(alarms.sum()) > len(alarms)
     first = most or bool(alarms[shown])
     if first:
@@ -71,7 +71,7 @@ and 40.0 % (90 % band).
 
 
 def _alarm(report: BatchResult) -> str:
-    alarming = np.flatnonzero(report.alarms)
+    alarming = np.flatnonzero(report.unusual)
     if not alarming.size:
         return ""
     names = [report.batches[i] for i in alarming[::-1][:_NAMED]] if report.ordered else [
