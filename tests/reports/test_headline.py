@@ -73,6 +73,7 @@ def test_many_p_values_that_are_a_little_too_large_are_an_alarm_together() -> No
     sizes = [100] * 8
     report = BatchResult(["a", "b", "c"], names, sizes, point, [0.9] * 3, lower=point, upper=point)
     assert not replace(report, p_value=[0.05, *[0.6] * 7]).unusual.any()
+    assert replace(report, p_value=None).judged.all()
     together = replace(report, p_value=[0.02, 0.03, 0.04, 0.05, 0.02, 0.03, 0.05, 0.06])
     assert not together.alarms.any()
     assert together.unusual.all()
@@ -102,10 +103,11 @@ def test_where_alarms_are_more_than_chance_unusual_batches_get_no_verdict() -> N
     report = BatchResult(["a"], names, [100] * 6, point, [0.2], **ends)
     drifting = replace(report, p_value=[0.9, 0.001, 0.001, 0.002, 0.6, 0.3])
     assert drifting.judged.tolist() == [True, False, False, False, True, False]
-    assert "no move can be called clear" in str(headline(replace(drifting, p_value=[
+    assert "too unusual to call any move clear" in str(headline(replace(drifting, p_value=[
         0.9, 0.001, 0.002, 0.7, 0.6, 0.3])))  # fmt: skip
+    # One small p-value among six is chance; that batch alone gets no verdict.
     single = replace(report, p_value=[0.9, 0.8, 0.7, 0.02, 0.6, 0.3])
-    assert single.judged.all()
+    assert single.judged.tolist() == [True, True, True, False, True, True]
 
 
 def test_the_farthest_band_is_named_first_and_the_rest_is_counted() -> None:

@@ -33,6 +33,8 @@ _PER_LABEL = ("point", "lower", "upper", "band_lower", "band_upper", "more_label
 FEWEST_FOR_VERDICT = 10
 #: False discovery rate at which small p-values are more than chance.
 _DISCOVERY = 0.1
+#: Least p-value of a batch that gets a verdict, and where other batches are unusual.
+_PLAUSIBLE, _DRIFTING = 0.1, 0.5
 #: A spreadsheet takes a text that starts with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
@@ -206,21 +208,26 @@ class BatchResult:
         Many p-values that are each a little too large for an alarm are no chance together
         (Benjamini and Hochberg, false discovery rate of 10 %).
         """
+        return self.alarms | self._discovered()
+
+    def _discovered(self) -> npt.NDArray[np.bool_]:
+        """Batches whose p-values are too small for chance, all batches together."""
         if self.p_value is None:
-            return self.alarms
-        return self.alarms | (false_discovery_control(self.p_value) < _DISCOVERY)
+            return np.zeros(len(self.batches), dtype=bool)
+        return np.asarray(false_discovery_control(self.p_value) < _DISCOVERY)
 
     @property
     def judged(self) -> npt.NDArray[np.bool_]:
-        """Which batches get a verdict: they are not unusual and have at least ten items.
+        """Which batches get a verdict: at least ten items, and a p-value of at least 0.1.
 
-        If the false discovery rate says that alarms are more than chance, the data drift, and
-        batches with a p-value below one half get no verdict either.
+        That is more than the alarm asks for, because a claim needs more than the absence of an
+        alarm. If small p-values are more than chance, the data drift, and a verdict needs a
+        p-value of at least one half.
         """
-        judged = ~self.unusual & (self.sizes >= FEWEST_FOR_VERDICT)
-        if self.p_value is not None and (false_discovery_control(self.p_value) < _DISCOVERY).any():
-            judged &= self.p_value >= 0.5
-        return judged
+        judged = self.sizes >= FEWEST_FOR_VERDICT
+        if self.p_value is None:
+            return np.asarray(judged)
+        return judged & (self.p_value >= (_DRIFTING if self._discovered().any() else _PLAUSIBLE))
 
     @property
     def moved(self) -> npt.NDArray[np.int8]:

@@ -99,6 +99,7 @@ def _statement(report: BatchResult, batch: int) -> str:
     names = {
         "batch": report.batches[batch],
         "n_items": count(int(report.sizes[batch])),
+        "s": "" if report.sizes[batch] == 1 else "s",
         "fewest": FEWEST_FOR_VERDICT,
         "band": band_name(report),
     }
