@@ -85,8 +85,8 @@ def test_grids_hold_what_they_are_given() -> None:
         ["<June>", "20", "10.0", "1", ".400"],
     ]
     assert _texts(difference_grid(REPORT, 0, 1)) == [
-        ["<a>", "10.0 %", "40.0 %", "+30.0", "+20.0 to +40.0", "▲ higher"],
-        ["b", "20.0 %", "20.0 %", "0.0", "-7.1 to +7.1", "no"],
+        ["<a>", "+30.0", "+20.0 to +40.0", "▲ higher"],
+        ["b", "0.0", "-7.1 to +7.1", "no"],
     ]
     assert _texts(all_estimates(REPORT)) == [["<a>", "20.0", "10.0", "40.0"], ["b", *["20.0"] * 3]]
 

@@ -17,7 +17,7 @@ _MARGIN = 6.0
 # Narrow enough to be legible on a phone without scrolling.
 _WIDTH = 440.0
 # Width reserved for the names of labels, in pixels and in letters.
-_NAMES, _LETTERS = 160.0, 23
+_NAMES, _LETTERS = 176.0, 26
 #: Colours of moves that are supported upwards or downwards, and of those that are not.
 _DIRECTIONS = {1: "plus", -1: "minus", 0: "muted"}
 _DASHED = {"stroke": colour("muted"), "stroke_width": 1.5, "stroke_dasharray": "5 4"}

@@ -126,15 +126,13 @@ def difference_grid(report: BatchResult, first: int, second: int) -> Grid:
     rows = [
         (
             row["label"],
-            share_text(row["first"]),
-            share_text(row["second"]),
             points_text(row["difference"]),
             MISSING if row["lower"] is None else points_range(row["lower"], row["upper"]),
             _SUPPORT[row["supported"]],
         )
         for row in found.to_rows()[:_MOST_MOVERS]
     ]
-    headings = (*found.names, "difference, points", f"{_level_text(report)}interval", "supported")
+    headings = ("difference", f"{_level_text(report)}interval", "supported")
     return Grid.from_rows(f"{found.names[1]} minus {found.names[0]}", "label", headings, rows)
 
 
