@@ -21,6 +21,7 @@ from prevalens.reports.batch_charts import (
     small_trend,
     top_of,
 )
+from prevalens.reports.theme import DARK, LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -136,3 +137,25 @@ def test_intervals_have_an_outline_of_full_colour(
     lines = [each for each in drawn if "series-1" in str(each.get("stroke"))]
     assert filled
     assert len(lines) > len(filled) or all(each.get("stroke") for each in filled)
+
+
+def _rgb(text: str) -> np.ndarray[Any, Any]:
+    return np.array([int(text[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+
+
+def _luminance(rgb: np.ndarray[Any, Any]) -> float:
+    """Relative luminance as in the Web Content Accessibility Guidelines."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("hue", ["plus", "minus"])
+def test_marks_in_the_map_can_be_read_on_its_strongest_colours(
+    colours: dict[str, str], hue: str, report: BatchResult, read_xml: Callable[[str], Any]
+) -> None:
+    cells = read_xml(change_map(report, [0, 1], 3)).iter(f"{SVG}rect")
+    opacity = max(float(cell.get("fill-opacity")) for cell in cells)
+    ground = opacity * _rgb(colours[hue]) + (1 - opacity) * _rgb(colours["ground"])
+    dark, light = sorted((_luminance(ground), _luminance(_rgb(colours["text"]))))
+    assert (light + 0.05) / (dark + 0.05) >= 3
