@@ -194,9 +194,3 @@ def test_intervals_of_no_width_cannot_be_stretched() -> None:
     assert measures["width"].tolist() == [0.0]
     assert np.isnan(measures["needed_width"]).all()
     assert set(measures) == set(metrics.INTERVAL_METRICS)
-
-
-def test_horizons_need_a_span() -> None:
-    day = np.array(["2025-01-01"], dtype="datetime64[D]")
-    with pytest.raises(InputError, match="All training items are of 2025-01-01"):
-        metrics.horizon(day, day)

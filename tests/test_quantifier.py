@@ -248,7 +248,7 @@ def test_intervals_of_the_aggregator_and_the_warning_of_misfit() -> None:
     np.testing.assert_array_equal(wider, estimate)
     assert np.all((wider.lower < estimate.lower) & (estimate.upper < wider.upper))
     groups = np.arange(len(TEST.Y)) % 3
-    with pytest.warns(PrevalensWarning, match="Samples 1, 2 differ from the training data"):
+    with pytest.warns(PrevalensWarning, match="Batches 1, 2 differ from the training data"):
         many = quantifier.quantify_many(TEST.X, groups, interval=0.5)
     assert many.p_value.tolist() == [0.5, 1e-4, 1e-4]
 

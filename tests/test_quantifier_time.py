@@ -10,6 +10,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 
 from prevalens import Quantifier, Samples
+from prevalens import quantifier as module
 from prevalens.aggregators import PACC, PCC, HDx
 from prevalens.classifiers import CrossFit, HoldOut, PerLabel
 from prevalens.estimate import PrevalenceEstimate
@@ -53,7 +54,7 @@ def timed() -> Quantifier:
     return fit(X, Y, TIMES)
 
 
-@pytest.mark.filterwarnings("ignore:Samples .* differ")
+@pytest.mark.filterwarnings("ignore:Batches .* differ")
 def test_under_drift_intervals_with_times_hold_and_others_do_not(timed: Quantifier) -> None:
     truth = BATCHES.mean(Y_LATER)
     known = timed.quantify_many(LATER, BATCHES, interval=0.9, time=TIMES_LATER)
@@ -189,6 +190,22 @@ def test_every_scheme_has_backtests(scheme: Any) -> None:
     quantifier.fit(X[:300], Y[:300], time=TIMES[:300])
     assert quantifier.backtest_.names == ("pacc",)
     assert quantifier.backtest_.n_origins == 4
+
+
+@pytest.mark.parametrize(
+    ("scheme", "n_folds"), [(None, 3), (CrossFit(random_state=7), 3), (CrossFit(2), 2)]
+)
+def test_a_backtest_has_at_most_three_folds_with_any_seed(
+    scheme: Any, n_folds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = []
+    run = module.run_backtest
+    monkeypatch.setattr(
+        module, "run_backtest", lambda *args, **rest: given.append(args[1]) or run(*args, **rest)
+    )
+    fit(X[:300], Y[:300], TIMES[:300], scheme=scheme)
+    assert [own.n_folds for own in given] == [n_folds]
+    assert given[0].random_state == (0 if scheme is None else scheme.random_state)
 
 
 def test_a_fitted_classifier_stays_as_it_is_in_a_backtest() -> None:

@@ -382,17 +382,37 @@ def _frame_values(frame: nw.DataFrame[Any], name: str) -> Items:
 def label_matrix(
     Y: Labels, labels: Iterable[object] | None = None
 ) -> tuple[LabelMatrix, tuple[str, ...]]:
-    """Labels in any of the forms a Collection takes, as a 0/1 matrix and the labels' names."""
+    """Labels in any of the forms a Collection takes, as a 0/1 matrix and the labels' names.
+
+    The columns of a frame that are called like the labels are put into their order; other names
+    are replaced.
+    """
     frame = nw.from_native(Y, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(frame, nw.Series):
         Y = frame.to_list()
     elif isinstance(frame, nw.DataFrame):
-        labels = frame.columns if labels is None else labels
-        Y = _frame_values(frame, "Y")
+        labels = frame.columns if labels is None else tuple(map(str, labels))
+        Y = _frame_values(_in_order(frame, labels), "Y")
     if _looks_like_label_sets(Y):
         return _from_label_sets(Y, labels)
     Y = check_binary_matrix(Y)
     return Y, check_label_names(labels, Y.shape[1])
+
+
+def _in_order(frame: nw.DataFrame[Any], labels: Sequence[str]) -> nw.DataFrame[Any]:
+    """The frame with its columns in the order of the labels, if it has their names."""
+    there = set(frame.columns)
+    if not there & set(labels):
+        return frame
+    for name in labels:
+        if name not in there:
+            raise InputError(
+                f"Y has no column for the label {name!r}; it has {_some(frame.columns)}."
+            )
+    for name in frame.columns:
+        if name not in labels:
+            raise InputError(f"Y has the column {name!r}, which is no label; leave it out.")
+    return frame[list(labels)]
 
 
 def _looks_like_label_sets(Y: Labels) -> bool:

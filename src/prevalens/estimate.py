@@ -308,19 +308,27 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         -------
         matplotlib Axes, or altair Chart
         """
-        for name in labels or ():
-            if name not in self.labels:
-                raise InputError(f"There is no label {name!r} in this estimate.")
         if self.index is None:
-            return draw(self._dots(reference, labels), backend, ax=ax)
+            return draw(self.dots(reference, labels), backend, ax=ax)
         if reference is not None:
             raise InputError("A reference can be drawn beside one sample, not beside several.")
         return draw(self._lines(labels), backend, ax=ax)
 
-    def _dots(
-        self, reference: npt.ArrayLike | None = None, labels: Sequence[str] | None = None
+    def _rows_of(self, labels: Sequence[str]) -> list[int]:
+        for name in labels:
+            if name not in self.labels:
+                raise InputError(f"There is no label {name!r} in this estimate.")
+        return [self.labels.index(name) for name in labels]
+
+    def dots(
+        self,
+        reference: npt.ArrayLike | None = None,
+        labels: Sequence[str] | None = None,
+        *,
+        title: str = "",
     ) -> Dots:
-        rows = [self.labels.index(name) for name in labels or self.labels]
+        """The chart of one sample: a dot per label with its interval; see `plot`."""
+        rows = self._rows_of(labels or self.labels)
         other = None if reference is None else np.asarray(reference, dtype=np.float64)
         if other is not None and other.shape != self.shape:
             raise InputError(
@@ -329,11 +337,11 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             )
         parts = (self.lower, self.upper, other)
         low, high, other = (None if part is None else part[rows] for part in parts)
-        return Dots([self.labels[j] for j in rows], self.point[rows], low, high, other)
+        return Dots([self.labels[j] for j in rows], self.point[rows], low, high, other, title=title)
 
     def _lines(self, labels: Sequence[str] | None = None) -> Lines:
         varying = np.argsort(-np.ptp(self.point, axis=0), kind="stable")[:_MOST_LINES].tolist()
-        chosen = [self.labels.index(name) for name in labels] if labels else varying
+        chosen = self._rows_of(labels) if labels else varying
         lines = [
             Line(
                 self.labels[j],
@@ -347,7 +355,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
 
     def _repr_html_(self) -> str:
         if self.index is None:
-            return table(self._dots())
+            return table(self.dots())
         columns = self._columns()
         head = "".join(f"<th>{html.escape(str(name))}</th>" for name in columns)
         rows = zip(*columns.values(), strict=True)

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.types import Floats, Ints, Times
+from prevalens.types import Floats, Ints
 from prevalens.validation import InputError, check_choice, check_prevalences
 
 Errors: TypeAlias = Floats
@@ -194,27 +194,6 @@ def shift_bins(shifts: npt.ArrayLike, n_bins: int = 3) -> Ints:
     if edges[0] == edges[-1]:
         return np.zeros(values.shape, dtype=np.int64)
     return np.searchsorted(edges[1:-1], values, side="right").astype(np.int64)
-
-
-def horizon(training: Times, times: Times) -> Errors:
-    """How far after the training items something lies, as a share of the time they span.
-
-    Parameters
-    ----------
-    training : datetime64 array, shape (n_items,)
-        Times of the training items, not all the same.
-    times : datetime64 array, shape (n_samples,)
-
-    Examples
-    --------
-    >>> days = np.array(["2025-01-01", "2025-01-11", "2025-01-16"], dtype="datetime64[D]")
-    >>> horizon(days[:2], days[2:]).tolist()
-    [0.5]
-    """
-    first, last = training.min(), training.max()
-    if first == last:
-        raise InputError(f"All training items are of {first}; horizons need a span of time.")
-    return np.asarray((times - last) / (last - first), dtype=np.float64)
 
 
 def horizon_bins(horizons: npt.ArrayLike) -> Ints:

@@ -78,6 +78,8 @@ from prevalens.validation import (
 )
 
 _TIME_BUDGET = 600.0
+#: Most folds of the cross-fitting in a backtest.
+_FOLDS_OF_BACKTEST = 3
 #: Level of the intervals that say how well scores support the estimates of an alarming batch.
 _CAUTIOUS = 0.9
 _SEEDS = ("random_state", "seed")
@@ -132,8 +134,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         that were held out.
     scheme : CrossFit or HoldOut, optional
         How labelled scores for the aggregator arise. Default: out-of-fold scores of five
-        folds, then the classifier is fitted again on all items. Its `random_state` is that of the
-        automatic choice.
+        folds, then the classifier is fitted again on all items. A backtest uses at most three
+        folds. Its `random_state` is that of the automatic choice.
     uncertainty : Bootstrap, "auto" or None
         Prepares calibrated intervals while fitting (see `prevalens.uncertainty`), for aggregators
         that have none of their own. "auto" is ``Bootstrap()``, with fewer replicas for aggregators
@@ -358,8 +360,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
                 else clone(each).fit(as_read(each, scores), labels, groups=own_groups)
                 for each in candidates.aggregators
             )
-        # Three folds instead of five: there are several origins.
-        scheme = self.scheme or CrossFit(3)
+        scheme = self.scheme_or_default()
+        if isinstance(scheme, CrossFit):
+            # Fewer folds than in the fit itself: there are several origins.
+            scheme = clone(scheme).set_params(n_folds=min(scheme.n_folds, _FOLDS_OF_BACKTEST))
         backtest = run_backtest(
             candidates,
             scheme,

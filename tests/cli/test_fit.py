@@ -51,6 +51,18 @@ def test_what_fit_says(folder: Path, tmp_path: Path) -> None:
     assert Model.load(found["model"]).labels == ("x", "y")
 
 
+def test_fit_tests_itself_on_items_that_it_holds_out(folder: Path, tmp_path: Path) -> None:
+    words = ["fit", folder / "train.csv", folder / "june.csv", "--text", "text", "--labels", "x,y"]
+    words += ["--method", "lr+pcc", "--holdout", "0.3", "-o", tmp_path / "m.prevalens"]
+    said = run(*words).stdout
+    assert "Tested on 36 items that were held out (drawn at random)" in said
+    assert "this model is fitted on all of them" in said
+    tested = json.loads(run(*words, "--json").stdout)["holdout"]
+    assert tested["headline"] in said
+    assert tested["reasons"][0] in said
+    assert tested["n_items"] == 36
+
+
 def test_standard_input(folder: Path, tmp_path: Path) -> None:
     content = (folder / "train.csv").read_bytes()
     target = tmp_path / "m.prevalens"

@@ -208,8 +208,10 @@ def test_fit(body: list | None, words: tuple[str, ...], sentence: str, folder: P
                      "interval must lie strictly between 0 and 1; got 90",
                      id="interval in percent"),
         pytest.param(rows(9), (*QUANTIFY, "-o", "out.docx"),
-                     "Results are written as .csv, .tsv, .json, .jsonl, .parquet; 'out.docx'",
+                     ".csv, .tsv, .json, .jsonl, .parquet, .xlsx; 'out.docx' ends in none",
                      id="unknown ending"),
+        pytest.param(rows(9), (*QUANTIFY, "--strict", "--interval", "0"),
+                     "--strict needs the alarm, which needs intervals", id="strict, no intervals"),
         pytest.param(rows(9), (*QUANTIFY, "-o", "nowhere/out.csv"),
                      "nowhere/out.csv cannot be written: there is no folder nowhere",
                      id="no folder for results"),
@@ -367,7 +369,6 @@ def test_one_label_only_and_one_item_are_answered(folder: Path) -> None:
     assert CliRunner().invoke(program.cli, words, catch_exceptions=False).exit_code == 0
     done = CliRunner().invoke(program.cli, ["quantify", "model.prevalens", "batch.csv"])
     assert done.exit_code == 0
-    assert "batch has 1 item only; its estimates are rough" in done.stderr
-    assert done.stdout.startswith(
-        "group,label,n_items,prevalence,lower,upper,training\nbatch,hardware,1,"
-    )
+    assert "batch: 1 item only; the estimates are rough" in done.stderr
+    assert done.stdout.startswith("group,label,n_items,prevalence,lower,upper,")
+    assert "\nbatch,hardware,1," in done.stdout

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import openpyxl
 import pytest
 from click.testing import CliRunner
 
@@ -213,3 +214,19 @@ def test_bench_overwrites_neither_its_plan_nor_other_files(folder: Path, option:
 def test_paper_overwrites_no_other_file(folder: Path) -> None:
     with pytest.raises(InputError, match="exists and is not a"):
         run("paper", "--fast", "--no-run", "--reproduction", "train.csv")
+
+
+def test_a_workbook_of_results_is_replaced_and_another_is_not(folder: Path) -> None:
+    run(*QUANTIFY, "-o", "out.xlsx")
+    run(*QUANTIFY, "-o", "out.xlsx")
+    book = openpyxl.Workbook()
+    book.active.append(["mine"])
+    book.save("mine.xlsx")
+    (folder / "damaged.xlsx").write_bytes((folder / "out.xlsx").read_bytes()[:-300])
+    for name in ("mine.xlsx", "damaged.xlsx"):
+        before = (folder / name).read_bytes()
+        with pytest.raises(InputError, match="is not a table of results"):
+            run(*QUANTIFY, "-o", name)
+        assert (folder / name).read_bytes() == before
+    run(*QUANTIFY, "-o", "mine.xlsx", "--force")
+    assert openpyxl.load_workbook("mine.xlsx").sheetnames == ["estimates", "batches", "notes"]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import openpyxl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -16,6 +17,7 @@ from prevalens import __main__ as program
 from prevalens.cli import quantify as module
 from prevalens.datasets.tickets import tickets, write_tickets
 from prevalens.model import Model
+from prevalens.model.groups import MIN_ITEMS
 
 
 def run(*words: str | Path) -> Result:
@@ -69,7 +71,7 @@ def test_few_notes_are_printed(folder: Path) -> None:
     done = run(
         "quantify", folder / "m.prevalens", folder / "may.csv", "--by", "text", "--interval", 0
     )
-    assert "prevalens: note: hi has 15 items only; its estimates are rough." in done.stderr
+    assert "prevalens: note: hi: 15 items only; the estimates are rough." in done.stderr
     many = [f"sentence {i}" for i in range(12)]
     runner = CliRunner()
     with runner.isolation() as streams:
@@ -78,6 +80,72 @@ def test_few_notes_are_printed(folder: Path) -> None:
     assert "sentence 7" in said
     assert "sentence 8" not in said
     assert "4 more notes" in said
+
+
+def test_forms_of_the_table(folder: Path, tmp_path: Path) -> None:
+    words = ["quantify", folder / "m.prevalens", folder / "*.csv"]
+    run(*words, "-o", tmp_path / "out.xlsx", "--wide", "--percent")
+    book = openpyxl.load_workbook(tmp_path / "out.xlsx")
+    head, first, *_ = book["estimates"].iter_rows(values_only=True)
+    assert head[:4] == (
+        "label",
+        "training_percent",
+        "prevalence_percent june",
+        "lower_percent june",
+    )
+    assert first[0] == "x"
+    assert first[2] == pytest.approx(50, abs=10)
+    said = run(*words, "--wide").stdout
+    assert said.splitlines()[0].startswith("label,training,prevalence june,lower june,upper june,")
+    found = json.loads(run(*words, "--json", "--percent").stdout)
+    assert found["rows"][0]["prevalence_percent"] == pytest.approx(50, abs=10)
+    assert [batch["alarm"] for batch in found["batches"]] == [False, False]
+
+
+@pytest.fixture(scope="module")
+def strange(folder: Path) -> Path:
+    """A batch in which half of the items are of no kind that was in training."""
+    path = folder / "strange.tsv"
+    path.write_text("text\n" + "hi alpha\n" * 150 + "hi alpha alpha beta beta beta\n" * 150)
+    return path
+
+
+def test_strict_ends_with_a_code_of_its_own(folder: Path, strange: Path, tmp_path: Path) -> None:
+    words = ["quantify", folder / "m.prevalens", strange, folder / "may.csv"]
+    run(*words, "-o", tmp_path / "plain.csv")
+    strict = [*words, "-o", tmp_path / "out.csv", "--html", tmp_path / "out.html", "--strict"]
+    done = CliRunner().invoke(program.cli, list(map(str, strict)))
+    assert done.exit_code == module.ALARMED == 3
+    assert "1 of 2 batches raised the alarm, so the exit code is 3" in done.stderr
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "plain.csv").read_bytes()
+    assert (tmp_path / "out.html").exists()
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    alarms = {row["group"]: row["alarm"] for row in csv.DictReader(lines)}
+    assert alarms == {"strange": "true", "may": "false"}
+    assert run(*words[:2], folder / "may.csv", "--strict").exit_code == 0
+
+
+def test_small_groups_are_put_together_with_a_note(folder: Path) -> None:
+    words = ["quantify", folder / "m.prevalens", folder / "may.csv", "--by", "text", "--json"]
+    done = run(*words, "--min-items", 16)
+    assert [batch["group"] for batch in json.loads(done.stdout)["batches"]] == [
+        "4 groups with fewer than 16 items"
+    ]
+    assert "(hi, hi alpha, hi alpha beta, hi beta) stand together" in done.stderr
+    assert "--min-items 1 shows each by name" in done.stderr
+    assert len(json.loads(run(*words).stdout)["batches"]) == 4
+
+
+def test_a_negative_limit_is_refused(folder: Path) -> None:
+    words = ["quantify", folder / "m.prevalens", folder / "may.csv", "--min-items", -3]
+    done = CliRunner().invoke(program.cli, list(map(str, words)))
+    assert done.exit_code == 2
+    assert "'--min-items': -3 is not in the range" in done.stderr
+
+
+def test_the_default_of_small_groups_is_that_of_python() -> None:
+    option = next(each for each in module.command.params if each.name == "min_items")
+    assert option.default == MIN_ITEMS
 
 
 def test_the_table_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +157,8 @@ def test_the_table_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [column.header for column in table.columns] == [
         "batch", "label", "items", "prevalence", "90% interval", "training"
     ]  # fmt: skip
+    alarming = module._table([{**rows[0], "alarm": True}], 0.9)
+    assert [cell.plain for cell in alarming.columns[0].cells] == ["may (alarm)"]
     monkeypatch.setattr(module, "_MOST_ROWS", 1)
     assert "the 1 of 2 that moved most" in module._moved_most(rows)[1]
 

@@ -56,7 +56,7 @@ def test_draw_label_estimate(folder: Path, tmp_path: Path) -> None:
     widths = [sum(r["upper"] - r["lower"] for r in one["rows"]) for one in (found, before)]
     assert widths[0] < widths[1]
     assert {row["n_labelled"] for row in found["rows"]} == {40}
-    assert "n_labelled" not in before["rows"][0]
+    assert before["rows"][0]["n_labelled"] == 0
     assert [file["name"] for file in found["provenance"]["files"]] == [str(batch), str(filled)]
     text = page.read_text()
     assert "of them labelled" in text
@@ -70,6 +70,15 @@ def test_periods_and_a_stratified_draw(folder: Path, tmp_path: Path) -> None:
     assert f"--by-time date --freq Y --labelled '{sheet}'" in said
     rows = list(csv.DictReader(io.StringIO(sheet.read_text(encoding="utf-8-sig"))))
     assert sum(float(row["prevalens_weight"]) for row in rows) == pytest.approx(100, abs=0.01)
+
+
+def test_small_groups_are_drawn_as_they_are_estimated(folder: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.xlsx"
+    how = ["--by", "date", "--min-items", 1000, "-n", 7]
+    said = run("sample", folder / "m.prevalens", folder / "labelled.csv", *how, "-o", sheet).stdout
+    # All days are small, so they are one batch.
+    assert said.startswith("7 of 100 items")
+    assert f"--by date --min-items 1000 --labelled {sheet}" in said
 
 
 def test_work_is_not_overwritten(folder: Path, tmp_path: Path) -> None:

@@ -18,6 +18,10 @@ from prevalens.aggregators import PACC, PCC
 from prevalens.classifiers import PerLabel
 from prevalens.datasets import synthetic
 from prevalens.datasets.tickets import tickets
+from prevalens.model import Model
+from prevalens.model.groups import ByColumn
+from prevalens.model.quantify import quantify_tables
+from prevalens.tables.formats import as_table
 
 DATA = synthetic(n_train=200, n_test=100, n_labels=3, n_features=6)
 NAMES = [f"x{j}" for j in range(6)]
@@ -73,6 +77,17 @@ def test_frames_from_set_output_are_understood() -> None:
         for step in steps
     )
     np.testing.assert_allclose(plain.point, framed.point, atol=1e-12)
+
+
+def test_results_show_themselves() -> None:
+    data = tickets(200, 30, months=2)
+    model = Model.fit({"text": data.train.X}, data.train.Y, text="text", method="lr+pcc")
+    table = {"text": data.test.X, "month": [f"m{i // 30}" for i in range(60)]}
+    several = quantify_tables(model, [as_table(table)], ByColumn("month"))
+    one = quantify_tables(model, [as_table({**table, "month": ["m"] * 60})], ByColumn("month"))
+    for shown in (several, one, several.estimate, one.estimate.sample(0)):
+        assert len(repr(shown).splitlines()) < 20
+        assert "<table>" in shown._repr_html_()
 
 
 def test_clones_have_the_settings_and_nothing_else() -> None:

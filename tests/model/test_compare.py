@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from prevalens.datasets import synthetic
 from prevalens.datasets.tickets import tickets, write_tickets
 from prevalens.errors import InputError
-from prevalens.model.compare import compare_files, compare_methods
+from prevalens.model.compare import DEFAULT_METHODS, compare_files, compare_methods
 from prevalens.model.progress import CancelledError, Step
+from prevalens.quantifier import Quantifier
 
 
 def test_the_correction_is_before_counting_and_both_before_nothing() -> None:
@@ -53,6 +55,33 @@ def test_cancelling_within_a_fit_is_no_failure_of_the_method() -> None:
             cancelled=cancelled,
         )
     assert steps[-1] == Step("auto", 1, 10, 300)
+
+
+def test_the_automatic_choice_is_compared_within_its_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "auto" in DEFAULT_METHODS
+    data = synthetic(n_train=300, n_test=10, n_labels=3)
+    budgets = []
+    fit = Quantifier.fit
+
+    def noting(self: Quantifier, *args: Any, **rest: Any) -> Quantifier:
+        budgets.append(self.time_budget)
+        return fit(self, *args, **rest)
+
+    monkeypatch.setattr(Quantifier, "fit", noting)
+    found = compare_methods(
+        data.train.X,
+        data.train.Y,
+        "naive;auto;auto(time_budget=2)",
+        folds=2,
+        n_samples=30,
+        time_budget=1.0,
+    )
+    assert found.best.startswith("auto")
+    assert budgets[1::3] == [1.0, 1.0]
+    assert budgets[2::3] == [2.0, 2.0]
+    assert found.provenance["auto"] == "at most 1 s per fold"
 
 
 def test_a_method_against_itself_is_a_tie() -> None:

@@ -47,7 +47,7 @@ def rewritten(path: Path, target: Path, **changes: Any) -> Path:
     return target
 
 
-@pytest.mark.filterwarnings("ignore:Sample 0 differs")
+@pytest.mark.filterwarnings("ignore:Batch 0 differs")
 def test_everything_comes_back(model: Model, path: Path, labelled: tuple) -> None:
     again = Model.load(path)
     assert again.labels == model.labels

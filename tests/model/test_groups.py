@@ -26,6 +26,49 @@ def test_by_column_sorts_numbers_as_numbers() -> None:
     ]  # fmt: skip
 
 
+def test_small_groups_become_one_batch_at_the_end() -> None:
+    cells = [*"aaaabbbb", "z", "c", "", "z"]
+    grouping = ByColumn("g")
+    table = as_table({"g": cells})
+    for chunk in table.chunks(chunk_rows=3):
+        grouping.add(table, chunk)
+    folded = grouping.fold(3)
+    assert folded is not None
+    assert (folded.name, folded.groups) == ("3 groups with fewer than 3 items", ["c", "z", NONE])
+    samples, names = grouping.samples()
+    assert names == ["a", "b", folded.name]
+    assert [sorted(bag.tolist()) for bag in samples] == [
+        *([0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]),
+    ]
+    assert grouping.code(folded.name) == folded.codes[0]
+    assert "(c, z, (none)) stand together at the end; --min-items 1 shows each" in folded.sentence
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_no_limit_keeps_all_groups(least: int) -> None:
+    grouping, table = ByColumn("g"), as_table({"g": list("abb")})
+    sizes(grouping, table)
+    assert grouping.fold(least) is None
+
+
+def test_a_single_small_group_is_named_unless_it_is_the_only_one() -> None:
+    grouping, table = ByColumn("g"), as_table({"g": list("aaab")})
+    sizes(grouping, table)
+    folded = grouping.fold(3)
+    assert folded is not None
+    assert "1 group with fewer than 3 items (b) stands at the end" in folded.sentence
+    alone, table = ByColumn("g"), as_table({"g": list("aa")})
+    sizes(alone, table)
+    assert alone.fold(3) is None
+
+
+def test_periods_and_files_are_not_put_together() -> None:
+    table = as_table({"when": ["2024-03-31", "2024-04-01"]})
+    for grouping in (ByTime("when", "M"), ByFile([table])):
+        sizes(grouping, table)
+        assert grouping.fold(100) is None
+
+
 def test_items_stay_in_their_batch() -> None:
     table = as_table({"g": list("abcab")})
     grouping = ByColumn("g")

@@ -24,7 +24,7 @@ from prevalens.samples import Samples
 from prevalens.selection.grid_search import GridSearch
 
 
-@pytest.mark.filterwarnings("ignore:Sample 0 differs")
+@pytest.mark.filterwarnings("ignore:Batch 0 differs")
 def test_estimates_are_near_the_truth(model: Model, labelled: tuple) -> None:
     texts, sets = labelled
     found = model.quantify(texts)
@@ -109,7 +109,7 @@ def test_a_quantifier_of_the_user_is_taken_as_it_is(labelled: tuple) -> None:
         Model.fit(*labelled, method=PCC())
 
 
-@pytest.mark.filterwarnings("ignore:Sample 0 differs")
+@pytest.mark.filterwarnings("ignore:Batch 0 differs")
 def test_the_automatic_choice(labelled: tuple, tmp_path: Path) -> None:
     model = Model.fit(*labelled, time_budget=1)
     model.save(tmp_path / "m.prevalens")

@@ -53,7 +53,7 @@ def test_a_part_stands_for_a_large_batch(plain: tuple, monkeypatch: pytest.Monke
     assert np.all(width > exact / 3)
 
 
-@pytest.mark.filterwarnings("ignore:Sample 0 differs")
+@pytest.mark.filterwarnings("ignore:Batch 0 differs")
 def test_a_large_batch_that_alarms_is_shrunk_as_a_small_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

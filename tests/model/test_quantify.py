@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,13 +14,15 @@ import polars as pl
 import pytest
 
 from prevalens.errors import InputError
+from prevalens.estimate import PrevalenceEstimate
 from prevalens.model import Model
 from prevalens.model import quantify as notices_module
 from prevalens.model.groups import ByColumn
 from prevalens.model.progress import CancelledError, Step
 from prevalens.model.quantify import quantify_files, quantify_tables
-from prevalens.model.result import COLUMNS, BatchResult, check_ending, safe_cell
+from prevalens.model.result import COLUMNS, BatchResult
 from prevalens.tables.formats import as_table
+from prevalens.uncertainty import warn_of_misfit
 
 NAMES = ("=cmd", "b")
 
@@ -80,6 +83,59 @@ def test_groups_across_files(model: Model, batches: list[Path]) -> None:
     assert by_region.sizes.tolist() == [150, 150]
 
 
+def test_small_groups_are_estimated_as_if_they_had_been_one(model: Model) -> None:
+    words, _ = texts(90)
+    shops = ["big" if i < 60 else f"s{i % 10}" for i in range(90)]
+    table = {"text": [*words[:-1], "utterly novel"], "shop": shops}
+    folded = quantify_tables(model, [as_table(table)], ByColumn("shop"), min_items=5)
+    name = "10 groups with fewer than 5 items"
+    assert folded.batches == ("big", name)
+    joined = {**table, "shop": ["big" if shop == "big" else "others" for shop in shops]}
+    expected = quantify_tables(model, [as_table(joined)], ByColumn("shop"), min_items=5)
+    for part in ("point", "lower", "band_upper", "p_value", "sizes"):
+        np.testing.assert_array_equal(getattr(folded, part), getattr(expected, part))
+    np.testing.assert_allclose(folded.feature_means, expected.feature_means, rtol=1e-6)
+    assert "(s0, s1, s2, s3, s4 and 5 more) stand together at the end" in folded.notes_of(name)
+    assert f"{name}: 30 items only; the estimates are rough." in folded.notes_of(name)
+    assert "stand together" not in folded.notes_of("big")
+
+
+def test_small_periods_are_noted_and_not_put_together(model: Model, batches: list[Path]) -> None:
+    found = quantify_files(model, batches, by_time="date", min_items=101, interval=None)
+    assert found.batches == ("2024-01", "2024-02", "2024-03")
+    assert [found.notes_of(name) for name in found.batches] == [
+        f"{name}: 100 items only; the estimates are rough." for name in found.batches
+    ]
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5])
+def test_a_limit_is_a_whole_number(model: Model, batches: list[Path], wrong: float) -> None:
+    with pytest.raises(InputError, match="min_items"):
+        quantify_files(model, batches, by="region", min_items=wrong)
+
+
+def test_one_warning_names_the_batches_that_alarm(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, _ = texts(90)
+    table = as_table({"text": words, "team": ["x"] * 30 + ["y"] * 30 + ["z"] * 30})
+    aggregate = Model.aggregate
+
+    def alarming(self: Model, *args: Any, **given: Any) -> PrevalenceEstimate:
+        estimate = aggregate(self, *args, **given)
+        estimate.p_value = np.array([0.5, 0.001, 0.002])
+        warn_of_misfit(estimate.p_value, estimate.index)
+        return estimate
+
+    monkeypatch.setattr(Model, "aggregate", alarming)
+    found = quantify_tables(model, [table], ByColumn("team"))
+    (notice,) = [one for one in found.notices if "in more than the label mix" in one.text]
+    assert notice.text.startswith("Batches 'y', 'z' differ")
+    assert (notice.batches, notice.level) == (("y", "z"), "warning")
+    assert [notice.text in found.notes_of(name) for name in "xyz"] == [False, True, True]
+    assert [row["alarm"] for row in found.batch_rows()] == [False, True, True]
+
+
 def test_tables_in_memory_go_the_same_way(model: Model, batches: list[Path]) -> None:
     frame = pd.concat([pd.read_csv(path, dtype=str) for path in batches])
     by_frame = quantify_tables(model, [as_table(frame)], ByColumn("region"), interval=None)
@@ -132,19 +188,6 @@ def test_written_and_read_again(result: BatchResult, ending: str, tmp_path: Path
     assert named == (["'=cmd", "b"] * 3 if ending in (".csv", ".tsv") else ["=cmd", "b"] * 3)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
-def test_no_cell_is_a_formula(text: str) -> None:
-    assert safe_cell(text) == f"'{text}"
-    assert safe_cell(f"a{text}") == f"a{text}"
-
-
-def test_endings() -> None:
-    check_ending("out.CSV")
-    check_ending(".parquet")
-    with pytest.raises(InputError, match="'out' ends in none of them"):
-        check_ending("out")
-
-
 def test_without_intervals(model: Model, batches: list[Path]) -> None:
     found = quantify_files(model, batches, interval=None)
     assert found.to_rows()[0]["lower"] is None
@@ -158,7 +201,7 @@ def test_notices(model: Model, tmp_path: Path) -> None:
     path.write_text("text\n" + "utterly novel vocabulary\n" * 8 + "hello alpha\n")
     found = quantify_files(model, path, interval=None)
     sentences = "\n".join(found.warnings)
-    assert "odd has 9 items only" in sentences
+    assert "odd: 9 items only" in sentences
     assert "89% of the items of odd hold nothing the model knows" in sentences
     assert "of the words in odd were not seen in training" in sentences
     assert {one.batch for one in found.notices} == {"odd"}

@@ -23,5 +23,5 @@ def test_numbers_are_summed_by_batch() -> None:
         notices = monitor.notices(["b", "a"], [1, 0], ["once", "once"])
         assert [notice.text for notice in notices][:2] == [
             "once",
-            "b has 4 items only; its estimates are rough.",
+            "b: 4 items only; the estimates are rough.",
         ]

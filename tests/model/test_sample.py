@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from prevalens.datasets.tickets import tickets
 from prevalens.errors import InputError
 from prevalens.model import Model, quantify_files, sample_files
 from prevalens.model.labelling import ITEM, WEIGHT
+from prevalens.model.result import COLUMNS
 from prevalens.samples import Samples
 from prevalens.tables.opening import open_table
 
@@ -130,7 +133,7 @@ def test_groups_have_their_own_draws_and_others_their_usual_estimate(
     rows = result.to_rows()
     assert (rows[0]["n_labelled"], rows[2]["n_labelled"], rows[2]["more_labels"]) == (5, 0, None)
     assert rows[0]["more_labels"] > 0
-    assert result.to_frame().shape == (4, 9)
+    assert tuple(result.to_frame()) == COLUMNS
     assert result.estimate.n_labelled.tolist() == [5, 0]
 
 
@@ -222,7 +225,7 @@ def test_labels_of_another_batch_are_refused(
 
 def test_formats(model: Model, folder: Path, tmp_path: Path) -> None:
     sheet = sample_files(model, folder / "may.csv", 3)
-    for ending in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
+    for ending in (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".xlsx"):
         path = tmp_path / f"sheet{ending}"
         sheet.write(path)
         read = open_table(path).read()
@@ -244,3 +247,22 @@ def test_a_draw_in_python_from_any_items(model: Model) -> None:
     assert combined.shape == (2,)
     plain = Model.fit(texts, Y, labels=NAMES, method="lr+pcc").sample(texts, 7)
     assert len(plain.rows) == 7
+
+
+def test_labels_of_rows_in_any_form_and_columns_by_name() -> None:
+    data = tickets(200, 40, months=2)
+    model = Model.fit(data.train.X, data.train.Y, labels=data.train.labels, method="lr+pcc")
+    rows = model.sample(data.test.X, 20).rows
+    Y, names = data.test.Y[rows], list(data.train.labels)
+    frame = pd.DataFrame(Y, columns=names)
+    sets = [{name for name, has in zip(names, row, strict=True) if has} for row in Y]
+    expected = model.quantify(data.test.X, labelled=(rows, Y))
+    for form in (frame, frame[names[::-1]], sets):
+        found = model.quantify(data.test.X, labelled=(rows, form))
+        np.testing.assert_array_equal(found.point, expected.point)
+    for other, sentence in (
+        (frame.rename(columns={names[0]: "other"}), f"no column for the label '{names[0]}'"),
+        (frame.assign(other=0), "the column 'other', which is no label"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            model.quantify(data.test.X, labelled=(rows, other))

@@ -11,6 +11,7 @@ from prevalens.errors import InputError
 from prevalens.model import Model
 from prevalens.model.quantify import quantify_files
 from prevalens.service.problems import Problem
+from prevalens.service.schemas import QuantifyAnswer
 from prevalens.service.settings import Limits
 from prevalens.service.tasks import asked_for, estimate
 
@@ -68,6 +69,33 @@ def test_groups_divide_the_items(model: Model, tickets_folder: Path, tmp_path: P
     assert first == pytest.approx([row["prevalence"] for row in alone["rows"]])
 
 
+def test_an_answer_says_how_far_to_trust_it(
+    model: Model, tickets_folder: Path, tmp_path: Path
+) -> None:
+    body = {"texts": ["utterly novel vocabulary"] * 30 + _texts(tickets_folder)}
+    answer = _ask(model, tmp_path, body)
+    # The described form has exactly the fields of the answer.
+    assert QuantifyAnswer.model_validate(answer).model_dump() == answer
+    (group,), row = answer["groups"], answer["rows"][0]
+    assert group["alarm"] == (group["p_value"] < 0.01)
+    assert (row["alarm"], row["p_value"]) == (group["alarm"], group["p_value"])
+    assert row["band_lower"] <= row["lower"] <= row["upper"] <= row["band_upper"]
+    assert "were not seen in training" in group["notes"]
+    assert row["notes"] == group["notes"]
+
+
+def test_small_groups_are_put_together_if_that_is_asked_for(
+    model: Model, tickets_folder: Path, tmp_path: Path
+) -> None:
+    texts = _texts(tickets_folder)[:30]
+    body = {"texts": texts, "groups": [*("a" * 26), "b", "b", "c", "d"], "interval": None}
+    assert len(_ask(model, tmp_path, body)["groups"]) == 4
+    answer = _ask(model, tmp_path, {**body, "min_items": 3})
+    folded = "3 groups with fewer than 3 items"
+    assert [(one["name"], one["n_items"]) for one in answer["groups"]] == [("a", 26), (folded, 4)]
+    assert "(b, c, d) stand together" in answer["groups"][1]["notes"]
+
+
 def test_uploads_are_found_by_identifier_and_named_as_the_client_does(
     model: Model, tickets_folder: Path, tmp_path: Path
 ) -> None:
@@ -114,6 +142,7 @@ def test_what_is_no_json_is_a_sentence(model: Model, tmp_path: Path) -> None:
     [
         ({"group": "x"}, "There is no field 'group'"),
         ({"interval": "a lot"}, "'interval' is not a number"),
+        ({"min_items": "few"}, "'min_items' is not a number"),
         ({"interval": "1.5"}, "Interval"),
         ({"columns": "{"}, "'columns' is not JSON"),
         ({"columns": "[1]"}, "Columns"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from itertools import count
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -85,3 +89,20 @@ def test_no_problems_have_no_solutions() -> None:
     X, Y = items()
     solution = solve_path(X, problems(Y[:, :0]), fit_intercept=True, tol=1e-8, max_iter=10)
     assert solution.coef.shape == (len(CS), 0, N_FEATURES)
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_thread_that_is_late_changes_no_bit(monkeypatch: pytest.MonkeyPatch, late: int) -> None:
+    monkeypatch.setattr(path, "_n_threads", lambda: 2)
+    monkeypatch.setattr(path, "_width", lambda *_: 2)
+    expected = solved()
+    take, calls = path._Path.take, count()
+
+    def slow(self: path._Path, n_columns: int) -> Any:
+        if next(calls) == late:
+            time.sleep(0.1)
+        return take(self, n_columns)
+
+    monkeypatch.setattr(path._Path, "take", slow)
+    np.testing.assert_array_equal(solved().coef, expected.coef)
+    np.testing.assert_array_equal(solved().n_iter, expected.n_iter)

@@ -225,6 +225,12 @@ def test_horizons_are_shares_of_the_span_and_never_nothing() -> None:
     )
 
 
+def test_horizons_need_a_span() -> None:
+    numbers, dates = as_numbers(np.array(["2025-01-01"] * 2, dtype="datetime64[D]"))
+    with pytest.raises(InputError, match="All training items are of 2025-01-01"):
+        TimeAxis.of(numbers, dates=dates)
+
+
 def make_batches(
     drift: float, *, seed: int = 0, n_batches: int = 400, n_labels: int = 3, bias: float = 0.5
 ) -> Batches:

@@ -19,8 +19,8 @@ from prevalens.validation import PrevalensWarning
             None,
             r"The batch differs from the training data in more than .*0\.001",
         ),
-        ([0.5, 0.001], ["may", "june"], "Sample 'june' differs from"),
-        ([1e-5] * 7, list(range(7)), "Samples 0, 1, 2, 3, 4 and 2 more differ from"),
+        ([0.5, 0.001], ["may", "june"], "Batch 'june' differs from"),
+        ([1e-5] * 7, list(range(7)), "Batches 0, 1, 2, 3, 4 and 2 more differ from"),
     ],
 )
 def test_names_the_samples(p_value: list[float], names: list[object], sentence: str) -> None:

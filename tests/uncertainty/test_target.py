@@ -43,7 +43,7 @@ def test_ppi_is_unbiased_and_knows_its_variance() -> None:
 
 def test_useless_scores_leave_the_labelled_share() -> None:
     y = np.array([[1], [0], [0], [1], [0]])
-    part = check_labelled((np.arange(5), y), 50, 1)
+    part = check_labelled((np.arange(5), y), 50, ["a"])
     mean, variance = ppi_of_batch(part, np.full((50, 1), 0.7), np.array([0.4]))
     assert mean[0] == pytest.approx(0.4)
     assert variance[0] >= 0.25 * 0.4 * 0.6 / 5
@@ -105,7 +105,7 @@ def test_without_scores_the_labels_count_alone() -> None:
         (([0.5], [[1]]), "a list of row numbers"),
         (([0, 0], [[1], [0]]), "distinct numbers from 0 to 9"),
         (([10], [[1]]), "distinct numbers from 0 to 9"),
-        (([0], [[1, 0]]), "2 labels; there must be 1"),
+        (([0], [[1, 0]]), "2 label columns but 1 label names"),
         (([0, 1], [[1]]), "labelled rows"),
         (([0, 1], [[1], [0]], [1.0]), "their weights"),
         (([0, 1], [[1], [0]], [1.0, 0.0]), "must be positive numbers"),
@@ -115,7 +115,7 @@ def test_without_scores_the_labels_count_alone() -> None:
 )
 def test_bad_labels(labelled: object, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        check_labelled(labelled, 10, 1)
+        check_labelled(labelled, 10, ["a"])
 
 
 def test_needs_intervals() -> None:
@@ -152,7 +152,7 @@ def test_the_weighted_mean_is_unbiased_and_knows_its_variance() -> None:
     for _ in range(400):
         rows = np.r_[rng.choice(500, 80, replace=False), 500 + rng.choice(500, 20, replace=False)]
         weights = np.r_[np.full(80, 500 / 80), np.full(20, 500 / 20)]
-        part = check_labelled((rows, Y[rows], weights), 1000, 1)
+        part = check_labelled((rows, Y[rows], weights), 1000, ["a"])
         mean, variance = ppi_of_batch(part, scores, np.array([truth]))
         means.append(mean[0])
         variances.append(variance[0])

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from prevalens.cli.console import plain_table, printed_warnings, progress_bar
+from prevalens.cli.console import Duration, plain_table, printed_warnings, progress_bar
 from prevalens.cli.options import (
     Results,
     item_options,
@@ -18,7 +18,7 @@ from prevalens.cli.options import (
     result_options,
     sample_options,
 )
-from prevalens.model.compare import DEFAULT_METHODS, Leaderboard, compare_files
+from prevalens.model.compare import AUTO_BUDGET, DEFAULT_METHODS, Leaderboard, compare_files
 from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
 
 
@@ -28,7 +28,15 @@ from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
     "--methods",
     default=";".join(DEFAULT_METHODS),
     help="Expressions separated by semicolons; `prevalens methods` lists their parts. Default: "
-    "eight methods, from the training prevalence to joint corrections.",
+    "auto, as `prevalens fit` uses it, and eight methods from the training prevalence to joint "
+    "corrections.",
+)
+@click.option(
+    "--time-budget",
+    type=Duration(),
+    default=f"{AUTO_BUDGET:g}s",
+    show_default=True,
+    help="Time that auto may take in each fold, such as 20s or 10m.",
 )
 @item_options
 @labelled_options

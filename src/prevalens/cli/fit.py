@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.model.fit import fit_files
 from prevalens.model.model import Model
+from prevalens.model.trust import TrustReport
 
 #: Seconds of `--fast`.
 _FAST = 5.0
@@ -77,6 +79,14 @@ _FAST = 5.0
     help="Leave out labels with fewer positive items. Default with --tags: 5 (2 if there are fewer "
     "than 100 items).",
 )
+@click.option(
+    "--holdout",
+    type=float,
+    metavar="SHARE",
+    help="Share of the items, such as 0.3, to test with: a model fitted on the others is evaluated "
+    "on them. They are drawn at random; with --time they are the latest. The saved model is fitted "
+    "on all items. Takes about twice as long.",
+)
 @force_option
 @json_option
 def command(
@@ -105,7 +115,9 @@ def command(
     for text in model.summary.warnings:
         print_note(text)
     if as_json:
-        click.echo(json.dumps({"model": str(output), **model.description.to_dict()}, indent=1))
+        tested = {} if model.holdout is None else {"holdout": _tested(model.holdout)}
+        described = {"model": str(output), **model.description.to_dict(), **tested}
+        click.echo(json.dumps(described, indent=1))
     else:
         _print(model, output, time.perf_counter() - start)
 
@@ -118,4 +130,21 @@ def _print(model: Model, output: Path, seconds: float) -> None:
     )
     if model.drift.sentences:
         click.echo(model.drift.sentences)
+    if model.holdout is not None:
+        tested = _tested(model.holdout)
+        click.echo(f"{tested['headline']} {tested['reasons'][0]}")
+        click.echo(tested["notices"][0])
     click.echo(f"Model: {output}\nNext: prevalens quantify {output} BATCH...")
+
+
+def _tested(report: TrustReport) -> dict[str, Any]:
+    """The verdict on held-out items, its reasons and its figures."""
+    # Pages take long to load, and few fits need them.
+    answer = import_module("prevalens.reports.trust_page").verdict(report)
+    reasons = [reason.text for reason in answer.reasons]
+    return {
+        "verdict": answer.grade,
+        "headline": answer.headline,
+        "reasons": reasons,
+        **report.to_dict(),
+    }

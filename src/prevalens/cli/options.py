@@ -15,7 +15,7 @@ from prevalens.cli.console import json_option
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.files import writing
-from prevalens.model.result import csv_bytes
+from prevalens.model.rows import csv_bytes
 from prevalens.reports.page import write_page
 from prevalens.tables.opening import Reading
 
@@ -74,6 +74,13 @@ date_form_option = click.option(
 #: Which items are a batch.
 batch_options = together(
     click.option("--by", metavar="COL", help="Column whose values are the batches."),
+    click.option(
+        "--min-items",
+        type=click.IntRange(min=0),
+        default=10,
+        show_default=True,
+        help="Values of --by with fewer items become one batch, at the end; 1 keeps all apart.",
+    ),
     click.option("--by-time", metavar="COL", help="Date column; every period is a batch."),
     click.option(
         "--freq",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 
 from prevalens.errors import InputError
 from prevalens.files import check_writable
+from prevalens.model.rows import ENDINGS
 from prevalens.tables.opening import expand
 
 force_option = click.option(
@@ -45,13 +47,25 @@ def is_model(path: Path) -> bool:
         return False
 
 
+def _is_table(path: Path) -> bool:
+    """Whether results may replace a file; a workbook must have the sheets that results have."""
+    if path.suffix.lower() != ".xlsx":
+        return _by_suffix(*ENDINGS)(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            book = archive.read("xl/workbook.xml")
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, LookupError, RuntimeError):
+        return False
+    return b'name="estimates"' in book and b'name="batches"' in book
+
+
 def _by_suffix(*suffixes: str) -> Callable[[Path], bool]:
     return lambda path: path.suffix.lower() in suffixes and not is_model(path)
 
 
 MODEL = OutputKind("model", is_model)
 PAGE = OutputKind("page", _by_suffix(".html", ".htm"))
-TABLE = OutputKind("table of results", _by_suffix(".csv", ".tsv", ".json", ".jsonl", ".parquet"))
+TABLE = OutputKind("table of results", _is_table)
 DOCUMENT = OutputKind("document", _by_suffix(".md", ".markdown", ".tex", ".txt"))
 
 

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from rich.console import Console
@@ -22,13 +22,17 @@ from prevalens.cli.console import (
 )
 from prevalens.cli.options import batch_options, reading_options
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
+from prevalens.errors import InputError
 from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files
-from prevalens.model.result import BatchResult, check_ending
+from prevalens.model.result import BatchResult
+from prevalens.model.rows import check_ending
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.headline import headline
 from prevalens.reports.page import write_page
 
+#: Exit code of --strict if a batch raises the alarm.
+ALARMED = 3
 #: Rows that the table on the screen shows.
 _MOST_ROWS = 60
 #: Notes that are printed.
@@ -56,7 +60,24 @@ _MOST_NOTES = 8
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Write the estimates to this .csv, .tsv, .jsonl, .json or .parquet file.",
+    help="Write the estimates to this .csv, .tsv, .xlsx, .jsonl, .json or .parquet file.",
+)
+@click.option(
+    "--wide",
+    is_flag=True,
+    help="One row per label, and for every batch the columns prevalence, lower, upper, n_items and "
+    "alarm, such as 'prevalence 2026-05'. Default: one row per batch and label.",
+)
+@click.option(
+    "--percent",
+    is_flag=True,
+    help="Write 12.3 instead of 0.123, in columns such as prevalence_percent.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="End with exit code 3 if a batch differs from the training data in more than its label "
+    "mix; files are written nevertheless.",
 )
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Write a report with charts to this HTML file."
@@ -71,6 +92,9 @@ def command(
     labelled: tuple[str, ...],
     output: Path | None,
     html: Path | None,
+    wide: bool,
+    percent: bool,
+    strict: bool,
     force: bool,
     as_json: bool,
     **settings: Any,
@@ -86,6 +110,8 @@ def command(
         check_ending(output)
     check_outputs([(TABLE, output), (PAGE, html)], (model, *batch, *labelled), force=force)
     loaded = Model.load(model)
+    if strict:
+        _check_alarm(loaded, interval)
     with printed_warnings(), progress_bar() as progress:
         result = quantify_files(
             loaded,
@@ -95,14 +121,38 @@ def command(
             progress=progress,
             **settings,
         )
+    form = {"wide": wide, "percent": percent}
     if output is not None:
-        result.write(output)
+        result.write(output, **form)
     if html is not None:
         write_page(html, report_html(result, loaded))
     if not as_json:
         print_note(str(headline(result)))
     _warn((*result.warnings, *result.label_notes))
-    _show(result, as_json=as_json, written=[path for path in (output, html) if path is not None])
+    if as_json:
+        click.echo(json.dumps(result.to_dict(**form), indent=1, ensure_ascii=False))
+    else:
+        _print(result, [path for path in (output, html) if path is not None], form)
+    if strict and result.alarms.any():
+        _stop(result)
+
+
+def _check_alarm(model: Model, interval: float) -> None:
+    """Refuse --strict where no batch would be checked."""
+    if not interval:
+        raise InputError("--strict needs the alarm, which needs intervals; leave out --interval 0.")
+    if model.quantifier.misfit_ is None:
+        raise InputError(
+            f"--strict needs the alarm, which {model.summary.method} does not have; use a method "
+            "whose classifier has posteriors, such as lr+pacc, or leave out --strict."
+        )
+
+
+def _stop(result: BatchResult) -> NoReturn:
+    alarming = [name for name, alarm in zip(result.batches, result.alarms, strict=True) if alarm]
+    batches = f"{len(alarming)} of {len(result.batches)} batches"
+    print_note(f"{batches} raised the alarm, so the exit code is {ALARMED} (--strict).")
+    click.get_current_context().exit(ALARMED)
 
 
 def _warn(sentences: Sequence[str]) -> None:
@@ -113,21 +163,19 @@ def _warn(sentences: Sequence[str]) -> None:
         print_note(f"{more} more notes; --json and --html have all.")
 
 
-def _show(result: BatchResult, *, as_json: bool, written: list[Path]) -> None:
-    if as_json:
-        click.echo(json.dumps(result.to_dict(), indent=1, ensure_ascii=False))
-    elif written:
-        click.echo(
-            f"{len(result.batches)} batches, {len(result.labels)} labels: "
-            f"{', '.join(map(str, written))}"
-        )
+def _print(result: BatchResult, written: Sequence[Path], form: dict[str, bool]) -> None:
+    """Print which files were written; without files a table on a terminal, CSV elsewhere."""
+    if written:
+        batches = "1 batch" if len(result.batches) == 1 else f"{len(result.batches):,} batches"
+        labels = "1 label" if len(result.labels) == 1 else f"{len(result.labels):,} labels"
+        click.echo(f"{batches}, {labels}: {', '.join(map(str, written))}")
     elif sys.stdout.isatty():
         console = Console(highlight=False)
         rows, title = _moved_most(result.to_rows())
         console.print(Text(title))
         console.print(_table(rows, result.level))
     else:
-        click.echo(result.to_bytes(".csv").decode(), nl=False)
+        click.echo(result.to_bytes(".csv", **form).decode(), nl=False)
 
 
 def _moved_most(rows: Sequence[dict[str, Any]]) -> tuple[Sequence[dict[str, Any]], str]:
@@ -157,8 +205,9 @@ def _table(rows: Sequence[dict[str, Any]], level: float | None) -> Table:
         low, high = row["lower"], row["upper"]
         ends = "" if low is None else f"{100 * low:.1f} to {100 * high:.1f}"
         first = row["group"] if row["group"] != before else ""
+        alarm = " (alarm)" if first and row["alarm"] else ""
         table.add_row(
-            Text(first),
+            Text(first).append(alarm, style="bold red"),
             Text(row["label"]),
             f"{row['n_items']:,}",
             f"{100 * row['prevalence']:.1f}",

@@ -12,8 +12,9 @@ from prevalens.cli.console import printed_warnings, progress_bar
 from prevalens.cli.options import batch_options, reading_options
 from prevalens.cli.outputs import TABLE, check_outputs
 from prevalens.errors import InputError
+from prevalens.model.groups import MIN_ITEMS
 from prevalens.model.model import Model
-from prevalens.model.result import check_ending
+from prevalens.model.rows import check_ending
 from prevalens.model.sample import sample_files
 
 
@@ -27,7 +28,7 @@ from prevalens.model.sample import sample_files
     type=click.Path(path_type=Path),
     default="to_label.csv",
     show_default=True,
-    help="File to write: .csv, .tsv, .jsonl, .json or .parquet.",
+    help="File to write: .csv, .tsv, .xlsx, .jsonl, .json or .parquet.",
 )
 @batch_options
 @click.option(
@@ -68,4 +69,6 @@ def _grouping(settings: dict[str, Any]) -> list[str]:
     """The options that divide the items into batches, as they were given."""
     names = ("by", "by_time", "freq", "date_form")
     given = [(name, settings[name]) for name in names if settings[name] is not None]
+    if settings["by"] is not None and settings["min_items"] != MIN_ITEMS:
+        given.append(("min_items", str(settings["min_items"])))
     return [word for name, value in given for word in (f"--{name.replace('_', '-')}", value)]

@@ -35,14 +35,14 @@ from prevalens.experiments.specs import (
     read_value,
 )
 from prevalens.expression import expression_of, to_text
-from prevalens.metrics import HORIZON_NAMES, SHIFT_NAMES, horizon, horizon_bins, shift_bins
+from prevalens.metrics import HORIZON_NAMES, SHIFT_NAMES, horizon_bins, shift_bins
 from prevalens.quantifier import Quantifier, set_seeds
 from prevalens.records import Record, Result
 from prevalens.response import HasMembers
 from prevalens.samples import Samples
 from prevalens.selection.grid_search import GridSearch
 from prevalens.types import Floats, Times
-from prevalens.uncertainty.drift import mean_times
+from prevalens.uncertainty.drift import TimeAxis, as_numbers, mean_times
 from prevalens.validation import InputError, check_rng
 
 try:
@@ -435,7 +435,9 @@ def _horizons(cell: Cell, dataset: Dataset, samples: Samples) -> dict[str, Float
     training, test = dataset.train.times, dataset.test.times
     if training is None or test is None or not cell.protocol.is_temporal:
         return {}
-    return {"horizon": horizon(training, mean_times(samples, test))}
+    numbers, dates = as_numbers(training)
+    later, _ = as_numbers(mean_times(samples, test))
+    return {"horizon": TimeAxis.of(numbers, dates=dates).horizon(later)}
 
 
 def _labels(evaluation: Evaluation) -> dict[str, list[Any]]:

@@ -186,8 +186,12 @@ def _tied(differences: Floats) -> bool:
     return bool(abs(differences.mean()) <= 2 * np.sqrt(variance))
 
 
-#: The training prevalence, counting, corrections label by label, and joint corrections.
+#: Seconds that the automatic choice may take in each fold.
+AUTO_BUDGET = 60.0
+#: The automatic choice, the training prevalence, counting, corrections label by label, and joint
+#: corrections.
 DEFAULT_METHODS = (
+    "auto",
     "naive",
     "lr+cc",
     "lr+pcc",
@@ -254,6 +258,7 @@ def compare_methods(
     protocols: str | Sequence[str] = DEFAULT_PROTOCOLS,
     size: int | None = None,
     n_samples: int = 300,
+    time_budget: float = AUTO_BUDGET,
     seed: int = 0,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
@@ -279,6 +284,9 @@ def compare_methods(
         Items per sample: 100, or a third of a fold if that is less.
     n_samples : int
         Samples per fold and protocol.
+    time_budget : float
+        Seconds that ``auto`` may take in each fold on an ordinary core; ``auto(time_budget=...)``
+        has its own.
     seed : int
     progress, cancelled : callable, optional
         As in `fit_files`.
@@ -309,7 +317,7 @@ def compare_methods(
     watch.step("preparing", 0, len(names) * folds, len(Y))
     X = _prepared(items, preparation)
     check_same_length(X.shape[0], "The items", len(Y), "Y")
-    errors = _ErrorTable(names, chosen, folds)
+    errors = _ErrorTable(names, chosen, folds, time_budget)
     for fold in range(folds):
         pool = _Fold(X, Y, groups, of_item == fold)
         samples = pool.samples(chosen, seed, fold)
@@ -325,6 +333,7 @@ def compare_methods(
             **(source or {}),
             "folds": str(folds),
             "samples": f"{n_samples} per fold and kind of shift",
+            **({"auto": f"at most {time_budget:g} s per fold"} if "auto" in names else {}),
             "seed": str(seed),
             "prevalens": __version__,
         },
@@ -394,8 +403,11 @@ class _SharedScheme:
 class _ErrorTable:
     """Errors and times of methods, computed fold by fold."""
 
-    def __init__(self, names: list[str], protocols: Mapping[str, Protocol], folds: int) -> None:
+    def __init__(
+        self, names: list[str], protocols: Mapping[str, Protocol], folds: int, time_budget: float
+    ) -> None:
         self.names = names
+        self.time_budget = time_budget
         self.protocols = tuple(protocol.name for protocol in protocols.values())
         self.errors = np.full((len(names), folds, len(protocols)), np.nan)
         self.seconds = np.zeros((len(names), folds))
@@ -418,6 +430,8 @@ class _ErrorTable:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrevalensWarning)
                 quantifier = pool.sharing(without_intervals(parse(name)))
+                if name == "auto":
+                    quantifier.set_params(time_budget=self.time_budget)
                 quantifier.fit(pool.X, pool.Y, groups=pool.groups, progress=progress)
                 scores = quantifier.score(pool.pool_X)
         except CancelledError:

@@ -152,7 +152,7 @@ class BatchTimes:
         if len(unknown) == len(names):
             which = "The batches have no time" if len(names) > 1 else "The batch has no time"
         text = f"{which}; intervals assume {ahead} ahead of the last training item."
-        return (Notice(text, "note"),)
+        return (Notice.on([names[i] for i in unknown.tolist()], text, "note"),)
 
 
 def _means(numbers: Floats, samples: Samples) -> Floats:

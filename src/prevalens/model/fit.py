@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from prevalens.errors import FormatError, InputError, PrevalensWarning
 from prevalens.files import damaged
 from prevalens.model.file import check_storable
+from prevalens.model.holdout import Holdout
 from prevalens.model.labelled import Labelled, LabelledColumns, read_labelled
 from prevalens.model.model import Method, Model, quantifier_of
 from prevalens.model.progress import Cancelled, Progress, Watch
@@ -37,6 +39,7 @@ def fit_files(
     time_budget: float | None = None,
     random_state: int = 0,
     min_positives: int | None = None,
+    holdout: float | None = None,
     trusted: Sequence[str] = (),
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
@@ -67,6 +70,11 @@ def fit_files(
     min_positives : int, optional
         Labels with fewer positive items are left out, with a warning. Default: 5 for tags (2 if
         there are fewer than 100 items); for label columns, a label that never occurs is refused.
+    holdout : float, optional
+        Share of the items, such as 0.3, to test with: a model that is fitted on the others is
+        evaluated on them, and ``model.holdout`` says how far it can be trusted. The items are drawn
+        at random; with `time`, they are the latest. The model itself is fitted on all items.
+        Takes about twice as long.
     trusted : sequence of str
         Full names of types beyond those of prevalens and scikit-learn that the model may hold. A
         method that could not be saved with these is refused before it is trained.
@@ -105,25 +113,41 @@ def fit_files(
             f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
         )
     kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
-    on_stage = watch.within("fitting", n_items=len(data.items))
-    try:
-        return Model.fit(
+    held = None if holdout is None else Holdout.of(data, holdout, random_state)
+    settings: dict[str, Any] = {
+        "method": method,
+        "time_budget": time_budget,
+        "random_state": random_state,
+        "text": data.text,
+        "columns": data.columns,
+        "preparation": preparation,
+        "time_column": data.time,
+        "drift": drift,
+        "source": data.source,
+    }
+    with _named_places(data):
+        model = Model.fit(
             data.items,
             data.Y[:, kept],
             labels=[data.labels[j] for j in kept],
-            method=method,
-            time_budget=time_budget,
-            random_state=random_state,
-            text=data.text,
-            columns=data.columns,
-            preparation=preparation,
             groups=data.groups,
             time=data.times,
-            time_column=data.time,
-            drift=drift,
-            source=data.source,
-            progress=on_stage,
+            progress=watch.within("fitting", n_items=len(data.items)),
+            **settings,
         )
+        if held is not None:
+            on_stage = watch.within("fitting for the test", n_items=len(held.rest))
+            trial = held.fit(data, kept, progress=on_stage, **settings)
+            watching = {"progress": progress, "cancelled": cancelled}
+            model.holdout = held.evaluate(trial, data, seed=random_state, **watching)
+    return model
+
+
+@contextmanager
+def _named_places(data: Labelled) -> Iterator[None]:
+    """Name the file, and the line if it is known, in errors about its items."""
+    try:
+        yield
     except CellError as error:
         raise damaged(data.items.place(error.row), error.what) from None
     except FormatError:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,38 @@ from prevalens.types import Floats
 
 #: Name of the batch of items without a batch.
 NONE = "(none)"
+#: Groups with fewer items are put together, unless another number is given.
+MIN_ITEMS = 10
+#: Folded groups that a message names.
+_NAMED = 5
+
+
+class Folded(NamedTuple):
+    """Small groups that were put together.
+
+    Attributes
+    ----------
+    name : str
+        Of the batch that holds them.
+    groups : list of str
+    codes : list of int
+        Their numbers; the first is that of the batch.
+    """
+
+    name: str
+    groups: list[str]
+    codes: list[int]
+
+    @property
+    def sentence(self) -> str:
+        """Which groups they are, and how to change it."""
+        shown = ", ".join(self.groups[:_NAMED])
+        more = f" and {len(self.groups) - _NAMED} more" if len(self.groups) > _NAMED else ""
+        one = len(self.groups) == 1
+        return (
+            f"{self.name} ({shown}{more}) {'stands' if one else 'stand together'} at the end; "
+            f"--min-items 1 shows {'it' if one else 'each'} by name."
+        )
 
 
 class Grouping(ABC):
@@ -48,6 +80,13 @@ class Grouping(ABC):
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
         """The batch of each row."""
 
+    def fold(self, least: int) -> Folded | None:  # noqa: ARG002
+        """Put batches with fewer than `least` items together; None if there is nothing to do.
+
+        Periods of time and files are not put together.
+        """
+        return None
+
     def code(self, name: str) -> int:
         """The number of a batch, by first occurrence."""
         return self._positions[name]
@@ -59,7 +98,7 @@ class Grouping(ABC):
     def samples(self) -> tuple[Samples, list[str]]:
         """One sample per batch, and their names."""
         names = self.order()
-        place = np.empty(len(names), dtype=np.int32)
+        place = np.zeros(max(self._positions.values()) + 1, dtype=np.int32)
         place[[self._positions[name] for name in names]] = np.arange(len(names))
         codes = place[np.concatenate(self._codes)]
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(names)))])
@@ -102,10 +141,31 @@ class ByColumn(Grouping):
     def __init__(self, column: str) -> None:
         super().__init__()
         self.columns = (column,)
+        self._folded = ""
 
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:  # noqa: ARG002
         cells = chunk[self.columns[0]]
         return [NONE if cell is None or cell == "" else str(cell).strip() for cell in cells]
+
+    def fold(self, least: int) -> Folded | None:
+        """Put groups with fewer than `least` items together, as the last batch.
+
+        If there is one group in all, it keeps its name.
+        """
+        sizes = np.bincount(np.concatenate(self._codes))
+        small = [name for name in self.order() if sizes[self._positions[name]] < least]
+        if not small or len(self._positions) == 1:
+            return None
+        codes = [self._positions.pop(name) for name in small]
+        self._codes = [np.where(np.isin(own, codes), codes[0], own) for own in self._codes]
+        groups = "group" if len(small) == 1 else "groups"
+        self._folded = f"{len(small)} {groups} with fewer than {least} items"
+        self._positions[self._folded] = codes[0]
+        return Folded(self._folded, small, codes)
+
+    def order(self) -> list[str]:
+        """The groups by name, small ones that were put together at the end."""
+        return sorted(super().order(), key=lambda name: name == self._folded)
 
 
 class ByTime(Grouping):

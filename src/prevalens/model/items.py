@@ -103,13 +103,13 @@ def refitted(items: Items, preparation: Preparation) -> Callable[[Ints, Ints], t
 
     def prepare(past: Ints, later: Ints) -> tuple[Items, Items]:
         own = preparation.unfitted()
-        return own.fit_transform(_rows(items, past)), own.transform(_rows(items, later))
+        return own.fit_transform(take_rows(items, past)), own.transform(take_rows(items, later))
 
     return prepare
 
 
-def _rows(items: Items, rows: Ints) -> Items:
-    """Some of the items, in the same form."""
+def take_rows(items: Items, rows: Ints) -> Items:
+    """Some of the items, in the same form; items may be columns by name."""
     if isinstance(items, Mapping):
         return {name: take_items(cells, rows) for name, cells in items.items()}
     return take_items(items, rows)

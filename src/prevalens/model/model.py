@@ -30,6 +30,7 @@ from prevalens.model.items import (
     training_items,
 )
 from prevalens.model.manifest import Description, TrainingSummary, read_manifest
+from prevalens.model.trust import TrustReport
 from prevalens.quantifier import Quantifier, set_seeds
 from prevalens.response import offers, response
 from prevalens.samples import Samples
@@ -91,6 +92,8 @@ class Model:
         Versions, time, and where the training data came from.
     columns : tuple of str or None
         The columns of a table that the model reads; None if it was not trained on a table.
+    holdout : TrustReport or None
+        The test on items that `fit_files` held out, if that was asked for; not saved.
     drift : DriftSummary
         What a backtest over time found, and how much drift intervals allow for.
     preparation : Preparation
@@ -120,6 +123,7 @@ class Model:
         self.provenance = dict(description.provenance)
         self.columns = description.columns
         self.drift = description.drift
+        self.holdout: TrustReport | None = None
 
     @cached_property
     def _parts(self) -> _Parts:
@@ -293,7 +297,8 @@ class Model:
         time : date or number, or one for each item, optional
             When the items arose, if the model was fitted with times.
         labelled : pair of (rows, Y_rows), or triple of (rows, Y_rows, weights), optional
-            Row numbers of items that were drawn at random, as by `sample`, and their labels.
+            Row numbers of items that were drawn at random, as by `sample`, and their labels: a 0/1
+            matrix, a frame (its columns by name), or a list of label sets.
             Every batch uses its own; the estimates then combine both, as `Quantifier.quantify`
             does.
         """

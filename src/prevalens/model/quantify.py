@@ -17,7 +17,7 @@ from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import damaged
 from prevalens.model.drift import BatchTimes, price_of_drift
 from prevalens.model.file import provenance
-from prevalens.model.groups import Grouping, grouping_of
+from prevalens.model.groups import MIN_ITEMS, Folded, Grouping, grouping_of
 from prevalens.model.items import chunk_items, stacked
 from prevalens.model.labelling import LabelledItems
 from prevalens.model.model import Model
@@ -30,6 +30,8 @@ from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, Items
+from prevalens.uncertainty.goodness_of_fit import MISFIT, MisfitWarning, misfit_sentence
+from prevalens.validation import check_int
 
 #: Items of each batch whose words are compared with the training data.
 _LOOKED_AT = 300
@@ -49,10 +51,13 @@ class BatchMonitor:
     Parameters
     ----------
     model : Model
+    rough : int
+        A batch with fewer items is named.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, rough: int = _TINY) -> None:
         self.model = model
+        self.rough = rough
         self._guard = model.guard
         self._drifts: dict[int, Drift] = {}
         self._texts: dict[int, list[Any]] = {}
@@ -102,6 +107,20 @@ class BatchMonitor:
             if (len(self._sums) + 1) * X.shape[1] <= _MOST_SUMS or code in self._sums:
                 self._sums[code] = self._sums.get(code, 0) + sums[row]
 
+    def fold(self, codes: Sequence[int]) -> None:
+        """Count several batches as the first of them."""
+        first, *others = codes
+        for code in others:
+            self._counts[first] += self._counts.pop(code)
+            self._empty[first] += self._empty.pop(code)
+            self._note(first, self._drifts.pop(code, {}))
+            if code in self._texts:
+                self._texts[first] = [*self._texts[first], *self._texts.pop(code)][:_LOOKED_AT]
+            if code in self._sums and first in self._sums:
+                self._sums[first] = self._sums[first] + self._sums.pop(code)
+            else:
+                self._sums.pop(first, None)
+
     def feature_means(self, order: Sequence[int]) -> npt.NDArray[np.float32] | None:
         """Means of the prepared items of each batch; None if there were too many numbers."""
         if any(code not in self._sums for code in order):
@@ -137,19 +156,20 @@ class BatchMonitor:
         for columns, batches in together.items():
             assert self._guard is not None
             first, single = batches[0][0], len(batches) == 1
+            named = [name for name, _ in batches]
             means = np.mean([[self._drifts[code][j] for j in columns] for _, code in batches], 0)
             text = self._guard.sentence(
                 dict(zip(columns, means.tolist(), strict=True)),
                 self.model.preparation.get_feature_names_out(),
                 where=first if single else f"{len(batches)} batches (the first is {first})",
             )
-            yield Notice(text, "warning", first if single else "")
+            yield Notice.on(named, text, "warning")
 
     def _of_batch(self, name: str, code: int) -> Iterator[Notice]:
         size = self._counts[code]
-        if size < _TINY:
+        if size < self.rough:
             items = "item" if size == 1 else "items"
-            yield Notice(f"{name} has {size} {items} only; its estimates are rough.", "note", name)
+            yield Notice(f"{name}: {size} {items} only; the estimates are rough.", "note", name)
         empty = self._empty[code] / size
         if empty > 0.05:
             text = f"{empty:.0%} of the items of {name} hold nothing the model knows."
@@ -180,6 +200,7 @@ def quantify_files(
     by_time: str | None = None,
     freq: str | None = None,
     date_form: str | None = None,
+    min_items: int = MIN_ITEMS,
     interval: float | None = 0.9,
     labelled: str | Path | Iterable[str | Path] | None = None,
     reading: Reading | None = None,
@@ -202,6 +223,9 @@ def quantify_files(
         The periods: days, ISO weeks, months (the default), quarters or years.
     date_form : str, optional
         Format of the dates, as in `datetime.strptime`; detected if omitted.
+    min_items : int
+        Values of `by` with fewer items are put together as one batch, at the end; 1 keeps all.
+        Small periods of time and small files are not put together but noted.
     interval : float, optional
         Level of the intervals; None leaves them out.
     labelled : path, pattern or folder, or several, optional
@@ -221,6 +245,7 @@ def quantify_files(
         loaded,
         tables,
         grouping,
+        min_items=min_items,
         interval=interval,
         labelled=[] if labelled is None else [Reading().open(path) for path in expand(labelled)],
         watch=Watch(progress, cancelled),
@@ -232,20 +257,60 @@ def quantify_tables(
     tables: Sequence[Table],
     grouping: Grouping,
     *,
+    min_items: int = MIN_ITEMS,
     interval: float | None = 0.9,
     labelled: Sequence[Table] = (),
     watch: Watch | None = None,
 ) -> BatchResult:
     """As `quantify_files`, for tables that are open."""
     watch = watch or Watch(None, None)
-    columns = model_columns(model, tables)
     times = BatchTimes(model.quantifier, model.time_column, tables, grouping)
+    monitor = BatchMonitor(model, max(_TINY, check_int(min_items, "min_items", minimum=0)))
+    there = [name for table in tables for name in table.columns]
+    marked = LabelledItems(labelled, model.labels, there) if labelled else None
+    scores = _scored(model, tables, grouping, times, monitor, marked, watch)
+    watch.step("estimating", n_items=scores.n_items)
+    folded = grouping.fold(min_items)
+    if folded is not None:
+        monitor.fold(folded.codes)
+    samples, names = grouping.samples()
+    known = None if marked is None else marked.matched()
+    at = times.of(samples)
+    given = {"interval": interval, "index": names, "time": at, "labelled": known}
+    estimate, warned = _estimated(model, scores, samples, given)
+    order = [grouping.code(name) for name in names]
+    price = price_of_drift(model.quantifier, scores, samples, interval, at)
+    notices = (
+        *_of_batches(estimate, folded),
+        *monitor.notices(names, order, warned),
+        *times.notices(names),
+    )
+    return BatchResult.from_estimate(
+        estimate,
+        sizes=samples.sizes,
+        training=model.prevalence,
+        counted=None if scores.kind == "features" else samples.mean(scores.values),
+        notices=notices,
+        provenance=_provenance(model, [*tables, *labelled], scores.n_items, interval, price),
+        ordered=grouping.ordered,
+        feature_means=monitor.feature_means(order),
+    )
+
+
+def _scored(
+    model: Model,
+    tables: Sequence[Table],
+    grouping: Grouping,
+    times: BatchTimes,
+    monitor: BatchMonitor,
+    marked: LabelledItems | None,
+    watch: Watch,
+) -> Scores:
+    """The scores of all items; on the way, note their batches, times and labels."""
+    columns = model_columns(model, tables)
     wanted = [*columns, *grouping.columns, *times.columns]
     for table in tables:
         table.check_columns(wanted)
-    monitor = BatchMonitor(model)
-    there = [name for table in tables for name in table.columns]
-    marked = LabelledItems(labelled, model.labels, there) if labelled else None
 
     def prepared() -> Iterator[Items]:
         for table, chunk in watch.over("scoring", tables, wanted):
@@ -258,35 +323,30 @@ def quantify_tables(
             monitor.add(items, X, codes)
             yield X
 
-    scores = model.score_prepared(prepared())
-    watch.step("estimating", n_items=scores.n_items)
-    samples, names = grouping.samples()
-    known = None if marked is None else marked.matched()
-    at = times.of(samples)
-    given = {"interval": interval, "index": names, "time": at, "labelled": known}
-    estimate, warned = _estimated(model, scores, samples, given)
-    order = [grouping.code(name) for name in names]
-    price = price_of_drift(model.quantifier, scores, samples, interval, at)
-    return BatchResult.from_estimate(
-        estimate,
-        sizes=samples.sizes,
-        training=model.prevalence,
-        counted=None if scores.kind == "features" else samples.mean(scores.values),
-        notices=(*monitor.notices(names, order, warned), *times.notices(names)),
-        provenance=_provenance(model, [*tables, *labelled], scores.n_items, interval, price),
-        ordered=grouping.ordered,
-        feature_means=monitor.feature_means(order),
-    )
+    return model.score_prepared(prepared())
 
 
 def _estimated(
     model: Model, scores: Scores, samples: Samples, given: Mapping[str, Any]
 ) -> tuple[PrevalenceEstimate, list[str]]:
-    """The estimates, and the warnings that were given with them."""
+    """The estimates, and the warnings that were given with them, the alarm aside."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimate = model.aggregate(scores, samples, **given)
-    return estimate, [str(warning.message) for warning in caught]
+    others = [warning for warning in caught if not issubclass(warning.category, MisfitWarning)]
+    return estimate, [str(warning.message) for warning in others]
+
+
+def _of_batches(estimate: PrevalenceEstimate, folded: Folded | None) -> Iterator[Notice]:
+    """A warning on the batches that alarm, and a note on groups that were put together."""
+    names = list(map(str, estimate.index or ()))
+    p_value = np.ones(len(names)) if estimate.p_value is None else np.asarray(estimate.p_value)
+    alarming = [names[i] for i in np.flatnonzero(p_value < MISFIT)]
+    if alarming:
+        sentence = misfit_sentence(float(p_value.min()), alarming)
+        yield Notice.on(alarming, sentence, "warning")
+    if folded is not None:
+        yield Notice(folded.sentence, "note", folded.name)
 
 
 def _provenance(

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-import csv
-import importlib
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import false_discovery_control
 
-from prevalens.charts import frame
+from prevalens.charts import Dots, Drawing, draw, frame, table
 from prevalens.estimate import PrevalenceEstimate
-from prevalens.files import writing
+from prevalens.files import write_whole
+from prevalens.model.overview import Overview
+from prevalens.model.rows import check_ending, columns_of, json_bytes, rows_bytes, workbook_bytes
 from prevalens.types import Floats
 from prevalens.uncertainty.difference import Difference, difference_ends, excluded
 from prevalens.uncertainty.goodness_of_fit import MISFIT
 from prevalens.validation import InputError, check_label_names
 
+if TYPE_CHECKING:
+    from prevalens.model.model import Model
+
 #: Columns of the long form.
-COLUMNS = ("group", "label", "n_items", "prevalence", "lower", "upper", "training")
-#: Columns that follow if labelled items were used.
-LABELLED_COLUMNS = ("n_labelled", "more_labels")
+COLUMNS = (
+    *("group", "label", "n_items", "prevalence", "lower", "upper", "band_lower", "band_upper"),
+    *("level", "training", "alarm", "p_value", "n_labelled", "more_labels", "notes"),
+)
+#: Columns that the wide form has for each batch, as in ``prevalence May``.
+WIDE_COLUMNS = ("prevalence", "lower", "upper", "n_items", "alarm")
+#: Columns that are shares of the items.
+_ENDS = ("lower", "upper", "band_lower", "band_upper")
+_SHARES = ("prevalence", *_ENDS, "training")
 #: Attributes with a value per batch and label that an estimate has, too.
-_PER_LABEL = ("point", "lower", "upper", "band_lower", "band_upper", "more_labels")
+_PER_LABEL = ("point", *_ENDS, "more_labels")
 #: A batch with fewer items gets no verdict: its own share says little, however well it is known.
 FEWEST_FOR_VERDICT = 10
 #: False discovery rate at which small p-values are more than chance.
 _DISCOVERY = 0.1
 #: Least p-value of a batch that gets a verdict, and where other batches are unusual.
 _PLAUSIBLE, _DRIFTING = 0.1, 0.5
-#: A spreadsheet takes a text that starts with one of these for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -50,12 +56,26 @@ class Notice:
         One sentence.
     level : {"note", "warning"}
     batch : str
-        The batch it is about; empty if it is about all.
+        The batch it is about; empty if it is about several.
+    batches : tuple of str
+        The batches it is about, if there are several; empty if it is about all.
     """
 
     text: str
     level: Literal["note", "warning"] = "warning"
     batch: str = ""
+    batches: tuple[str, ...] = ()
+
+    @classmethod
+    def on(cls, batches: Sequence[str], text: str, level: Literal["note", "warning"]) -> Notice:
+        """A notice on one or several batches."""
+        if len(batches) == 1:
+            return cls(text, level, batches[0])
+        return cls(text, level, batches=tuple(batches))
+
+    def concerns(self, batch: str) -> bool:
+        """Whether it is about a batch."""
+        return batch in (self.batch, *self.batches) or not (self.batch or self.batches)
 
 
 @dataclass(frozen=True)
@@ -88,7 +108,7 @@ class Drivers:
     drivers: tuple[Driver, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BatchResult:
     """Estimated prevalences of batches, with their intervals, notices and provenance.
 
@@ -326,93 +346,228 @@ class BatchResult:
                 notes.append(f"{name} uses the labels of {used}{advice if more else ''}.")
         return tuple(notes)
 
-    def to_rows(self) -> list[dict[str, Any]]:
-        """The long form: one row per batch and label, with the columns `COLUMNS`.
+    def notes_of(self, batch: str) -> str:
+        """The sentences of the notices about a batch; empty if there are none."""
+        return " ".join(notice.text for notice in self.notices if notice.concerns(batch))
 
-        If labelled items were used, the columns `LABELLED_COLUMNS` follow.
-        """
-        low, high = self.lower, self.upper
+    def batch_rows(self) -> list[dict[str, Any]]:
+        """One row per batch: its items, the alarm, its labelled items and its notes."""
         return [
             {
-                "group": batch,
-                "label": label,
+                "group": name,
                 "n_items": int(self.sizes[i]),
-                "prevalence": float(self.point[i, j]),
-                "lower": None if low is None else float(low[i, j]),
-                "upper": None if high is None else float(high[i, j]),
-                "training": float(self.training[j]),
-                **self._labelled_cells(i, j),
+                "alarm": None if self.p_value is None else bool(self.alarms[i]),
+                "p_value": None if self.p_value is None else float(self.p_value[i]),
+                "n_labelled": 0 if self.n_labelled is None else int(self.n_labelled[i]),
+                "more_labels": self.more_labels_of(i),
+                "notes": self.notes_of(name),
             }
-            for i, batch in enumerate(self.batches)
-            for j, label in enumerate(self.labels)
+            for i, name in enumerate(self.batches)
         ]
 
-    def _labelled_cells(self, batch: int, label: int) -> dict[str, int | None]:
-        if self.n_labelled is None or self.more_labels is None:
-            return {}
-        n_labelled = int(self.n_labelled[batch])
-        more = int(self.more_labels[batch, label]) if n_labelled else None
-        return dict(zip(LABELLED_COLUMNS, (n_labelled, more), strict=True))
+    def to_rows(self, *, wide: bool = False, percent: bool = False) -> list[dict[str, Any]]:
+        """The estimates as rows, in long or in wide form.
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """The long form as a pandas or polars frame."""
-        return frame(_columns(self.to_rows()), backend)
+        Parameters
+        ----------
+        wide : bool
+            False: one row per batch and label, with the columns `COLUMNS`. True: one row per
+            label, with its training prevalence and the columns `WIDE_COLUMNS` of every batch.
+        percent : bool
+            Shares in percent, 12.3 instead of 0.123; the names of their columns then have
+            ``_percent`` at the end of the first word.
+        """
+        rows = self._wide_rows() if wide else self._long_rows()
+        return [_in_percent(row) for row in rows] if percent else rows
 
-    def to_dict(self) -> dict[str, Any]:
-        """Rows, level, notices and provenance, for JSON."""
+    def _long_rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for i, batch in enumerate(self.batch_rows()):
+            for j, label in enumerate(self.labels):
+                cells = {**batch, **self._cells(i, j), "label": label, "level": self.level}
+                rows.append({name: cells[name] for name in COLUMNS})
+        return rows
+
+    def _wide_rows(self) -> list[dict[str, Any]]:
+        if len(set(self.batches)) < len(self.batches):
+            raise InputError("Two batches have the same name; the wide form needs different ones.")
+        rows: list[dict[str, Any]] = [
+            {"label": label, "training": float(self.training[j])}
+            for j, label in enumerate(self.labels)
+        ]
+        for i, batch in enumerate(self.batch_rows()):
+            for j, row in enumerate(rows):
+                cells = {**batch, **self._cells(i, j)}
+                row.update({f"{name} {batch['group']}": cells[name] for name in WIDE_COLUMNS})
+        return rows
+
+    def _cells(self, batch: int, label: int) -> dict[str, Any]:
+        """The cells of one batch and label that differ between labels."""
+        parts = {"prevalence": self.point, **{name: getattr(self, name) for name in _ENDS}}
+        more = None if self.more_labels is None else self.more_labels[batch, label]
         return {
-            "rows": self.to_rows(),
+            **{
+                name: None if part is None else float(part[batch, label])
+                for name, part in parts.items()
+            },
+            "training": float(self.training[label]),
+            "more_labels": None if more is None or np.isnan(more) else round(float(more)),
+        }
+
+    def to_frame(
+        self, backend: str = "pandas", *, wide: bool = False, percent: bool = False
+    ) -> Any:
+        """The rows of `to_rows` as a pandas or polars frame."""
+        return frame(columns_of(self.to_rows(wide=wide, percent=percent)), backend)
+
+    def to_dict(self, *, wide: bool = False, percent: bool = False) -> dict[str, Any]:
+        """Rows, batches, level, notices and provenance, for JSON."""
+        return {
+            "rows": self.to_rows(wide=wide, percent=percent),
+            "batches": self.batch_rows(),
             "interval": self.level,
             "notices": [vars(notice) for notice in self.notices],
             "provenance": dict(self.provenance),
         }
 
-    def write(self, path: str | Path) -> None:
-        """Write the long form: ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``, or all as ``.json``.
+    def write(self, path: str | Path, *, wide: bool = False, percent: bool = False) -> None:
+        """Write the rows of `to_rows` to a file, in the format of its ending.
 
-        The file appears when it is complete. In CSV, a name that a spreadsheet would take for a
-        formula gets an apostrophe.
+        ``.csv``, ``.tsv``, ``.jsonl`` and ``.parquet`` have the rows, ``.json`` has all of
+        `to_dict`, and ``.xlsx`` has sheets for estimates, batches, and notes with provenance. The
+        file appears when it is complete. No text is run as a formula by a spreadsheet: in CSV it
+        gets an apostrophe.
         """
         path = Path(path)
-        content = self.to_bytes(path.suffix.lower())
-        with writing(path) as file:
-            file.write(content)
+        write_whole(path, self.to_bytes(path.suffix.lower(), wide=wide, percent=percent))
 
-    def to_bytes(self, ending: str) -> bytes:
+    def to_bytes(self, ending: str, *, wide: bool = False, percent: bool = False) -> bytes:
         """The content of a file with that ending."""
         if ending == ".json":
-            return _json(self.to_dict())
-        return rows_bytes(self.to_rows(), ending)
+            return json_bytes(self.to_dict(wide=wide, percent=percent))
+        rows = self.to_rows(wide=wide, percent=percent)
+        if ending != ".xlsx":
+            return rows_bytes(rows, ending)
+        check_ending(ending)
+        sheets = {"estimates": rows, "batches": self.batch_rows(), "notes": self._note_rows()}
+        return workbook_bytes(sheets)
+
+    def __repr__(self) -> str:
+        return Overview.of(self).to_text()
+
+    def _repr_html_(self) -> str:
+        if len(self.batches) > 1:
+            return Overview.of(self).to_html()
+        return table(self._dots_of_batch(0))
+
+    def plot(
+        self,
+        backend: str = "matplotlib",
+        *,
+        batch: str | None = None,
+        labels: Sequence[str] | None = None,
+        ax: Drawing | None = None,
+    ) -> Drawing:
+        """Draw the estimates with their intervals.
+
+        One batch: a dot per label, and a mark at its training prevalence. Periods of time: a line
+        per label. Other batches: a dot per batch, largest prevalence first, for one label.
+
+        Parameters
+        ----------
+        backend : {"matplotlib", "altair"}
+        batch : str, optional
+            Draw this batch alone.
+        labels : sequence of str, optional
+            Which to draw. Default: all of one batch, the eight that vary most over time, or the one
+            that varies most between other batches.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes, or altair Chart
+        """
+        if batch is not None and batch not in self.batches:
+            raise InputError(f"There is no batch {batch!r} in this result.")
+        if batch is not None or len(self.batches) == 1:
+            place = 0 if batch is None else self.batches.index(batch)
+            return draw(self._dots_of_batch(place, labels), backend, ax=ax)
+        if self.ordered:
+            return self.estimate.plot(backend, labels=labels, ax=ax)
+        return draw(self._dots_of_label(labels), backend, ax=ax)
+
+    def _dots_of_batch(self, batch: int, labels: Sequence[str] | None = None) -> Dots:
+        own = self.estimate.sample(batch)
+        return own.dots(self.training, labels, title=self._title_of(batch))
+
+    def _title_of(self, batch: int) -> str:
+        return f"{self.batches[batch]}{' (alarm)' if self.alarms[batch] else ''}"
+
+    def _dots_of_label(self, labels: Sequence[str] | None) -> Dots:
+        """The batches by the prevalence of a label."""
+        if labels is not None and len(labels) != 1:
+            raise InputError(
+                f"Batches that are not periods of time are drawn for one label; got {len(labels)}. "
+                "Name one label, or one batch."
+            )
+        varying = self.labels[int(np.ptp(self.point, axis=0).argmax())]
+        label = labels[0] if labels else varying
+        if label not in self.labels:
+            raise InputError(f"There is no label {label!r} in this result.")
+        column = self.labels.index(label)
+        order = np.argsort(-self.point[:, column], kind="stable")
+        low, high = (
+            None if part is None else part[order, column] for part in (self.lower, self.upper)
+        )
+        return Dots(
+            [self._title_of(i) for i in order.tolist()],
+            self.point[order, column],
+            low,
+            high,
+            np.full(len(order), self.training[column]),
+            title=label,
+        )
+
+    def report(self, path: str | Path, model: Model | None = None) -> None:
+        """Write the report on the batches to one HTML file, as ``prevalens quantify --html`` does.
+
+        Parameters
+        ----------
+        path : str or Path
+        model : Model, optional
+            The model that made the estimates; the report then says what drives them.
+        """
+        # Pages are a layer above models, so they are loaded by name, when one is asked for.
+        pages = import_module("prevalens.reports.batch_page")
+        write_whole(Path(path), pages.report_html(self, model).encode())
+
+    def _note_rows(self) -> list[dict[str, str]]:
+        """Notices, then where the numbers come from: kind, what it is about, and the text."""
+        notes = [
+            (each.level, each.batch or ", ".join(each.batches), each.text) for each in self.notices
+        ]
+        labelled = [("note", "", text) for text in self.label_notes]
+        made = [("level", "intervals and bands", "" if self.level is None else f"{self.level:g}")]
+        made += [("provenance", name, _shown(value)) for name, value in self.provenance.items()]
+        names = ("kind", "about", "text")
+        return [dict(zip(names, row, strict=True)) for row in (*notes, *labelled, *made)]
 
 
-def rows_bytes(rows: Sequence[Mapping[str, Any]], ending: str) -> bytes:
-    """Rows with the same keys as the content of a file with that ending."""
-    check_ending(ending)
-    if ending == ".json":
-        return _json(rows)
-    if ending == ".jsonl":
-        lines = (json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
-        return "".join(lines).encode()
-    if ending == ".parquet":
-        return _parquet(rows)
-    return csv_bytes(rows, "\t" if ending == ".tsv" else ",")
+def _shown(value: Any) -> str:
+    """A value of the provenance as a text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _json(content: Any) -> bytes:
-    return (json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n").encode()
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in rows[0]}
-
-
-def csv_bytes(rows: Sequence[Mapping[str, Any]], delimiter: str = ",") -> bytes:
-    """Rows with the same keys as the content of a CSV file; see `safe_cell`."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: safe_cell(cell) for name, cell in row.items()} for row in rows)
-    return text.getvalue().encode()
+def _in_percent(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with shares in percent."""
+    found = {}
+    for name, value in row.items():
+        first, space, batch = name.partition(" ")
+        share = first in _SHARES
+        # Rounded to undo the rounding of 100 x 0.123.
+        known = round(100 * value, 10) if share and value is not None else value
+        found[f"{first}_percent{space}{batch}" if share else name] = known
+    return found
 
 
 def _shaped(values: Any, shape: tuple[int, ...], name: str, dtype: Any = np.float64) -> Any:
@@ -420,47 +575,3 @@ def _shaped(values: Any, shape: tuple[int, ...], name: str, dtype: Any = np.floa
     if array.shape != shape:
         raise InputError(f"The report's {name} must have shape {shape}; got {array.shape}.")
     return array
-
-
-def check_ending(name: str | Path) -> None:
-    """Refuse a file name whose ending says no format that results are written in."""
-    ending = Path(f"x{name}" if str(name).startswith(".") else name).suffix.lower()
-    if ending not in _ENDINGS:
-        raise InputError(
-            f"Results are written as {', '.join(_ENDINGS)}; {str(name)!r} ends in none of them."
-        )
-
-
-def safe_cell(value: Any) -> Any:
-    """A cell of a CSV file: no text that a spreadsheet would run as a formula.
-
-    Examples
-    --------
-    >>> safe_cell("=1+1"), safe_cell(-0.5), safe_cell(None)
-    ("'=1+1", -0.5, '')
-    """
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return "" if value is None else value
-
-
-def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    try:
-        arrow = importlib.import_module("pyarrow")
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise InputError(
-            'A Parquet file needs pyarrow to be written: pip install "prevalens[frames]".'
-        ) from None
-    buffer = io.BytesIO()
-    types = {"lower": arrow.float64(), "upper": arrow.float64()}
-    try:
-        arrays = {
-            name: arrow.array(cells, type=types.get(name)) for name, cells in _columns(rows).items()
-        }
-    except arrow.ArrowException as error:
-        raise InputError(
-            f"A Parquet file has one type per column ({error}); write .csv or .jsonl."
-        ) from None
-    parquet.write_table(arrow.table(arrays), buffer)
-    return buffer.getvalue()

@@ -10,17 +10,18 @@ from typing import Any
 
 from prevalens.files import writing
 from prevalens.model.draw import Draw, draw_items
-from prevalens.model.groups import Grouping, grouping_of
+from prevalens.model.groups import MIN_ITEMS, Grouping, grouping_of
 from prevalens.model.items import chunk_items
 from prevalens.model.labelling import ITEM, WEIGHT, ItemKey, Position
 from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.quantify import model_columns, prepared_chunk
-from prevalens.model.result import rows_bytes
+from prevalens.model.rows import rows_bytes
 from prevalens.scores import Scores
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.table import Table
 from prevalens.types import Items
+from prevalens.validation import check_int
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ def sample_files(
     by_time: str | None = None,
     freq: str | None = None,
     date_form: str | None = None,
+    min_items: int = MIN_ITEMS,
     stratified: bool = False,
     random_state: int = 0,
     reading: Reading | None = None,
@@ -79,7 +81,7 @@ def sample_files(
     Parameters
     ----------
     model : Model, or the path of one
-    paths, by, by_time, freq, date_form : as in `quantify_files`
+    paths, by, by_time, freq, date_form, min_items : as in `quantify_files`
     n : int
         Items per batch; of a smaller batch, all are drawn.
     stratified : bool
@@ -101,6 +103,7 @@ def sample_files(
         tables,
         grouping,
         n,
+        min_items=min_items,
         stratified=stratified,
         random_state=random_state,
         watch=Watch(progress, cancelled),
@@ -113,6 +116,7 @@ def sample_tables(
     grouping: Grouping,
     n: int = 50,
     *,
+    min_items: int = MIN_ITEMS,
     stratified: bool = False,
     random_state: int = 0,
     watch: Watch | None = None,
@@ -123,6 +127,7 @@ def sample_tables(
     for table in tables:
         table.check_columns([*columns, *grouping.columns])
     scores = _read(model, tables, grouping, columns, watch, stratified=stratified)
+    grouping.fold(check_int(min_items, "min_items", minimum=0))
     samples, _ = grouping.samples()
     draw = draw_items(samples, n, scores=scores, random_state=random_state)
     found = dict(_picked(tables, columns, draw))

@@ -51,7 +51,7 @@ def _size_order(report: BatchResult) -> npt.NDArray[np.int64]:
 
 def is_folded(batch: str) -> bool:
     """Whether a batch holds the items of several small groups."""
-    return re.fullmatch(r"\d[\d,]* groups with fewer than \d[\d,]* items", batch) is not None
+    return re.fullmatch(r"\d[\d,]* groups? with fewer than \d[\d,]* items", batch) is not None
 
 
 def focus(report: BatchResult) -> int:

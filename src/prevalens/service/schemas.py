@@ -43,10 +43,12 @@ class QuantifyBody(_Strict):
     by: ColumnName | None = Field(None, description="Column that names each item's batch.")
     by_time: ColumnName | None = Field(None, description="Column with each item's date or time.")
     freq: Frequency = Field("M", description="Length of a period of time: day, week, month, ...")
+    min_items: Annotated[int, Field(ge=0, le=1_000_000_000)] = Field(
+        1, description="Groups with fewer items become one batch, at the end; 1 keeps all apart."
+    )
     interval: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         0.9, description="Coverage of the intervals; null for none."
     )
-
     labelled: Annotated[list[Identifier], Field(min_length=1, max_length=200)] | None = Field(
         None, description="Uploads that `sample` drew from these items, labelled by hand."
     )
@@ -70,6 +72,7 @@ class QuantifyForm(_Strict):
     by: str = Field("", description="Column that names each item's batch.")
     by_time: str = Field("", description="Column with each item's date or time.")
     freq: Frequency = "M"
+    min_items: str = Field("1", description="As in a JSON request.", pattern=r"^\d{0,9}$")
     interval: str = Field(
         "0.9", description="Coverage of the intervals; empty for none.", pattern=r"^(0?\.\d+)?$"
     )
@@ -208,10 +211,16 @@ class EstimateGroup(BaseModel):
 
     name: str
     n_items: int
+    alarm: bool | None = Field(
+        description="Whether the batch differs from the training data in more than its label mix; "
+        "null if that was not checked."
+    )
+    p_value: float | None = Field(description="Of the alarm, which is raised below 0.01.")
     n_labelled: int
     more_labels: int | None = Field(
         description="How many more labels would halve the intervals: the median over labels."
     )
+    notes: str = Field(description="The sentences of all warnings and notes on the batch.")
 
 
 class Row(BaseModel):
@@ -223,9 +232,15 @@ class Row(BaseModel):
     prevalence: float
     lower: float | None
     upper: float | None
+    band_lower: float | None = Field(description="Ends of the band that holds all labels at once.")
+    band_upper: float | None
+    level: float | None = Field(description="Coverage that intervals and bands aim at.")
     training: float
-    n_labelled: int | None = None
-    more_labels: int | None = None
+    alarm: bool | None
+    p_value: float | None
+    n_labelled: int
+    more_labels: int | None
+    notes: str
 
 
 class Warned(BaseModel):
@@ -234,6 +249,7 @@ class Warned(BaseModel):
     text: str
     level: str
     batch: str
+    batches: list[str] = Field(description="The batches it is about, if there are several.")
 
 
 class QuantifyAnswer(BaseModel):

@@ -42,7 +42,7 @@ _LOADED_MODELS = 4
 _DEMO = {"text": "text", "tags": "tags", "sep": SEPARATOR, "method": METHOD}
 #: A column that no client's table has.
 _GROUPS = "\0group"
-_FORM_FIELDS = ("by", "by_time", "freq", "columns", "interval")
+_FORM_FIELDS = ("by", "by_time", "freq", "columns", "min_items", "interval")
 _FIT_OPTIONS = (
     *("text", "features", "labels", "tags", "sep", "id", "time", "date_form", "drift"),
     *("method", "time_budget"),
@@ -180,6 +180,7 @@ def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
         model,
         tables,
         _grouping(tables, asked),
+        min_items=asked.min_items,
         interval=asked.interval,
         labelled=[opened(Path(path), name, task["limits"]) for path, name in labelled],
         watch=Watch(progress, None),
@@ -224,6 +225,7 @@ def draw_sheet(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
         tables,
         _grouping(tables, asked),
         task["n"],
+        min_items=asked.min_items,
         stratified=task["stratified"],
         random_state=task["seed"],
         watch=Watch(progress, None),
@@ -267,11 +269,10 @@ def _from_form(fields: Mapping[str, str]) -> QuantifyBody:
             "bad_input", f"There is no field {unknown[0]!r}; there are {', '.join(_FORM_FIELDS)}."
         )
     values: dict[str, Any] = {name: value for name, value in fields.items() if value}
-    try:
-        if "interval" in fields:
-            values["interval"] = float(fields["interval"]) if fields["interval"] else None
-    except ValueError:
-        raise Problem("bad_input", "The field 'interval' is not a number.") from None
+    if "interval" in fields:
+        values["interval"] = _number(fields, "interval", float) if fields["interval"] else None
+    if "min_items" in values:
+        values["min_items"] = _number(fields, "min_items", int)
     try:
         if "columns" in values:
             values["columns"] = json.loads(values["columns"])
@@ -279,6 +280,13 @@ def _from_form(fields: Mapping[str, str]) -> QuantifyBody:
         raise Problem("bad_input", "The field 'columns' is not JSON.") from None
     # The files were stored already; one text stands for them in the check.
     return QuantifyBody.model_validate({**values, "texts": [""]})
+
+
+def _number(fields: Mapping[str, str], name: str, kind: type) -> Any:
+    try:
+        return kind(fields[name])
+    except ValueError:
+        raise Problem("bad_input", f"The field {name!r} is not a number.") from None
 
 
 def tables_of(
@@ -337,22 +345,16 @@ def _in_memory(
 
 def answer_of(result: BatchResult, name: str) -> dict[str, Any]:
     """The answer of the HTTP interface."""
-    sizes = result.sizes.tolist()
     return {
         "model": name,
-        "n_items": sum(sizes),
+        "n_items": int(result.sizes.sum()),
         "level": result.level,
         "labels": list(result.labels),
         "training": dict(zip(result.labels, result.training.tolist(), strict=True)),
         "ordered": result.ordered,
         "groups": [
-            {
-                "name": group,
-                "n_items": size,
-                "n_labelled": 0 if result.n_labelled is None else int(result.n_labelled[i]),
-                "more_labels": result.more_labels_of(i),
-            }
-            for i, (group, size) in enumerate(zip(result.batches, sizes, strict=True))
+            {"name": row["group"], **{name: row[name] for name in row if name != "group"}}
+            for row in result.batch_rows()
         ],
         "rows": result.to_rows(),
         "warnings": [vars(notice) for notice in result.notices],
@@ -367,7 +369,7 @@ def _command(
         return None
     parts = ["prevalens", "quantify", f"{name}.prevalens", *files]
     if asked.by is not None:
-        parts += ["--by", asked.by]
+        parts += ["--by", asked.by, "--min-items", str(asked.min_items)]
     if asked.by_time is not None:
         parts += ["--by-time", asked.by_time, "--freq", asked.freq]
     parts += ["--interval", f"{asked.interval or 0:g}"]

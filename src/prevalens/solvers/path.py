@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -118,27 +117,26 @@ def solve_path(
     small = double.n_entries * n_columns < _SMALL
     model, patience = (double, max_iter) if small else (single, min(max_iter, _PATIENCE))
 
-    def run(model: Design, path: _Path, max_iter: int) -> None:
-        def work() -> None:
+    def run(model: Design, problems: Problems, steps: range, max_iter: int) -> None:
+        def work(groups: Sequence[Array]) -> None:
+            path = _Path(replace(problems, groups=groups), steps, solution, double, model)
             with np.errstate(all="ignore"):
                 NewtonStream(
                     double, model, path, width=width, align=align, tol=tol, max_iter=max_iter
                 ).run()
 
-        _in_threads(work, threads)
+        # Divided beforehand, not as threads become free: what is solved together is rounded
+        # together, and must not depend on the machine's load.
+        _in_threads(work, [problems.groups[first::threads] for first in range(threads)])
 
-    run(model, _Path(problems, range(len(problems.C)), solution, double, model), patience)
+    run(model, problems, range(len(problems.C)), patience)
     for step in range(len(problems.C)) if max_iter > patience else ():
         left = replace(
             problems,
             groups=[group for group in problems.groups if not solution.converged[step, group[0]]],
             start=(solution.coef[step].copy(), solution.intercept[step].copy()),
         )
-        run(
-            double,
-            _Path(left, range(step, step + 1), solution, double, double),
-            max_iter - patience,
-        )
+        run(double, left, range(step, step + 1), max_iter - patience)
     return solution
 
 
@@ -156,16 +154,14 @@ class _Path:
         self._problems, self._queue, self._stop = problems, deque(problems.groups), steps.stop
         self._solution, self._design, self._model = solution, design, model
         self._at = np.full(problems.C.shape[1], steps.start)
-        self._lock = Lock()
 
     def take(self, n_columns: int) -> Batch | None:
         """The next problems."""
         chosen: list[Array] = []
-        with self._lock:
-            while self._queue and (
-                not chosen or sum(map(len, chosen)) + len(self._queue[0]) <= n_columns
-            ):
-                chosen.append(self._queue.popleft())
+        while self._queue and (
+            not chosen or sum(map(len, chosen)) + len(self._queue[0]) <= n_columns
+        ):
+            chosen.append(self._queue.popleft())
         if not chosen:
             return None
         columns = np.concatenate(chosen)
@@ -210,11 +206,11 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-def _in_threads(work: Callable[[], None], threads: int) -> None:
-    """Run `work` in so many threads, each with a single-threaded linear algebra library."""
-    if threads == 1:
-        work()
+def _in_threads(work: Callable[[Sequence[Array]], None], parts: Sequence[Sequence[Array]]) -> None:
+    """Do each part in a thread of its own, with a single-threaded linear algebra library."""
+    if len(parts) == 1:
+        work(parts[0])
         return
-    with _blas().limit(limits=1), ThreadPoolExecutor(threads) as pool:
-        for future in [pool.submit(work) for _ in range(threads)]:
+    with _blas().limit(limits=1), ThreadPoolExecutor(len(parts)) as pool:
+        for future in [pool.submit(work, part) for part in parts]:
             future.result()

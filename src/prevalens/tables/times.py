@@ -15,11 +15,22 @@ from prevalens.tables.table import Chunk
 from prevalens.types import Array, Floats
 
 _EPOCH = date(1970, 1, 1)
+_SECONDS_PER_DAY = 86_400
 
 
 def day_number(day: date) -> float:
     """Days since 1970."""
     return float((day - _EPOCH).days)
+
+
+def day_numbers(dates: Array) -> Floats:
+    """Days since 1970 of datetime64 values, with fractions."""
+    return np.asarray(dates.astype("datetime64[s]").astype(np.float64) / _SECONDS_PER_DAY)
+
+
+def dates_of(days: Floats) -> Array:
+    """The datetime64 values of days since 1970, to the second."""
+    return np.rint(days * _SECONDS_PER_DAY).astype("datetime64[s]")
 
 
 @dataclass(frozen=True)
@@ -88,4 +99,4 @@ class TimeColumn:
 
     def times(self, numbers: Floats) -> Array:
         """What `number` gave as dates, if the column holds dates."""
-        return numbers if self.numbers else (numbers * 86_400).astype("datetime64[s]")
+        return numbers if self.numbers else dates_of(numbers)

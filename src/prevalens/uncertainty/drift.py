@@ -24,6 +24,7 @@ from prevalens.aggregators.base import Aggregator
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.tables.times import dates_of, day_numbers
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_same_length
 
@@ -46,8 +47,6 @@ _SLACK = 0.9
 #: Labels with fewer positives before an origin do not count there.
 FEWEST_POSITIVES = 10
 _TINY = 1e-12
-#: Seconds of a day.
-_DAY = 86_400.0
 
 
 def arcsine(prevalence: Any) -> Floats:
@@ -198,12 +197,16 @@ class TimeAxis:
 
     @classmethod
     def of(cls, times: Floats, *, dates: bool) -> TimeAxis:
-        """The axis of training items."""
-        return cls(float(times.max()), float(times.max() - times.min()), dates)
+        """The axis of training items, which must not all have the same time."""
+        last, span = float(times.max()), float(np.ptp(times))
+        if not span:
+            when = np.datetime64(int(last), "D") if dates else f"{last:g}"
+            raise InputError(f"All training items are of {when}; horizons need a span of time.")
+        return cls(last, span, dates)
 
     def horizon(self, times: Floats) -> Floats:
         """Times after the training period as shares of its span, at least 0.02."""
-        return np.maximum((times - self.last) / max(self.span, _TINY), _NEAREST)
+        return np.maximum((times - self.last) / self.span, _NEAREST)
 
     def words(self, ahead: float) -> str:
         """A duration for people."""
@@ -248,8 +251,7 @@ def as_numbers(times: Any) -> tuple[Floats, bool]:
     missing = np.isnat(array) if dates else ~np.isfinite(array.astype(np.float64))
     if missing.any():
         raise InputError(f"time is missing for item {int(np.argmax(missing))}; drop such items.")
-    numbers = array.astype(np.float64)
-    return numbers / _DAY if dates else numbers, dates
+    return day_numbers(array) if dates else array.astype(np.float64), dates
 
 
 def mean_times(samples: Samples, times: Any) -> Array:
@@ -268,7 +270,7 @@ def mean_times(samples: Samples, times: Any) -> Array:
     numbers, dates = as_numbers(times)
     check_same_length(len(numbers), "time", samples.n_items, "X")
     means = samples.mean(numbers[:, np.newaxis])[:, 0]
-    return np.rint(means * _DAY).astype("datetime64[s]") if dates else means
+    return dates_of(means) if dates else means
 
 
 @dataclass(frozen=True)

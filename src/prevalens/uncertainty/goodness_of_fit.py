@@ -275,6 +275,10 @@ def cautious(point: Floats, intervals: Intervals, prevalence: Floats, level: flo
     return from_arcsine(centre + kept * (arcsine(point) - centre))
 
 
+class MisfitWarning(PrevalensWarning):
+    """Batches differ from the training data in more than the label mix."""
+
+
 def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
     """Issue one warning that names the samples that alarm, and says what to do.
 
@@ -285,23 +289,34 @@ def warn_of_misfit(p_value: Floats, names: Sequence[Any] | None) -> None:
         One per sample; None if there is a single batch without a name.
     """
     bad = np.flatnonzero(p_value < MISFIT)
-    if len(bad) == 0:
-        return
-    warnings.warn(
-        f"{_subject(bad, names)} from the training data in more than the label mix (p = "
-        f"{p_value[bad].min():.2g}): errors may be larger there than the intervals say. Label "
-        "about 50 items of such a batch, drawn at random, to find out: prevalens sample MODEL "
-        "BATCH -n 50.",
-        PrevalensWarning,
-        stacklevel=4,
+    if len(bad):
+        alarming = None if names is None else [names[i] for i in bad.tolist()]
+        sentence = misfit_sentence(float(p_value[bad].min()), alarming)
+        warnings.warn(sentence, MisfitWarning, stacklevel=4)
+
+
+def misfit_sentence(p_value: float, names: Sequence[Any] | None) -> str:
+    """Which batches alarm, what that means and what to do.
+
+    Parameters
+    ----------
+    p_value : float
+        The smallest of their p-values.
+    names : sequence, optional
+        Of the batches that alarm; None if there is a single batch without a name.
+    """
+    return (
+        f"{_subject(names)} from the training data in more than the label mix (p = "
+        f"{p_value:.2g}): errors may be larger there than the intervals say. Label about 50 items "
+        "of such a batch, drawn at random, to find out: prevalens sample MODEL BATCH -n 50."
     )
 
 
-def _subject(bad: Array, names: Sequence[Any] | None) -> str:
+def _subject(names: Sequence[Any] | None) -> str:
     if names is None:
         return "The batch differs"
-    shown = ", ".join(repr(names[i]) for i in bad[:_NAMED])
-    if len(bad) == 1:
-        return f"Sample {shown} differs"
-    more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
-    return f"Samples {shown}{more} differ"
+    shown = ", ".join(map(repr, names[:_NAMED]))
+    if len(names) == 1:
+        return f"Batch {shown} differs"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"Batches {shown}{more} differ"

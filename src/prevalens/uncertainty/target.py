@@ -6,6 +6,7 @@ biases the estimates.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,12 +15,13 @@ import numpy.typing as npt
 from scipy.special import log_ndtr, logsumexp, ndtr
 from scipy.stats import norm
 
+from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.types import Array, Floats, LabelMatrix
 from prevalens.uncertainty.drift import arcsine, from_arcsine, quantile
-from prevalens.validation import InputError, check_binary_matrix, check_same_length
+from prevalens.validation import InputError, check_same_length
 
 #: Weight of calibrated scores in power and variance, as a number of labelled items.
 _PRIOR_ITEMS = 5.0
@@ -93,21 +95,19 @@ class LabelledPart:
         return np.asarray((1.0 - drawn) * (self.weights / self.n_items) ** 2)
 
 
-def check_labelled(labelled: Any, n_items: int, n_labels: int) -> LabelledPart:
+def check_labelled(labelled: Any, n_items: int, labels: Sequence[str]) -> LabelledPart:
     """Return ``(rows, Y_rows)`` or ``(rows, Y_rows, weights)`` as a checked `LabelledPart`."""
     if not isinstance(labelled, tuple) or len(labelled) not in (2, 3):
         raise InputError(
             "labelled must be a pair: row numbers of the batch, and their labels; weights may "
             "follow as the third."
         )
-    rows, Y = np.asarray(labelled[0]), check_binary_matrix(labelled[1], "The labels of the rows")
+    rows, (Y, _) = np.asarray(labelled[0]), label_matrix(labelled[1], labels)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise InputError("The labelled rows must be a list of row numbers.")
     check_same_length(len(rows), "The labelled rows", len(Y), "their labels")
     if rows.min() < 0 or rows.max() >= n_items or len(np.unique(rows)) < len(rows):
         raise InputError(f"The labelled rows must be distinct numbers from 0 to {n_items - 1}.")
-    if Y.shape[1] != n_labels:
-        raise InputError(f"The labelled rows have {Y.shape[1]} labels; there must be {n_labels}.")
     weights = _check_weights(labelled[2] if len(labelled) == 3 else None, len(rows))
     return LabelledPart(rows.astype(np.intp), Y, weights * n_items / weights.sum(), n_items)
 
@@ -257,7 +257,7 @@ def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> P
             "Labels are combined with the estimate of one batch that has intervals; ask for an "
             "interval, such as 0.9."
         )
-    part = check_labelled(labelled, len(scores), len(estimate.labels))
+    part = check_labelled(labelled, len(scores), estimate.labels)
     labels = _of_labels(part, scores, estimate.point)
     posterior = _posterior(
         labels.angle - arcsine(estimate.point), labels.variance, _sides(estimate, part.n_items)
@@ -299,7 +299,7 @@ def with_labels_of_batches(
     labelled : as in `with_labels`
         The rows are those of `scores`. A batch without labelled rows keeps its estimate.
     """
-    part = check_labelled(labelled, len(scores), len(estimate.labels))
+    part = check_labelled(labelled, len(scores), estimate.labels)
     place = np.full(len(scores), -1)
     place[part.rows] = np.arange(len(part.rows))
     fields = {

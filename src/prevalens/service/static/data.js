@@ -122,7 +122,7 @@ function request() {
   const columns = [...find("mapping").querySelectorAll("[data-wanted]")].map((select) => [select.dataset.wanted, select.value]);
   const [kind, ...name] = find("split").value.split(":");
   Object.assign(body, { uploads: state.files.map((file) => file.id), columns: Object.fromEntries(columns.filter(([wanted, given]) => wanted !== given)) });
-  if (kind === "by") body.by = name.join(":");
+  if (kind === "by") Object.assign(body, { by: name.join(":"), min_items: 10 });
   if (kind === "time") Object.assign(body, { by_time: name.join(":"), freq: find("freq").value });
   return body;
 }

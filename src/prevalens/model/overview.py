@@ -1,0 +1,124 @@
+"""A short table of a BatchResult, for consoles and notebooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from prevalens.model.result import BatchResult
+
+#: Characters of a name.
+_LONGEST = 30
+#: Labels, batches and notices that are shown.
+_MOST_LABELS, _MOST_BATCHES, _MOST_NOTICES = 10, 4, 5
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The labels that moved most in a few batches, in percent.
+
+    Attributes
+    ----------
+    title : str
+        How many batches and labels there are, and which batches raise the alarm.
+    heads : list of str
+    rows : list of list of str
+        A label, its training prevalence, and its estimate in each batch with the interval.
+    left_out : str
+        What is not shown; empty if all is.
+    notices : list of str
+        Warnings and notes, the first ones.
+    """
+
+    title: str
+    heads: list[str]
+    rows: list[list[str]]
+    left_out: str
+    notices: list[str]
+
+    @classmethod
+    def of(cls, result: BatchResult) -> Overview:
+        """The last periods of time, or the largest of other batches."""
+        n_batches, n_labels = result.point.shape
+        largest = np.argsort(-result.sizes, kind="stable")[:_MOST_BATCHES]
+        last = range(max(n_batches - _MOST_BATCHES, 0), n_batches)
+        batches = list(last) if result.ordered else np.sort(largest).tolist()
+        moved = np.abs(result.change[batches]).max(axis=0)
+        labels = np.argsort(-moved, kind="stable")[:_MOST_LABELS].tolist()
+        rows = [
+            [_shortened(result.labels[j]), f"{100 * result.training[j]:.1f}"]
+            + [_estimate(result, i, j) for i in batches]
+            for j in labels
+        ]
+        heads = [_head(result, i) for i in batches]
+        hidden = [(n_labels - len(labels), "label"), (n_batches - len(batches), "batch")]
+        left_out = " and ".join(_count(n, word, more=True) for n, word in hidden if n)
+        texts = [notice.text for notice in result.notices[:_MOST_NOTICES]]
+        return cls(_title(result), ["label", "training", *heads], rows, left_out, texts)
+
+    def to_text(self) -> str:
+        """The table in lines of text, with aligned columns."""
+        columns = list(zip(self.heads, *self.rows, strict=True))
+        widths = [max(map(len, column)) for column in columns]
+        lines = [_aligned(row, widths) for row in (self.heads, *self.rows)]
+        more = [f"... {self.left_out}"] if self.left_out else []
+        return "\n".join([self.title, *lines, *more])
+
+    def to_html(self) -> str:
+        """The table in HTML, with notices below."""
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.heads)
+        body = "".join(f"<tr>{_html_cells(row)}</tr>" for row in self.rows)
+        more = f"<p>... {self.left_out}</p>" if self.left_out else ""
+        items = "".join(f"<li>{escape(text)}</li>" for text in self.notices)
+        return (
+            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>{more}{f'<ul>{items}</ul>' if items else ''}"
+        )
+
+
+def _title(result: BatchResult) -> str:
+    counts = ", ".join(
+        _count(number, word)
+        for number, word in ((len(result.batches), "batch"), (len(result.labels), "label"))
+    )
+    level = "" if result.level is None else f", {100 * result.level:g} % intervals"
+    alarms = int(result.alarms.sum())
+    said = f"; alarm in {_count(alarms, 'batch')}" if alarms else ""
+    return f"BatchResult: {counts}{level}, in percent{said}"
+
+
+def _count(number: int, word: str, *, more: bool = False) -> str:
+    plural = {"batch": "batches", "label": "labels"}[word]
+    return f"{number:,}{' more' if more else ''} {word if number == 1 else plural}"
+
+
+def _head(result: BatchResult, batch: int) -> str:
+    alarm = ", alarm" if result.alarms[batch] else ""
+    return f"{_shortened(result.batches[batch])} (n={result.sizes[batch]:,}{alarm})"
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+def _estimate(result: BatchResult, batch: int, label: int) -> str:
+    text = f"{100 * result.point[batch, label]:.1f}"
+    if result.lower is None or result.upper is None:
+        return text
+    low, high = result.lower[batch, label], result.upper[batch, label]
+    return f"{text} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def _aligned(row: list[str], widths: list[int]) -> str:
+    """Names to the left, numbers to the right."""
+    first, *others = zip(row, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
+
+
+def _html_cells(row: list[str]) -> str:
+    first, *others = map(escape, row)
+    return f"<th>{first}</th>" + "".join(f"<td>{cell}</td>" for cell in others)
