@@ -126,9 +126,7 @@ def command(
         result.write(output, **form)
     if html is not None:
         write_page(html, report_html(result, loaded))
-    if not as_json:
-        print_note(str(headline(result)))
-    _warn((*result.warnings, *result.label_notes))
+    _warn((*(() if as_json else (str(headline(result)),)), *result.warnings, *result.label_notes))
     if as_json:
         click.echo(json.dumps(result.to_dict(**form), indent=1, ensure_ascii=False))
     else:
