@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from prevalens.cli.console import plain_table, print_note, printed_warnings, progress_bar
-from prevalens.cli.options import Results, batch_options, reading_options, result_options
+from prevalens.cli.options import batch_options, reading_options
+from prevalens.cli.results import Results, result_options
 from prevalens.errors import InputError
 from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files
