@@ -22,6 +22,10 @@ __all__ = ["cli", "main"]
 COMMANDS = {
     "bench": ("prevalens.cli.bench", "Run a plan of experiments; finished cells are skipped."),
     "compare": ("prevalens.cli.compare", "Rank methods by their error on labelled files."),
+    "compare-batches": (
+        "prevalens.cli.compare_batches",
+        "Compare how frequent labels are in two batches, with intervals.",
+    ),
     "datasets": ("prevalens.cli.datasets", "List, describe and check the datasets."),
     "demo": (
         "prevalens.cli.demo",
