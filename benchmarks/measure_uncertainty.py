@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens import datasets, parse
+from prevalens.batches import ScoredSamples
 from prevalens.protocols import MLAPP, LabelTilt, Natural
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -48,7 +49,9 @@ def percentiles(
     point, tail = aggregator.aggregate(scores, samples), (1 - LEVEL) / 2
     lower, upper = point.copy(), point.copy()
     rng = np.random.default_rng(0)
-    for rows, drawn in redrawn(aggregator, scores, samples, times=resamples, rng=rng):
+    for rows, drawn in redrawn(
+        aggregator, ScoredSamples(scores, samples), times=resamples, rng=rng
+    ):
         ends = np.quantile(drawn, [tail, 1 - tail], axis=1)
         lower[rows], upper[rows] = (
             np.minimum(ends[0], point[rows]),

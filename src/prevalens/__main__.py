@@ -47,6 +47,14 @@ COMMANDS = {
         "Estimate how frequent each label is in batches of files.",
     ),
     "sample": ("prevalens.cli.sample", "Draw items of batches to label by hand."),
+    "summarise": (
+        "prevalens.cli.summarise",
+        "Sum up batches of files, to be added and estimated elsewhere.",
+    ),
+    "watch": (
+        "prevalens.cli.watch",
+        "Estimate batches of a stream: new files of a folder, or lines of standard input.",
+    ),
     "serve": ("prevalens.service.command", "Serve a local web page and an HTTP interface."),
 }
 

@@ -266,22 +266,25 @@ class Samples:
         float64 are widened a chunk of columns at a time, so a memory-mapped float32
         matrix is never in memory as a whole.
         """
+        sums = self.sums(values)
+        return sums / (self.sizes if sums.ndim == 1 else self.sizes[:, np.newaxis])
+
+    def sums(self, values: Any) -> Floats:
+        """Add the rows of `values` over each sample; parameters and result as in `mean`."""
         if not sp.issparse(values):
             values = values if isinstance(values, np.ndarray) else np.asarray(values)
         if values.ndim == 1:
-            return self.mean(values[:, np.newaxis])[:, 0]
+            return self.sums(values[:, np.newaxis])[:, 0]
         if values.shape[0] != self.n_items:
             raise InputError(
                 f"The samples are over {self.n_items} items, but the values have "
                 f"{values.shape[0]} rows."
             )
         if sp.issparse(values):
-            totals = np.asarray(
+            return np.asarray(
                 (self._operator() @ sp.csr_matrix(values, dtype=np.float64)).toarray()
             )
-        else:
-            totals = self._dense_totals(values)
-        return totals / self.sizes[:, np.newaxis]
+        return self._dense_totals(values)
 
     def _operator(self) -> Any:
         """The samples as a 0/1 matrix, shape (n_samples, n_items); repeated entries add up."""

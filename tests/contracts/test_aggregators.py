@@ -32,8 +32,10 @@ from prevalens.aggregators import (
     ScenarioMixture,
     TrainingPrevalence,
 )
+from prevalens.batches import FINE, ScoredSamples
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.summary import Summary
 from prevalens.uncertainty import Bootstrap
 from prevalens.validation import InputError
 
@@ -318,12 +320,33 @@ def test_no_interval_claims_certainty(case: Case, constant: bool) -> None:
         prepared = Bootstrap(replicas=2, resamples=5).fit(
             aggregator, *make_data(aggregator.consumes)
         )
-        _, found = prepared.estimate(aggregator, scores, samples, 0.9)
+        _, found = prepared.estimate(aggregator, ScoredSamples(scores, samples), 0.9)
     np.testing.assert_array_equal(point, aggregator.aggregate(scores, samples))
     assert np.all(found.upper - found.lower > 1e-9)
     assert np.all(found.band_upper - found.band_lower > 1e-9)
     assert np.all((found.lower <= point) & (point <= found.upper))
     assert np.all((found.band_lower <= found.lower) & (found.upper <= found.band_upper))
+
+
+def test_sums_over_parts_estimate_as_the_items_do(case: Case) -> None:
+    aggregator, scores = fitted(case)
+    statistic = aggregator.statistic
+    if statistic is None:
+        pytest.skip("reads the items themselves")
+    n_items, rng = scores.n_items, np.random.default_rng(3)
+    batch, part = rng.integers(0, 3, n_items), rng.integers(0, 4, n_items)
+    summaries = []
+    for number in rng.permutation(4):
+        rows = np.flatnonzero(part == number)
+        samples, names = Samples.by_group(batch[rows])
+        named = [str(name) for name in names]
+        summaries.append(Summary.of(scores.take(rows), samples, named, [statistic], fingerprint=""))
+    whole = sum(summaries)
+    whole = whole[np.argsort(whole.names)]
+    expected = aggregator.aggregate(scores, Samples.by_group(batch)[0])
+    # SLD reads histograms whose bins are coarser than what it computes.
+    tolerance = 5e-4 if statistic is FINE else 1e-9
+    np.testing.assert_allclose(aggregator.read(whole), expected, rtol=0, atol=tolerance)
 
 
 def test_without_a_level_there_are_no_intervals(case: Case) -> None:

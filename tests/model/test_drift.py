@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from prevalens.batches import ScoredSamples
 from prevalens.catalogue import parse
 from prevalens.errors import FormatError, InputError
 from prevalens.model import Model
@@ -132,9 +133,9 @@ def test_the_price_in_width_is_that_of_the_intervals(folder: Path) -> None:
     assert f"{100 * (1 - widths[0] / widths[1]):.0f} % narrower" in result.provenance["drift"]
     assert "as given" in result.provenance["drift"]
     assert plain.drift.allowance.startswith("Intervals allow for no drift")
-    scores, whole = plain.score(texts), Samples.whole(120)
-    assert price_of_drift(plain.quantifier, scores, whole, 0.9, None) == ""
-    assert price_of_drift(wide.quantifier, scores, whole, None, None) == ""
+    batches = ScoredSamples(plain.score(texts), Samples.whole(120))
+    assert price_of_drift(plain.quantifier, batches, 0.9, None) == ""
+    assert price_of_drift(wide.quantifier, batches, None, None) == ""
 
 
 def test_the_preparation_sees_the_past_alone(monkeypatch: pytest.MonkeyPatch) -> None:

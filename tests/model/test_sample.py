@@ -128,7 +128,8 @@ def test_groups_have_their_own_draws_and_others_their_usual_estimate(
     usual = quantify_files(model, folder / "may.csv", by="team")
     assert result.n_labelled is not None
     assert result.n_labelled.tolist() == [5, 0]
-    np.testing.assert_array_equal(result.point[1], usual.point[1])
+    # Scores of labelled batches are kept, in single precision.
+    np.testing.assert_allclose(result.point[1], usual.point[1], atol=1e-6)
     assert not np.array_equal(result.point[0], usual.point[0])
     rows = result.to_rows()
     assert (rows[0]["n_labelled"], rows[2]["n_labelled"], rows[2]["more_labels"]) == (5, 0, None)

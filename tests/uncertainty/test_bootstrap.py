@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from prevalens import Quantifier
 from prevalens.aggregators import CC, PACC, PCC, RQ, SLD, Aggregator, HDx
+from prevalens.batches import ScoredSamples
 from prevalens.classifiers import HoldOut, PerLabel
 from prevalens.datasets import synthetic
 from prevalens.protocols import MLAPP, LabelTilt, Natural
@@ -35,7 +36,7 @@ def test_covers_under_several_shifts(aggregator: object) -> None:
         truth = samples.mean(TEST.Y)
         scores = quantifier.score(TEST.X)
         _, intervals = quantifier.uncertainty_.estimate(
-            quantifier.aggregator_, scores, samples, 0.9
+            quantifier.aggregator_, ScoredSamples(scores, samples), 0.9
         )
         inside = (intervals.lower <= truth) & (truth <= intervals.upper)
         # ML-APP drives four labels further than 500 labelled items let calibration go.
@@ -47,7 +48,9 @@ def test_calibration_is_needed_for_pcc() -> None:
     quantifier = fit(PCC())
     samples = MLAPP(100, max_samples=300).draw(TEST.Y, 1)
     truth, scores = samples.mean(TEST.Y), quantifier.score(TEST.X)
-    point, known = quantifier.uncertainty_.estimate(quantifier.aggregator_, scores, samples, 0.9)
+    point, known = quantifier.uncertainty_.estimate(
+        quantifier.aggregator_, ScoredSamples(scores, samples), 0.9
+    )
     # The noise of the items alone, which is what percentiles over resampled items would show.
     spread = samples.mean(scores.values**2) - point**2
     half = 1.645 * np.sqrt(spread / samples.sizes[:, np.newaxis])
@@ -100,7 +103,8 @@ def test_a_label_without_errors_leaves_room_for_one_odd_item(size: int, items: f
     scores = Scores(Y.astype(float), kind="posteriors")
     pcc = PCC().fit(scores, Y)
     bag = Samples.from_indices([np.arange(size) % 400], n_items=400)
-    _, intervals = Bootstrap(resamples=4).fit(pcc, scores, Y).estimate(pcc, scores, bag, 0.9)
+    prepared = Bootstrap(resamples=4).fit(pcc, scores, Y)
+    _, intervals = prepared.estimate(pcc, ScoredSamples(scores, bag), 0.9)
     truth = bag.mean(Y)
     np.testing.assert_allclose(truth - intervals.lower, 1 / size, atol=1e-4)
     np.testing.assert_allclose(intervals.upper - truth, 1 / size, atol=1e-4)
@@ -144,7 +148,7 @@ def test_intervals_are_calibrated_on_items_that_a_replica_has_not_seen() -> None
     memory = Memory().fit(scores, Y)
     prepared = Bootstrap(replicas=4, resamples=5).fit(memory, scores, Y)
     test, Y_test = items(100, 1)
-    point, intervals = prepared.estimate(memory, test, Samples.whole(100), 0.9)
+    point, intervals = prepared.estimate(memory, ScoredSamples(test, Samples.whole(100)), 0.9)
     assert point == 0.5
     # On items it had seen, it would have erred by nothing.
     assert intervals.lower[0, 0] < Y_test.mean() < intervals.upper[0, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from prevalens.aggregators import PCC
+from prevalens.batches import ScoredSamples
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.uncertainty import bootstrap as module
@@ -13,6 +14,7 @@ from prevalens.uncertainty.bootstrap import measure_noise, redrawn, resample
 RNG = np.random.default_rng(0)
 SCORES = Scores(RNG.random((60, 3)))
 SAMPLES = Samples.from_indices([range(40), range(30, 60), [7]], n_items=60)
+BATCHES = ScoredSamples(SCORES, SAMPLES)
 COUNT = PCC().fit(SCORES, np.eye(60, 3))
 
 
@@ -25,7 +27,7 @@ def test_resampled_bags_hold_items_of_their_sample() -> None:
 
 
 def test_variance_of_a_mean() -> None:
-    noise = measure_noise(COUNT, [], SCORES, SAMPLES, times=4000, rng=np.random.default_rng(2))
+    noise = measure_noise(COUNT, [], BATCHES, times=4000, rng=np.random.default_rng(2))
     wanted = [SCORES.values[bag].var(axis=0) / len(bag) for bag in SAMPLES]
     np.testing.assert_allclose(noise.items, wanted, rtol=0.15, atol=1e-15)
     np.testing.assert_array_equal(noise.point, SAMPLES.mean(SCORES.values))
@@ -47,7 +49,9 @@ def test_training_variance_is_that_over_replicas() -> None:
     moves = [-0.01, 0.0, 0.02, 0.05]
     replicas = [_Moved(by).fit(SCORES, np.eye(60, 3)) for by in moves]
     samples = SAMPLES[:2]
-    noise = measure_noise(COUNT, replicas, SCORES, samples, times=2, rng=np.random.default_rng(0))
+    noise = measure_noise(
+        COUNT, replicas, ScoredSamples(SCORES, samples), times=2, rng=np.random.default_rng(0)
+    )
     np.testing.assert_allclose(noise.training, np.var(moves, ddof=1))
 
 
@@ -55,7 +59,7 @@ def test_blocks_and_large_samples_draw_as_many(monkeypatch) -> None:
     monkeypatch.setattr(module, "_INDICES", 100)
     shapes = [
         (rows, drawn.shape)
-        for rows, drawn in redrawn(COUNT, SCORES, SAMPLES, times=7, rng=np.random.default_rng(0))
+        for rows, drawn in redrawn(COUNT, BATCHES, times=7, rng=np.random.default_rng(0))
     ]
     assert [shape[1:] for _, shape in shapes] == [(7, 3)] * len(shapes)
     assert sum(shape[0] for _, shape in shapes) == 3
@@ -70,8 +74,8 @@ def test_every_item_of_a_sample_is_drawn_again_equally_often() -> None:
 
 
 def test_the_variance_of_few_draws_is_unbiased() -> None:
-    noise = measure_noise(COUNT, [], SCORES, SAMPLES, times=3, rng=np.random.default_rng(5))
-    drawn = redrawn(COUNT, SCORES, SAMPLES, times=3, rng=np.random.default_rng(5))
+    noise = measure_noise(COUNT, [], BATCHES, times=3, rng=np.random.default_rng(5))
+    drawn = redrawn(COUNT, BATCHES, times=3, rng=np.random.default_rng(5))
     for rows, estimates in drawn:
         mean = estimates.sum(axis=1) / 3
         squares = ((estimates - mean[:, np.newaxis]) ** 2).sum(axis=1)

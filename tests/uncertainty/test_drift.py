@@ -13,13 +13,14 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import t
 
 from prevalens.aggregators import PCC, TrainingPrevalence
+from prevalens.batches import ScoredSamples
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.uncertainty.drift import (
     DEFAULT_DRIFT,
     Backtest,
-    Batches,
+    LaterBatches,
     TimeAxis,
     arcsine,
     as_numbers,
@@ -135,13 +136,17 @@ def test_weights_count_as_copies(values: np.ndarray, counts: np.ndarray) -> None
 def test_scores_that_say_nothing_leave_the_noise_of_a_share() -> None:
     rng = np.random.default_rng(0)
     samples = Samples.from_indices([np.arange(40), np.arange(10)], n_items=40)
+
+    def noise_of(scores: Scores) -> np.ndarray:
+        return label_noise(ScoredSamples(scores, samples), np.full((2, 2), 0.3))
+
     flat = Scores(np.full((40, 2), 0.3))
     expected = np.array([[1 / 160] * 2, [1 / 40] * 2])
-    np.testing.assert_allclose(label_noise(flat, samples, np.full((2, 2), 0.3)), expected)
+    np.testing.assert_allclose(noise_of(flat), expected)
     features = Scores(rng.normal(size=(40, 2)), "features")
-    np.testing.assert_allclose(label_noise(features, samples, np.full((2, 2), 0.3)), expected)
+    np.testing.assert_allclose(noise_of(features), expected)
     sure = Scores((rng.random((40, 2)) < 0.3).astype(float))
-    np.testing.assert_allclose(label_noise(sure, samples, np.full((2, 2), 0.3)), expected / 10)
+    np.testing.assert_allclose(noise_of(sure), expected / 10)
 
 
 DAYS = ["2024-01-01", "2024-01-02", "2024-03-01"]
@@ -233,7 +238,7 @@ def test_horizons_need_a_span() -> None:
 
 def make_batches(
     drift: float, *, seed: int = 0, n_batches: int = 400, n_labels: int = 3, bias: float = 0.5
-) -> Batches:
+) -> LaterBatches:
     """Batches of 1,000 items; one candidate is off by drift that grows with the horizon."""
     rng = np.random.default_rng(seed)
     horizon = rng.uniform(0.1, 0.5, n_batches)
@@ -241,7 +246,7 @@ def make_batches(
     noise = np.full(angle.shape, 1 / 4000)
     deviation = np.sqrt(noise + drift**2 * np.sqrt(horizon / 0.3)[:, np.newaxis])
     good = from_arcsine(angle + deviation * rng.normal(size=angle.shape))
-    return Batches(
+    return LaterBatches(
         np.stack([good, from_arcsine(angle + bias)]),
         from_arcsine(angle),
         noise,
@@ -256,10 +261,10 @@ def make_batches(
 AXIS = TimeAxis(100.0, 100.0, dates=False)
 
 
-def learn(batches: Batches, n_origins: int = 4, drawn: Any = (1.0, 1.0)) -> Backtest:
+def learn(batches: LaterBatches, n_origins: int = 4, drawn: Any = (1.0, 1.0)) -> Backtest:
     parts = np.array_split(np.arange(len(batches.true)), n_origins)
     origins = [
-        Batches(batches.estimated[:, rows], *(field[rows] for field in batches[1:]))
+        LaterBatches(batches.estimated[:, rows], *(field[rows] for field in batches[1:]))
         for rows in parts
     ]
     return Backtest.of(origins, np.array(drawn), ("good", "bad"), AXIS)
@@ -328,7 +333,7 @@ def test_unknown_losses_under_drawn_shifts_leave_those_of_the_backtest() -> None
     np.testing.assert_allclose(equal, expected)
 
 
-def learn_ratio(batches: Batches) -> float:
+def learn_ratio(batches: LaterBatches) -> float:
     errors = np.abs(batches.estimated - batches.true).mean(axis=(1, 2))
     return float(errors[1] / errors[0])
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
 from prevalens.aggregators.base import Aggregator
-from prevalens.samples import Samples
+from prevalens.batches import VALUES, Statistic
 from prevalens.scores import Kind, Scores
-from prevalens.types import Array, Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError
 
 #: A difference of two rates below this is rounding, whatever the guard.
@@ -62,11 +62,13 @@ class _Adjusted(Aggregator):
         self._gain = 1.0 / difference
         self._offset = np.where(self.adjusted_, rates.fpr, 0.0)
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
-        estimates = samples.mean(scores.values)
-        estimates -= self._offset
-        estimates *= self._gain
-        return estimates
+    @property
+    def statistic(self) -> Statistic:
+        """The scores."""
+        return VALUES
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:  # noqa: ARG002
+        return np.asarray((means - self._offset) * self._gain)
 
 
 class ACC(_Adjusted):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from prevalens.batches import Batches, ScoredSamples, Statistic
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
@@ -21,13 +22,15 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     """Estimate the label prevalences of samples from the scores of their items.
 
     A subclass declares `code`, `consumes` and `joint` (as class attributes, or as properties where
-    they follow from a part) and writes `_aggregate` and, if it learns anything, `_fit`; both may
+    they follow from a part) and, if it learns anything, writes `_fit`. One that reads sums over
+    the items of a sample names them in `statistic` and writes `_from_means`, so that it can
+    estimate batches of any size; one that must see the items writes `_aggregate`. All of these may
     trust their input. Everything else has a default:
 
     ======================= ===================================================================
     `needs_labelled_scores` False if `fit` reads nothing but the number of labels and `Y`
-    `has_intervals`         True if `estimate` computes intervals itself
-    `estimate`              estimates and intervals from one pass; default: no intervals
+    `has_intervals`         True if `_estimate` computes intervals itself
+    `_estimate`             estimates and intervals from one pass; default: no intervals
     `fit_settings`          fits with several settings; override it to share work between them
     `_fit_grouped`          `_fit` for items in groups; override it if `_fit` divides the items
     `with_classifier`       a copy that uses a single-label classifier; default: refused
@@ -93,11 +96,26 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         self._check_input(scores, samples)
         return np.clip(self._aggregate(scores, samples), 0.0, 1.0)
 
+    @property
+    def statistic(self) -> Statistic | None:
+        """The sums over the items of a batch that are all it reads; None if it reads the items."""
+        return None
+
+    def read(self, batches: Batches) -> Floats:
+        """As `aggregate`, of batches whose items need not be at hand."""
+        if isinstance(batches, ScoredSamples):
+            return self.aggregate(batches.scores, batches.samples)
+        check_is_fitted(self, "n_labels_")
+        if self.statistic is None:
+            raise InputError(
+                f"{type(self).__name__} reads the items themselves, so it cannot estimate from "
+                "sums over items."
+            )
+        means = batches.mean(self.statistic)
+        return np.clip(self._from_means(means, batches.sizes), 0.0, 1.0)
+
     def estimate(
-        self,
-        scores: Scores,
-        samples: Samples,
-        level: float | None = None,  # noqa: ARG002 - for aggregators that have intervals
+        self, scores: Scores, samples: Samples, level: float | None = None
     ) -> tuple[Floats, Intervals | None]:
         """Estimate prevalences and, if `has_intervals`, their intervals, in one pass.
 
@@ -114,7 +132,17 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         intervals : Intervals or None
             None without a level, or if the aggregator computes no intervals itself.
         """
-        return self.aggregate(scores, samples), None
+        return self.read_with_intervals(ScoredSamples(scores, samples), level)
+
+    def read_with_intervals(
+        self, batches: Batches, level: float | None
+    ) -> tuple[Floats, Intervals | None]:
+        """As `estimate`, of batches whose items need not be at hand."""
+        if level is None:
+            return self.read(batches), None
+        if isinstance(batches, ScoredSamples):
+            self._check_input(batches.scores, batches.samples)
+        return self._estimate(batches, level)
 
     def fit_settings(
         self, settings: Sequence[Mapping[str, Any]], scores: Scores, Y: Any
@@ -142,9 +170,26 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         """Learn; the input has been checked. Default: there is nothing to learn."""
 
-    @abstractmethod
+    def _estimate(
+        self,
+        batches: Batches,
+        level: float,  # noqa: ARG002 - for aggregators that have intervals
+    ) -> tuple[Floats, Intervals | None]:
+        """Estimates and intervals; the input has been checked. Default: no intervals."""
+        return self.read(batches), None
+
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         """Estimate; the input has been checked, the output is clipped to [0, 1]."""
+        assert self.statistic is not None  # those that read the items write this method
+        means = ScoredSamples(scores, samples).mean(self.statistic)
+        return self._from_means(means, samples.sizes)
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
+        """Estimate from the means of the statistic, shape (n_batches, n_sums).
+
+        The output is clipped to [0, 1].
+        """
+        raise NotImplementedError
 
     def _check_input(self, scores: Scores, samples: Samples) -> None:
         check_is_fitted(self, "n_labels_")
@@ -190,13 +235,13 @@ def label_chunks(labels: Array, n_items: int) -> Iterator[Ints]:
         yield labels[start : start + step]
 
 
-def never_certain(intervals: Intervals, point: Floats, samples: Samples) -> Intervals:
-    """Widen the intervals of width zero by one item of the sample on each side.
+def never_certain(intervals: Intervals, point: Floats, sizes: Ints) -> Intervals:
+    """Widen the intervals of width zero by one item of the batch on each side.
 
     A label without errors in validation may have some in the next batch. Other intervals stay as
     they are; bands are widened where they must hold the new intervals.
     """
-    item = 1.0 / samples.sizes[:, np.newaxis]
+    item = 1.0 / sizes[:, np.newaxis]
     flat = intervals.upper - intervals.lower < _SAME
     lower = np.where(flat, np.maximum(point - item, 0.0), intervals.lower)
     upper = np.where(flat, np.minimum(point + item, 1.0), intervals.upper)

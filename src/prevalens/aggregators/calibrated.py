@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
 
 from prevalens.aggregators.base import Aggregator, label_chunks, per_label
+from prevalens.batches import Columns, Statistic, digest_of
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Array, Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, PrevalensError, check_choice
 
 try:
@@ -121,13 +122,25 @@ class PAV(Aggregator):
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         estimates = np.empty((len(samples), self.n_labels_))
         for labels in label_chunks(np.arange(self.n_labels_), scores.n_items):
-            calibrated = np.empty((scores.n_items, len(labels)))
-            for column, label in enumerate(labels.tolist()):
-                calibrated[:, column] = np.interp(
-                    scores.values[:, label], *self.calibration_[label]
-                )
-            estimates[:, labels] = samples.mean(calibrated)
+            estimates[:, labels] = samples.mean(self._calibrated(scores, labels))
         return estimates
+
+    def _calibrated(self, scores: Scores, labels: Ints) -> Floats:
+        """Calibrated posteriors of some labels, shape (n_items, len(labels))."""
+        calibrated = np.empty((scores.n_items, len(labels)))
+        for column, label in enumerate(labels.tolist()):
+            calibrated[:, column] = np.interp(scores.values[:, label], *self.calibration_[label])
+        return calibrated
+
+    @property
+    def statistic(self) -> Statistic:
+        """The calibrated posteriors."""
+        labels = np.arange(self.n_labels_)
+        name = f"calibrated {digest_of(array for pair in self.calibration_ for array in pair)}"
+        return Columns(name, lambda scores: self._calibrated(scores, labels))
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:  # noqa: ARG002
+        return means
 
     def _check(self) -> Floats:
         """Check the parameters and return the prevalences to meet."""

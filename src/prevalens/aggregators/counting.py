@@ -11,8 +11,8 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from prevalens.aggregators.base import Aggregator, never_certain
+from prevalens.batches import NOTHING, VALUES, Batches, Statistic
 from prevalens.estimate import Intervals
-from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Floats, Ints, LabelMatrix
 from prevalens.validation import check_choice, check_rng
@@ -30,8 +30,13 @@ class _Counting(Aggregator):
     joint = False
     needs_labelled_scores = False
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
-        return samples.mean(scores.values)
+    @property
+    def statistic(self) -> Statistic:
+        """The scores."""
+        return VALUES
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:  # noqa: ARG002
+        return means
 
 
 class CC(_Counting):
@@ -95,9 +100,8 @@ class PCC(_Counting):
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:  # noqa: ARG002
         check_choice(self.point, "point", ("mean", "median"))
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
-        mean = samples.mean(scores.values)
-        return mean if self.point == "mean" else medians(mean, samples.sizes)
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
+        return means if self.point == "mean" else medians(means, sizes)
 
 
 def binomial_median(mean: Floats, size: int) -> Floats:
@@ -174,34 +178,27 @@ class TrainingPrevalence(Aggregator):
         self.errors_ = np.concatenate(errors).astype(np.float32)
         self.families_ = np.concatenate(families)
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:  # noqa: ARG002
-        return np.tile(self.prevalence_, (len(samples), 1))
+    @property
+    def statistic(self) -> Statistic:
+        """Nothing but the number of items."""
+        return NOTHING
 
-    def estimate(
-        self, scores: Scores, samples: Samples, level: float | None = None
-    ) -> tuple[Floats, Intervals | None]:
-        """Return the training prevalences, and intervals as wide as the shifts drawn in `fit`.
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:  # noqa: ARG002
+        return np.tile(self.prevalence_, (len(sizes), 1))
 
-        Parameters
-        ----------
-        scores : Scores
-        samples : Samples
-        level : float, optional
-            Coverage, such as 0.9; None for no intervals.
-        """
-        point = self.aggregate(scores, samples)
-        if level is None:
-            return point, None
+    def _estimate(self, batches: Batches, level: float) -> tuple[Floats, Intervals | None]:
+        """The training prevalences, and intervals as wide as the shifts drawn in `fit`."""
+        point, sizes = self.read(batches), batches.sizes
         ends = [np.zeros_like(point), np.ones_like(point)] * 2
         if len(self.errors_):
             tail, tail_of_all = (1 - level) / 2, (1 - level ** (1 / self.n_labels_)) / 2
-            ends = [*self._ends(samples, tail), *self._ends(samples, tail_of_all)]
+            ends = [*self._ends(sizes, tail), *self._ends(sizes, tail_of_all)]
             reach = self._simultaneous_reach(level)
             ends[2] = np.minimum(ends[2], np.clip(point - reach, 0, ends[0]))
             ends[3] = np.maximum(ends[3], np.clip(point + reach, ends[1], 1))
-        return point, never_certain(Intervals(*ends), point, samples)
+        return point, never_certain(Intervals(*ends), point, sizes)
 
-    def _ends(self, samples: Samples, tail: float) -> tuple[Floats, Floats]:
+    def _ends(self, sizes: Ints, tail: float) -> tuple[Floats, Floats]:
         """Ends of intervals that miss with probability `tail` on each side, in each family."""
         moves = [
             np.quantile(self.errors_[self.families_ == family], [tail, 1 - tail], axis=0)
@@ -209,10 +206,10 @@ class TrainingPrevalence(Aggregator):
         ]
         below, above = np.min(moves, axis=0)[0], np.max(moves, axis=0)[1]
         # Few labelled items say little about rare labels, and small samples vary by chance alone.
-        sizes, n_items = samples.sizes[:, np.newaxis], self.n_items_
+        n_items, column = self.n_items_, sizes[:, np.newaxis]
         positives = self.prevalence_ * n_items
         low, high = (
-            binom.ppf(q, sizes, betaincinv(positives + 0.5, n_items - positives + 0.5, q)) / sizes
+            binom.ppf(q, column, betaincinv(positives + 0.5, n_items - positives + 0.5, q)) / column
             for q in (tail, 1 - tail)
         )
         return (

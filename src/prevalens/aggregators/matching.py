@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.aggregators.base import Aggregator
+from prevalens.batches import Columns, Histogram, digest_of
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
@@ -89,20 +90,52 @@ class HDy(Aggregator):
         for label in np.flatnonzero(~constant).tolist():
             located = [np.searchsorted(e, scores.values[:, label], "right") for e in self._edges]
             for rows, flat, bags in blocks:
-                best = [self._match(cells[flat], bags, label, k) for k, cells in enumerate(located)]
-                estimates[rows, label] = np.median(best, axis=0)
+                counts = [
+                    _counted(cells[flat], bags, len(edges) + 1)
+                    for cells, edges in zip(located, self._edges, strict=True)
+                ]
+                estimates[rows, label] = self._median(counts, label)
         return estimates
 
-    def _match(self, cells: Array, bags: Array, label: int, k: int) -> Floats:
+    @property
+    def statistic(self) -> Histogram:
+        """Histograms whose bins are parts of the bins of every set."""
+        name = f"bins {', '.join(str(len(edges) + 1) for edges in self._edges)}"
+        return Histogram(name, np.unique(np.concatenate(self._edges)))
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:  # noqa: ARG002
+        histogram = self.statistic
+        shares, posteriors = histogram.read(means, self.n_labels_)
+        estimates = np.asarray((shares * posteriors).sum(axis=2))
+        firsts = [
+            np.concatenate([[0], 1 + np.searchsorted(histogram.edges, edges)])
+            for edges in self._edges
+        ]
+        varies = (self.prevalence_ > 0) & (self.prevalence_ < 1)
+        for label in np.flatnonzero(varies).tolist():
+            counts = [np.add.reduceat(shares[:, label], first, axis=1) for first in firsts]
+            estimates[:, label] = self._median(counts, label)
+        return estimates
+
+    def _median(self, counts: Sequence[Array], label: int) -> Floats:
+        """Median over the sets of bins of the prevalences that match best, shape (n_samples,)."""
+        best = [self._match(each, label, k) for k, each in enumerate(counts)]
+        return np.asarray(np.median(best, axis=0))
+
+    def _match(self, counts: Array, label: int, k: int) -> Floats:
         """The prevalences of greatest overlap, shape (n_samples,), in the k-th set of bins."""
-        n_bins = len(self._edges[k]) + 1
-        n_samples = int(bags[-1]) + 1
-        counts = np.bincount(bags * n_bins + cells, minlength=n_samples * n_bins)
         grid = np.linspace(0.0, 1.0, self.grid)
         share = grid[:, np.newaxis]
         mixtures = share * self.positives_[k][label] + (1.0 - share) * self.negatives_[k][label]
-        overlap = np.sqrt(counts.reshape(n_samples, n_bins)) @ np.sqrt(mixtures).T
+        overlap = np.sqrt(counts) @ np.sqrt(mixtures).T
         return grid[np.argmax(overlap, axis=1)]
+
+
+def _counted(cells: Array, bags: Array, n_bins: int) -> Array:
+    """Number of items of each bag in each bin, shape (n_bags, n_bins)."""
+    n_bags = int(bags[-1]) + 1
+    flat = np.bincount(bags * n_bins + cells, minlength=n_bags * n_bins)
+    return flat.reshape(n_bags, n_bins)
 
 
 def _check_bins(bins: int | Iterable[int] | None) -> tuple[int, ...]:
@@ -197,17 +230,39 @@ class HDx(Aggregator):
             raise InputError(
                 f"HDx was fitted on {self.n_features_in_} features; these items have {X.shape[1]}."
             )
-        estimates = [self._match(X, samples, k) for k in range(len(self._histograms))]
+        estimates = [
+            self._match(len(samples), histogram.of_samples(X, samples, self.grid), k)
+            for k, histogram in enumerate(self._histograms)
+        ]
         return np.asarray(np.median(estimates, axis=0))
 
-    def _match(self, X: Any, samples: Samples, k: int) -> Floats:
+    @property
+    def statistic(self) -> Columns:
+        """In which bin of each feature the items are, for all sets of bins."""
+        edges = [edges for each in self._histograms for edges in each.edges]
+        name = f"features {digest_of(edges)}"
+        return Columns(name, lambda scores: self._encoded(_check_items(scores.values)))
+
+    def _encoded(self, X: Any) -> Any:
+        return sp.hstack([histogram.encode(X) for histogram in self._histograms], format="csr")
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
+        widths = [self.n_features_in_ * each.bins for each in self._histograms]
+        parts = np.split(means, np.cumsum(widths)[:-1], axis=1)
+        estimates = [
+            self._match(len(sizes), histogram.of_means(part, sizes, self.grid), k)
+            for k, (histogram, part) in enumerate(zip(self._histograms, parts, strict=True))
+        ]
+        return np.asarray(np.median(estimates, axis=0))
+
+    def _match(self, n_samples: int, histograms: Iterable[tuple[slice, Any]], k: int) -> Floats:
         """The best prevalence of the grid for every sample and label, in the k-th set of bins."""
         histogram = self._histograms[k]
         positives, negatives = self.positives_[k], self.negatives_[k]
-        estimates = np.tile(self.prevalence_, (len(samples), 1))
+        estimates = np.tile(self.prevalence_, (n_samples, 1))
         varies = np.flatnonzero((self.prevalence_ > 0) & (self.prevalence_ < 1))
         shares = np.linspace(0.0, 1.0, self.grid)
-        for rows, seen in histogram.of_samples(X, samples, self.grid):
+        for rows, seen in histograms:
             for label in varies:
                 # Histograms of all mixtures, shape (n_features, bins, grid).
                 mixtures = positives[label][:, :, np.newaxis] * shares
@@ -269,8 +324,23 @@ class _Dense:
         """Roots of the histograms of some samples at a time, (n_features, n_samples, bins)."""
         codes = self.encode(X)
         for rows, block in _portions(samples, len(self.edges) * max(grid, self.bins)):
-            histograms = block.mean(codes).reshape(len(block), -1, self.bins)
-            yield rows, np.sqrt(histograms.transpose(1, 0, 2))
+            yield rows, self._roots(block.mean(codes))
+
+    def of_means(
+        self,
+        means: Floats,
+        sizes: Ints,  # noqa: ARG002 - for presence
+        grid: int,
+    ) -> Iterator[tuple[slice, Any]]:
+        """As `of_samples`, from the means of `encode` over each batch."""
+        step = max(1, _HDX_BLOCK // (len(self.edges) * max(grid, self.bins)))
+        for start in range(0, len(means), step):
+            rows = slice(start, start + step)
+            yield rows, self._roots(means[rows])
+
+    def _roots(self, means: Floats) -> Floats:
+        histograms = means.reshape(len(means), -1, self.bins)
+        return np.sqrt(histograms.transpose(1, 0, 2))
 
     def distances(self, seen: Any, mixtures: Floats) -> Floats:
         """Mean distance of each sample from each mixture, shape (n_samples, grid)."""
@@ -291,6 +361,10 @@ class _Presence(NamedTuple):
 
 class _Sparse:
     """Histograms of presence: how often a feature is zero, how often not."""
+
+    edges: tuple[Floats, ...] = ()
+    #: Columns of `encode` per feature.
+    bins = 1
 
     def encode(self, X: Any) -> Any:
         """The features that each item has, as a 0/1 matrix."""
@@ -316,6 +390,16 @@ class _Sparse:
             shape = (len(block), samples.n_items)
             bags = sp.csr_matrix((np.ones(len(block.flat)), block.flat, block.offsets), shape=shape)
             yield rows, self._presence(sp.csr_matrix(bags @ codes), block.sizes)
+
+    def of_means(
+        self,
+        means: Floats,
+        sizes: Ints,
+        grid: int,  # noqa: ARG002 - as in `of_samples`
+    ) -> Iterator[tuple[slice, Any]]:
+        """As `of_samples`, from the means of `encode` over each batch."""
+        counts = sp.csr_matrix(means * sizes[:, np.newaxis])
+        yield slice(None), self._presence(counts, sizes)
 
     @staticmethod
     def _presence(counts: Any, sizes: Ints) -> _Presence:

@@ -19,10 +19,11 @@ from prevalens.aggregators.regressors import (
     SharesSettings,
     check_regressor,
 )
+from prevalens.batches import Statistic
 from prevalens.crossfit import CrossFit, Scheme
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Array, Floats, LabelMatrix, Settings
+from prevalens.types import Array, Floats, Ints, LabelMatrix, Settings
 from prevalens.validation import InputError, check_rng
 
 #: Items per training sample, as in the paper.
@@ -241,13 +242,24 @@ class RQ(Aggregator):
             raise InputError(f"The protocol must have a method draw; got {self.protocol!r}.")
         return self.protocol.with_items(pool.values) if pool.kind == "features" else self.protocol
 
+    @property
+    def statistic(self) -> Statistic | None:
+        """What the base reads."""
+        return self.base_.statistic
+
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
-        if len(samples) == 0:
+        return self._corrected(self.base_._aggregate(scores, samples))
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
+        return self._corrected(self.base_._from_means(means, sizes))
+
+    def _corrected(self, estimated: Floats) -> Floats:
+        """What the regressor makes of the base's estimates."""
+        if len(estimated) == 0:
             return np.empty((0, self.n_labels_))
         # Exact moments hold for estimates before clipping.
-        estimate = self.base_._aggregate if self._is_exact else self.base_.aggregate
-        estimated = estimate(scores, samples)
-        return np.asarray(self.regressor_.predict(estimated)).reshape(estimated.shape)
+        known = estimated if self._is_exact else np.clip(estimated, 0.0, 1.0)
+        return np.asarray(self.regressor_.predict(known)).reshape(known.shape)
 
 
 class _Recorder(BaseEstimator):  # type: ignore[misc]

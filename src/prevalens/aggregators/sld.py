@@ -11,9 +11,10 @@ from scipy.special import expit, logit
 from prevalens.aggregators import sld_blocked, sld_compiled
 from prevalens.aggregators.base import Aggregator, label_chunks, per_label
 from prevalens.aggregators.sld_blocked import Rule, poles
+from prevalens.batches import FINE, Statistic
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
-from prevalens.types import Array, Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, PrevalensWarning, check_choice, check_int
 
 METHODS = ("exact", "em")
@@ -148,14 +149,37 @@ class SLD(Aggregator):
             table = poles(self._posteriors(scores, labels), prior)
             estimates[:, labels], left = engine.maximise(table, prior, samples, self._rule)
             unfinished += left
+        self._warn(unfinished, estimates.size)
+        return estimates
+
+    @property
+    def statistic(self) -> Statistic:
+        """Histograms of the posteriors."""
+        return FINE
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
+        shares, posteriors = FINE.read(means, self.n_labels_)
+        estimates = np.asarray((shares * posteriors).sum(axis=2))
+        odds = np.flatnonzero((self.prior_ > 0) & (self.prior_ < 1))
+        table = posteriors[:, odds].swapaxes(0, 1).reshape(len(odds), -1)
+        if self.calibrate is not None:
+            table = apply_platt(table, self.slope_[odds], self.intercept_[odds])
+        prior = self.prior_[odds]
+        weights = shares[:, odds].swapaxes(0, 1).reshape(len(odds), -1)
+        estimates[:, odds], unfinished = sld_blocked.maximise_weighted(
+            poles(table, prior), weights, prior, len(sizes), self._rule
+        )
+        self._warn(unfinished, estimates.size)
+        return estimates
+
+    def _warn(self, unfinished: int, n_estimates: int) -> None:
         if unfinished:
             warnings.warn(
                 f"SLD had not settled after max_iter={self.max_iter} rounds in {unfinished} of "
-                f'{estimates.size} estimates; raise max_iter, or use method="exact".',
+                f'{n_estimates} estimates; raise max_iter, or use method="exact".',
                 PrevalensWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return estimates
 
     def _posteriors(self, scores: Scores, labels: Array) -> Floats:
         """The posteriors of some labels, calibrated if requested, shape (n_labels, n_items)."""

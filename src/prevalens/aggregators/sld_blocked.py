@@ -66,8 +66,10 @@ _POLES_PER_BLOCK = 2**16
 class _Moving:
     """The cells of a block that have not converged: their poles, estimates and brackets."""
 
-    def __init__(self, poles: Floats, sizes: Ints, start: Floats) -> None:
-        self.poles, self.sizes, self.start = poles, sizes, start
+    def __init__(
+        self, poles: Floats, sizes: Ints, start: Floats, weights: Floats | None = None
+    ) -> None:
+        self.poles, self.sizes, self.start, self.weights = poles, sizes, start, weights
         self.q = start.copy()
         self.below, self.above = np.zeros_like(start), np.ones_like(start)
 
@@ -76,12 +78,16 @@ class _Moving:
         return np.repeat(values, self.sizes)
 
     def total(self, values: Floats) -> Floats:
-        """Sum the values of the poles of each cell."""
+        """Sum the values of the poles of each cell, weighted if the poles have weights."""
+        if self.weights is not None:
+            values = values * self.weights
         return np.add.reduceat(values, np.concatenate([[0], np.cumsum(self.sizes)[:-1]]))
 
     def keep(self, mask: npt.NDArray[np.bool_]) -> None:
         """Drop the cells outside `mask`, which have converged."""
-        self.poles = self.poles[self.spread(mask)]
+        kept = self.spread(mask)
+        self.poles = self.poles[kept]
+        self.weights = None if self.weights is None else self.weights[kept]
         for name in ("sizes", "start", "q", "below", "above"):
             setattr(self, name, getattr(self, name)[mask])
 
@@ -89,7 +95,9 @@ class _Moving:
 def _em_round(cells: _Moving, tol: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Do one EM step; return the estimates of the cells and which have converged."""
     slope = cells.total(1.0 / (cells.poles + cells.spread(cells.q)))
-    step = cells.q * (1.0 - cells.q) * slope / cells.sizes
+    # Weights are shares of the items, which sum to 1.
+    number = cells.sizes if cells.weights is None else 1.0
+    step = cells.q * (1.0 - cells.q) * slope / number
     cells.q = np.clip(cells.q + step, LOWEST, HIGHEST)
     return cells.q, np.abs(step) < tol
 
@@ -158,5 +166,34 @@ def maximise(poles: Floats, start: Floats, samples: Samples, rule: Rule) -> tupl
         cells = _Moving(gathered, np.tile(sizes, n_labels), np.repeat(start[labels], len(sizes)))
         solved, left = _solve(cells, rule)
         estimates[bags, labels] = solved.reshape(n_labels, -1).T
+        unfinished += left
+    return estimates, unfinished
+
+
+def maximise_weighted(
+    poles: Floats, weights: Floats, start: Floats, n_batches: int, rule: Rule
+) -> tuple[Floats, int]:
+    """Find the prevalences of greatest likelihood of items that are known as shares in bins.
+
+    Parameters
+    ----------
+    poles : array of float64, shape (n_labels, n_batches * n_bins)
+    weights : array of float64, of the same shape
+        Share of the items of a batch in each bin; they sum to 1 over the bins.
+    start : array of float64, shape (n_labels,)
+    n_batches : int
+    rule : Rule
+
+    Returns
+    -------
+    As `maximise`, shape (n_batches, n_labels).
+    """
+    estimates, unfinished = np.empty((n_batches, len(poles))), 0
+    for label, (own, share) in enumerate(zip(poles, weights, strict=True)):
+        held = share > 0
+        sizes = held.reshape(n_batches, -1).sum(axis=1)
+        begin = np.full(n_batches, start[label])
+        solved, left = _solve(_Moving(own[held], sizes, begin, share[held]), rule)
+        estimates[:, label] = solved
         unfinished += left
     return estimates, unfinished

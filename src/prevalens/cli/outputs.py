@@ -63,7 +63,17 @@ def _by_suffix(*suffixes: str) -> Callable[[Path], bool]:
     return lambda path: path.suffix.lower() in suffixes and not is_model(path)
 
 
+def is_summary(path: Path) -> bool:
+    """Whether a file is a summary, by its content."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "header.json" in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
+
+
 MODEL = OutputKind("model", is_model)
+SUMMARY = OutputKind("summary", is_summary)
 PAGE = OutputKind("page", _by_suffix(".html", ".htm"))
 TABLE = OutputKind("table of results", _is_table)
 DOCUMENT = OutputKind("document", _by_suffix(".md", ".markdown", ".tex", ".txt"))

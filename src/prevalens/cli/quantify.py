@@ -27,6 +27,7 @@ from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files
 from prevalens.model.result import BatchResult
 from prevalens.model.rows import check_ending
+from prevalens.model.summarise import ENDING, quantify_summaries
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.headline import headline
 from prevalens.reports.page import write_page
@@ -102,9 +103,10 @@ def command(
     """Estimate how frequent each label of MODEL is in every BATCH.
 
     BATCH is one or several files, patterns or folders, or - for standard input. Every file is a
-    batch, unless --by or --by-time divides the items. If standard output is not a terminal, the
-    estimates are printed as CSV. With --labelled, every batch also uses its own labelled items,
-    which narrows the intervals and corrects a model that is off.
+    batch, unless --by or --by-time divides the items. Files that end in .summary, of `prevalens
+    summarise`, are added up instead: batches of the same name are one batch. If standard output is
+    not a terminal, the estimates are printed as CSV. With --labelled, every batch also uses its
+    own labelled items, which narrows the intervals and corrects a model that is off.
     """
     if output is not None:
         check_ending(output)
@@ -113,14 +115,19 @@ def command(
     if strict:
         _check_alarm(loaded, interval)
     with printed_warnings(), progress_bar() as progress:
-        result = quantify_files(
-            loaded,
-            batch,
-            interval=interval or None,
-            labelled=labelled or None,
-            progress=progress,
-            **settings,
-        )
+        if _are_summaries(batch, labelled, settings):
+            result = quantify_summaries(
+                loaded, batch, interval=interval or None, min_items=settings["min_items"]
+            )
+        else:
+            result = quantify_files(
+                loaded,
+                batch,
+                interval=interval or None,
+                labelled=labelled or None,
+                progress=progress,
+                **settings,
+            )
     form = {"wide": wide, "percent": percent}
     if output is not None:
         result.write(output, **form)
@@ -133,6 +140,30 @@ def command(
         _print(result, [path for path in (output, html) if path is not None], form)
     if strict and result.alarms.any():
         _stop(result)
+
+
+def _are_summaries(batch: Sequence[str], labelled: Sequence[str], settings: Any) -> bool:
+    """Whether summaries are to be added up; refuses what needs the items."""
+    which = [name.endswith(ENDING) for name in batch]
+    if not any(which):
+        return False
+    if not all(which):
+        other = batch[which.index(False)]
+        raise InputError(
+            f"{other!r} is no summary; name summaries or files of items, or summarise the items "
+            "first: prevalens summarise MODEL FILE -o NAME.summary."
+        )
+    names = {"--by": settings["by"], "--by-time": settings["by_time"], "--labelled": labelled}
+    given = [name for name, value in names.items() if value]
+    if given:
+        raise InputError(
+            f"{given[0]} needs the items, and a summary has sums alone; use it with prevalens "
+            "summarise."
+            if given[0] != "--labelled"
+            else "--labelled needs the items of the batches, and a summary has sums alone; "
+            "quantify the files."
+        )
+    return True
 
 
 def _check_alarm(model: Model, interval: float) -> None:

@@ -11,6 +11,7 @@ _PLAIN = re.compile(r"^'([\w%./:-]+)'$")
 _SUBJECTS = {
     "drift": "--drift",
     "interval": "--interval",
+    "min_items": "--min-items",
     "n_samples": "--samples",
     "size": "--size",
 }

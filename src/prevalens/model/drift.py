@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from prevalens.batches import Batches, ScoredSamples
 from prevalens.model.groups import ByTime, Grouping
 from prevalens.model.manifest import DriftSummary
 from prevalens.model.result import Notice
 from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
-from prevalens.scores import Scores
 from prevalens.tables.table import Chunk, Table
 from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, Floats
@@ -106,7 +106,6 @@ class BatchTimes:
     ) -> None:
         self._backtest: Backtest | None = quantifier.backtest_
         self._grouping = grouping
-        self._numbers: list[float] = []
         self._means: Floats = np.empty(0)
         needed = self._backtest is not None and not isinstance(grouping, ByTime)
         known = column is not None and all(column.name in table.columns for table in tables)
@@ -117,30 +116,33 @@ class BatchTimes:
         """What to read besides the items and the columns of the grouping."""
         return () if self._column is None else (self._column.name,)
 
-    def add(self, chunk: Chunk) -> None:
-        """Note the times of a chunk's rows."""
+    def of_rows(self, chunk: Chunk) -> Floats:
+        """The times of a chunk's rows, as numbers; call it after the grouping has the chunk."""
         if self._column is not None:
             numbers = map(self._column.number, chunk[self._column.name])
-            self._numbers += [np.nan if number is None else number for number in numbers]
+            return np.array([np.nan if number is None else number for number in numbers])
+        backtest = self._backtest
+        if isinstance(self._grouping, ByTime) and backtest is not None and backtest.axis.dates:
+            return self._grouping.days
+        return np.full(len(chunk), np.nan)
 
-    def of(self, samples: Samples) -> Array | None:
+    def of(self, means: Floats) -> Array | None:
         """The mean time of each batch, as `Model.aggregate` takes it; None without a backtest.
 
         A batch without times gets the time at which its horizon is the mean one of the backtest.
+
+        Parameters
+        ----------
+        means : array of float, shape (n_batches,)
+            As numbers; NaN where no item has a time.
         """
         backtest = self._backtest
         if backtest is None:
             return None
-        self._means = _means(self._items(samples.n_items), samples)
+        self._means = means
         usual = backtest.axis.last + backtest.reference * backtest.axis.span
         filled = np.where(np.isnan(self._means), usual, self._means)
         return TimeColumn("", numbers=not backtest.axis.dates).times(filled)
-
-    def _items(self, n_items: int) -> Floats:
-        backtest = self._backtest
-        if isinstance(self._grouping, ByTime) and backtest is not None and backtest.axis.dates:
-            return self._grouping.days()
-        return np.array(self._numbers) if self._numbers else np.full(n_items, np.nan)
 
     def notices(self, names: Sequence[str]) -> tuple[Notice, ...]:
         """A note if batches have no time; call it after `of`."""
@@ -155,7 +157,7 @@ class BatchTimes:
         return (Notice.on([names[i] for i in unknown.tolist()], text, "note"),)
 
 
-def _means(numbers: Floats, samples: Samples) -> Floats:
+def known_means(numbers: Floats, samples: Samples) -> Floats:
     """Means over the known times of each sample; NaN where none is known."""
     known = ~np.isnan(numbers)
     both = samples.mean(np.column_stack([np.where(known, numbers, 0.0), known]))
@@ -163,24 +165,17 @@ def _means(numbers: Floats, samples: Samples) -> Floats:
         return np.asarray(both[:, 0] / both[:, 1])
 
 
-def price_of_drift(
-    quantifier: Quantifier, scores: Scores, samples: Samples, level: float | None, time: Any
-) -> str:
+def price_of_drift(quantifier: Quantifier, batches: Batches, level: float | None, time: Any) -> str:
     """How much of the width of intervals is the allowance for drift, in one sentence.
 
-    It is measured in at most three of the batches, and 2,000 items of each. Empty without intervals
-    or allowance.
+    It is measured in at most three of the batches, and 2,000 items of each if the items are at
+    hand. Empty without intervals or allowance.
     """
     if level is None or not quantifier.has_intervals:
         return ""
-    chosen = np.unique(np.linspace(0, len(samples) - 1, _MOST_BATCHES).astype(np.int64))
-    bags = [samples[int(number)][:_MOST_ITEMS] for number in chosen]
-    ends = np.cumsum([0, *map(len, bags)])
-    some = Samples(np.arange(ends[-1]), ends, n_items=int(ends[-1]))
+    chosen = np.unique(np.linspace(0, len(batches) - 1, _MOST_BATCHES).astype(np.int64))
     at = None if time is None else np.asarray(time)[chosen]
-    without, width = quantifier.interval_widths(
-        scores.take(np.concatenate(bags)), some, level, time=at
-    )
+    without, width = quantifier.interval_widths(_smaller(batches[chosen]), level, time=at)
     if not width > without:
         return ""
     over = "" if len(chosen) == 1 else f", on average over {len(chosen)} batches"
@@ -188,3 +183,13 @@ def price_of_drift(
         f"Without the allowance they would be about {100 * (1 - without / width):.0f} % narrower: "
         f"{100 * without:.1f} instead of {100 * width:.1f} points{over}."
     )
+
+
+def _smaller(batches: Batches) -> Batches:
+    """At most 2,000 items of each batch if the items are at hand: more would take long."""
+    if not isinstance(batches, ScoredSamples):
+        return batches
+    bags = [bag[:_MOST_ITEMS] for bag in batches.samples]
+    ends = np.cumsum([0, *map(len, bags)])
+    some = Samples(np.arange(ends[-1]), ends, n_items=int(ends[-1]))
+    return ScoredSamples(batches.scores.take(np.concatenate(bags)), some)

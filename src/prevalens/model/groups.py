@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -55,6 +56,12 @@ class Folded(NamedTuple):
         )
 
 
+def folded_name(groups: Sequence[str], least: int) -> str:
+    """What groups with fewer than `least` items are called together."""
+    number = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
+    return f"{number} with fewer than {least} items"
+
+
 class Grouping(ABC):
     """Collects the batch of every item, chunk by chunk."""
 
@@ -68,6 +75,9 @@ class Grouping(ABC):
     def __init__(self) -> None:
         self._codes: list[np.ndarray[Any, Any]] = []
         self._positions: dict[str, int] = {}
+        self._sizes: Counter[int] = Counter()
+        #: Whether the batch of every item is kept, for `samples`; only the sizes otherwise.
+        self.keeps_items = True
         #: Items without a batch.
         self._without = 0
 
@@ -79,7 +89,10 @@ class Grouping(ABC):
         codes = np.array(
             [positions.setdefault(name, len(positions)) for name in names], dtype=np.int32
         )
-        self._codes.append(codes)
+        present, counts = np.unique(codes, return_counts=True)
+        self._sizes.update(dict(zip(present.tolist(), counts.tolist(), strict=True)))
+        if self.keeps_items:
+            self._codes.append(codes)
         return codes
 
     @abstractmethod
@@ -99,7 +112,7 @@ class Grouping(ABC):
 
     def order(self) -> list[str]:
         """The names of the batches in the order they are shown in."""
-        return sorted(self._positions, key=_sorting)
+        return sorted(self._positions, key=by_name)
 
     def notices(self) -> tuple[Notice, ...]:
         """A note on items that no column assigns to a batch."""
@@ -119,7 +132,7 @@ class Grouping(ABC):
         return Samples(np.argsort(codes, kind="stable"), offsets, n_items=len(codes)), names
 
 
-def _sorting(name: str) -> tuple[bool, float, str]:
+def by_name(name: str) -> tuple[bool, float, str]:
     """Sort key: numbers by size, then texts, then items without a batch."""
     try:
         return (name == NONE, float(name), name)
@@ -132,9 +145,7 @@ class ByFile(Grouping):
 
     def __init__(self, tables: Sequence[Table]) -> None:
         super().__init__()
-        short = [_short(table.name) for table in tables]
-        # Files of the same name in several folders keep their folders.
-        names = short if len(set(short)) == len(short) else [table.name for table in tables]
+        names = batch_names([table.name for table in tables])
         self._of = {id(table): name for table, name in zip(tables, names, strict=True)}
 
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
@@ -145,8 +156,11 @@ class ByFile(Grouping):
         return list(self._positions)
 
 
-def _short(name: str) -> str:
-    return Path(name).name.split(".")[0] or name
+def batch_names(files: Sequence[str]) -> list[str]:
+    """What the batches of files are called: without folder and ending, where that is enough."""
+    short = [Path(name).name.split(".")[0] or name for name in files]
+    # Files of the same name in several folders keep their folders.
+    return short if len(set(short)) == len(short) else list(files)
 
 
 class ByColumn(Grouping):
@@ -166,14 +180,12 @@ class ByColumn(Grouping):
 
         If there is one group in all, it keeps its name.
         """
-        sizes = np.bincount(np.concatenate(self._codes))
-        small = [name for name in self.order() if sizes[self._positions[name]] < least]
+        small = [name for name in self.order() if self._sizes[self._positions[name]] < least]
         if not small or len(self._positions) == 1:
             return None
         codes = [self._positions.pop(name) for name in small]
         self._codes = [np.where(np.isin(own, codes), codes[0], own) for own in self._codes]
-        groups = "group" if len(small) == 1 else "groups"
-        self._folded = f"{len(small)} {groups} with fewer than {least} items"
+        self._folded = folded_name(small, least)
         self._positions[self._folded] = codes[0]
         return Folded(self._folded, small, codes)
 
@@ -202,7 +214,8 @@ class ByTime(Grouping):
         self.freq = freq
         self._form = form
         self._forms: dict[int, str | None] = {}
-        self._days: list[Floats] = []
+        #: Days since 1970 of the rows added last; NaN for rows without a date.
+        self.days: Floats = np.empty(0)
 
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
         cells = chunk[self.columns[0]]
@@ -214,15 +227,11 @@ class ByTime(Grouping):
             if cell not in known:
                 known[cell] = self._day(chunk, row, cell, form)
         number = {cell: np.nan if day is None else day_number(day) for cell, day in known.items()}
-        self._days.append(np.array([number[cell] for cell in cells], dtype=np.float64))
+        self.days = np.array([number[cell] for cell in cells], dtype=np.float64)
         periods = {
             cell: NONE if day is None else period_of(day, self.freq) for cell, day in known.items()
         }
         return [periods[cell] for cell in cells]
-
-    def days(self) -> Floats:
-        """Days since 1970 of all items so far; NaN for items without a date."""
-        return np.concatenate(self._days)
 
     def _day(self, chunk: Chunk, row: int, cell: Any, form: str | None) -> date | None:
         if is_marker(cell):

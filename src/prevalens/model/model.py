@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -37,6 +37,7 @@ from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.selection import GridSearch
 from prevalens.selection.backtest import Prepare
+from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import ColumnGuard, guard_of
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import ArrayPreparation, Preparation
@@ -314,6 +315,11 @@ class Model:
             Every batch uses its own; the estimates then combine both, as `Quantifier.quantify`
             does.
         """
+        sums = labelled is None and not isinstance(groups, Samples)
+        if sums and self.quantifier.statistics is not None:
+            summary = self.summarise(items, groups, time=time)
+            estimate = self.quantifier.estimate(summary, interval)
+            return estimate.sample(0) if groups is None else estimate
         scores = self.score(items)
         samples, names = _batches(groups, scores.n_items)
         at = None
@@ -323,6 +329,36 @@ class Model:
             scores, samples, interval=interval, index=names, time=at, labelled=labelled
         )
         return estimate.sample(0) if groups is None else estimate
+
+    def summarise(self, items: Items, groups: Groups = None, *, time: Any = None) -> Summary:
+        """The sums over items that estimates need; see `Quantifier.summarise`.
+
+        Parameters
+        ----------
+        items, groups, time : as in `quantify`
+        """
+        n_items = item_count(items)
+        names = np.zeros(n_items, dtype="<U1") if groups is None else np.asarray(groups)
+        check_same_length(n_items, "The items", len(names), "groups")
+        order = np.unique(names)
+        times = None
+        if time is not None:
+            times = self.quantifier.times_of(np.broadcast_to(np.asarray(time), (n_items,)))
+        done = 0
+
+        def parts() -> Iterator[Summary]:
+            nonlocal done
+            chunks = chunks_of(items, self.preparation, self.columns)
+            for X in self.guarded(self.preparation.transform(chunk) for chunk in chunks):
+                rows = slice(done, done + X.shape[0])
+                done = rows.stop
+                yield self.quantifier.summarise_scores(
+                    self.quantifier.score(X), names[rows], None if times is None else times[rows]
+                )
+
+        summary = add_up(parts())
+        place = {name: row for row, name in enumerate(summary.names)}
+        return summary[np.array([place[str(name)] for name in order.tolist()])]
 
     def sample(
         self,

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from prevalens.batches import VALUES, Batches, ScoredSamples
 from prevalens.errors import InputError
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import damaged
-from prevalens.model.drift import BatchTimes, price_of_drift
+from prevalens.model.drift import BatchTimes, known_means, price_of_drift
 from prevalens.model.file import provenance
 from prevalens.model.groups import MIN_ITEMS, Folded, Grouping, grouping_of
 from prevalens.model.items import chunk_items, stacked
 from prevalens.model.labelling import LabelledItems
-from prevalens.model.model import Model
+from prevalens.model.model import Model, joined
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.result import BatchResult, Notice
-from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
@@ -252,6 +254,14 @@ def quantify_files(
     )
 
 
+class Part(NamedTuple):
+    """Scores of a chunk of items, the numbers of their batches, and their times."""
+
+    scores: Scores
+    codes: npt.NDArray[np.int32]
+    times: Floats
+
+
 def quantify_tables(
     model: Model,
     tables: Sequence[Table],
@@ -268,37 +278,44 @@ def quantify_tables(
     monitor = BatchMonitor(model, max(_TINY, check_int(min_items, "min_items", minimum=0)))
     there = [name for table in tables for name in table.columns]
     marked = LabelledItems(labelled, model.labels, there) if labelled else None
-    scores = _scored(model, tables, grouping, times, monitor, marked, watch)
-    watch.step("estimating", n_items=scores.n_items)
-    folded = grouping.fold(min_items)
+    parts = scored(model, tables, grouping, times, monitor, marked, watch)
+    sums = marked is None and model.quantifier.statistics is not None
+    grouping.keeps_items = not sums
+    batches: Batches
+    if sums:
+        batches, folded = _folded(summed(model, parts, grouping), grouping, min_items)
+        means = batches.times
+    else:
+        folded, batches, means = _with_items(parts, grouping, min_items)
+    watch.step("estimating", n_items=int(batches.sizes.sum()))
     if folded is not None:
         monitor.fold(folded.codes)
-    samples, names = grouping.samples()
+    names, at = grouping.order(), times.of(means)
     known = None if marked is None else marked.matched()
-    at = times.of(samples)
-    given = {"interval": interval, "index": names, "time": at, "labelled": known}
-    estimate, warned = _estimated(model, scores, samples, given)
+    given = {"interval": interval, "index": names, "time": at}
+    estimate, warned = estimated(model, batches, known, given)
     order = [grouping.code(name) for name in names]
-    price = price_of_drift(model.quantifier, scores, samples, interval, at)
+    price = price_of_drift(model.quantifier, batches, interval, at)
+    n_items = int(batches.sizes.sum())
     notices = (
         *grouping.notices(),
-        *_of_batches(estimate, folded),
+        *notices_of(estimate, folded),
         *monitor.notices(names, order, warned),
         *times.notices(names),
     )
     return BatchResult.from_estimate(
         estimate,
-        sizes=samples.sizes,
+        sizes=batches.sizes,
         training=model.prevalence,
-        counted=None if scores.kind == "features" else samples.mean(scores.values),
+        counted=None if batches.kind == "features" else batches.mean(VALUES),
         notices=notices,
-        provenance=_provenance(model, [*tables, *labelled], scores.n_items, interval, price),
+        provenance=provenance_of(model, [*tables, *labelled], n_items, interval, price),
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )
 
 
-def _scored(
+def scored(
     model: Model,
     tables: Sequence[Table],
     grouping: Grouping,
@@ -306,17 +323,18 @@ def _scored(
     monitor: BatchMonitor,
     marked: LabelledItems | None,
     watch: Watch,
-) -> Scores:
-    """The scores of all items; on the way, note their batches, times and labels."""
+) -> Iterator[Part]:
+    """Score all items, chunk by chunk; on the way, note their batches, times and labels."""
     columns = model_columns(model, tables)
     wanted = [*columns, *grouping.columns, *times.columns]
     for table in tables:
         table.check_columns(wanted)
+    noted: deque[tuple[npt.NDArray[np.int32], Floats]] = deque()
 
     def prepared() -> Iterator[Items]:
         for table, chunk in watch.over("scoring", tables, wanted):
             codes = grouping.add(table, chunk)
-            times.add(chunk)
+            noted.append((codes, times.of_rows(chunk)))
             if marked is not None:
                 marked.find(table, chunk, columns)
             items = chunk_items(chunk, model.preparation, columns)
@@ -324,21 +342,72 @@ def _scored(
             monitor.add(items, X, codes)
             yield X
 
-    return model.score_prepared(prepared())
+    for X in model.guarded(prepared()):
+        yield Part(model.quantifier.score(X), *noted.popleft())
 
 
-def _estimated(
-    model: Model, scores: Scores, samples: Samples, given: Mapping[str, Any]
+def _with_items(
+    parts: Iterable[Part], grouping: Grouping, min_items: int
+) -> tuple[Folded | None, ScoredSamples, Floats]:
+    """What was folded, the batches with the scores of all items, and their mean times."""
+    times: list[Floats] = []
+
+    def scores() -> Iterator[Scores]:
+        for part in parts:
+            times.append(part.times)
+            yield part.scores
+
+    together = joined(scores())
+    folded = grouping.fold(min_items)
+    samples, _ = grouping.samples()
+    return folded, ScoredSamples(together, samples), known_means(np.concatenate(times), samples)
+
+
+def summed(model: Model, parts: Iterable[Part], grouping: Grouping) -> Summary:
+    """The sums over all items, by the names of the batches in the order they are shown in."""
+    quantifier = model.quantifier
+    summaries = (
+        quantifier.summarise_scores(part.scores, part.codes, part.times)
+        for part in parts
+        if part.scores.n_items
+    )
+    first = next(summaries, None)
+    if first is None:
+        raise InputError("There are no items to quantify.")
+    summary = add_up(chain([first], summaries))
+    names = grouping.order()
+    place = {code: row for row, code in enumerate(summary.names)}
+    summary = summary[np.array([place[str(grouping.code(name))] for name in names])]
+    summary.names = tuple(names)
+    return summary
+
+
+def _folded(summary: Summary, grouping: Grouping, min_items: int) -> tuple[Summary, Folded | None]:
+    """The summary with small groups put together, and which these are."""
+    folded = grouping.fold(min_items)
+    if folded is None:
+        return summary, None
+    small = set(folded.groups)
+    summary = summary.renamed([folded.name if name in small else name for name in summary.names])
+    place = {name: row for row, name in enumerate(summary.names)}
+    return summary[np.array([place[name] for name in grouping.order()])], folded
+
+
+def estimated(
+    model: Model, batches: Batches, labelled: Any, given: Mapping[str, Any]
 ) -> tuple[PrevalenceEstimate, list[str]]:
     """The estimates, and the warnings that were given with them, the alarm aside."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimate = model.aggregate(scores, samples, **given)
+        if isinstance(batches, ScoredSamples):
+            estimate = model.aggregate(batches.scores, batches.samples, labelled=labelled, **given)
+        else:
+            estimate = model.quantifier.read(batches, **given)
     others = [warning for warning in caught if not issubclass(warning.category, MisfitWarning)]
     return estimate, [str(warning.message) for warning in others]
 
 
-def _of_batches(estimate: PrevalenceEstimate, folded: Folded | None) -> Iterator[Notice]:
+def notices_of(estimate: PrevalenceEstimate, folded: Folded | None) -> Iterator[Notice]:
     """A warning on the batches that alarm, and a note on groups that were put together."""
     names = list(map(str, estimate.index or ()))
     p_value = np.ones(len(names)) if estimate.p_value is None else np.asarray(estimate.p_value)
@@ -350,9 +419,10 @@ def _of_batches(estimate: PrevalenceEstimate, folded: Folded | None) -> Iterator
         yield Notice(folded.sentence, "note", folded.name)
 
 
-def _provenance(
+def provenance_of(
     model: Model, tables: Sequence[Table], n_items: int, interval: float | None, price: str
 ) -> dict[str, Any]:
+    """How a result was made."""
     source = {
         "files": [{"name": table.name, "size": table.total} for table in tables],
         "rows": n_items,

@@ -24,6 +24,7 @@ from prevalens.aggregators import (
     ScenarioMixture,
     TrainingPrevalence,
 )
+from prevalens.batches import Batches, ScoredSamples
 from prevalens.crossfit import Scheme
 from prevalens.errors import PrevalensWarning
 from prevalens.expression import expression_of, to_text
@@ -35,7 +36,7 @@ from prevalens.types import Classifier, Floats, Groups, Ints, Items, LabelMatrix
 from prevalens.uncertainty.drift import (
     FEWEST_POSITIVES,
     Backtest,
-    Batches,
+    LaterBatches,
     TimeAxis,
     as_numbers,
     label_noise,
@@ -267,7 +268,7 @@ def _origin(
     Y: LabelMatrix,
     groups: Groups,
     prepare: Prepare | None,
-) -> Batches:
+) -> LaterBatches:
     """The batches after one origin, estimated by all candidates."""
     edge = timeline.edges[block]
     past, later = timeline.order[:edge], timeline.order[edge:]
@@ -284,20 +285,21 @@ def _origin(
     position = np.empty(len(Y), dtype=np.int64)
     position[later] = np.arange(len(later))
     samples = Samples.from_indices([position[rows] for rows in parts], n_items=len(later))
-    estimated = np.stack([estimate_with(each, scores, samples) for each in fitted])
+    batches = ScoredSamples(scores, samples)
+    estimated = np.stack([estimate_with(each, batches) for each in fitted])
     axis = TimeAxis.of(timeline.times[past], dates=timeline.dates)
     middle = np.array([timeline.times[rows].mean() for rows in parts])
     counted = Y[past].sum(axis=0, dtype=np.int64) >= FEWEST_POSITIVES
     true = samples.mean(Y[later])
-    return Batches(
+    return LaterBatches(
         estimated=estimated,
         true=true,
-        noise=label_noise(scores, samples, np.median(estimated, axis=0)),
+        noise=label_noise(batches, np.median(estimated, axis=0)),
         horizon=axis.horizon(middle),
         ahead=middle - axis.last,
         weight=np.array(weights),
         counted=np.tile(counted if counted.any() else np.ones_like(counted), (len(true), 1)),
-        excess=np.zeros(len(true)) if alarm is None else alarm.excess(scores.values, samples),
+        excess=np.zeros(len(true)) if alarm is None else alarm.excess(batches),
     )
 
 
@@ -332,6 +334,8 @@ def as_read(aggregator: Aggregator, scores: Scores) -> Scores:
     return scores
 
 
-def estimate_with(aggregator: Aggregator, scores: Scores, samples: Samples) -> Floats:
-    """Estimates of a candidate, shape (n_samples, n_labels)."""
-    return aggregator.aggregate(as_read(aggregator, scores), samples)
+def estimate_with(aggregator: Aggregator, batches: Batches) -> Floats:
+    """Estimates of a candidate, shape (n_batches, n_labels)."""
+    if isinstance(batches, ScoredSamples):
+        batches = ScoredSamples(as_read(aggregator, batches.scores), batches.samples)
+    return aggregator.read(batches)

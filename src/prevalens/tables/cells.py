@@ -308,6 +308,20 @@ FREQUENCIES: dict[str, Callable[[date], str]] = {
 }
 
 
+_PERIOD = re.compile(r"\d{4}(-(\d{2}|Q[1-4]|W\d{2}|\d{2}-\d{2}))?")
+
+
+def is_period(name: str) -> bool:
+    """Whether a name is one that `period_of` gives.
+
+    Examples
+    --------
+    >>> is_period("2024-W22"), is_period("Norway")
+    (True, False)
+    """
+    return _PERIOD.fullmatch(name) is not None
+
+
 def period_of(day: date, freq: str) -> str:
     """The name of the period a day falls into: day, ISO week, month, quarter or year.
 

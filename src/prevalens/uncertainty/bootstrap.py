@@ -12,6 +12,7 @@ from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, clone
 
 from prevalens.aggregators.base import Aggregator, never_certain
+from prevalens.batches import Batches, Columns, Histogram, Products, ScoredSamples
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -73,7 +74,8 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
     >>> scores = Scores(0.25 + 0.5 * Y, kind="posteriors")
     >>> pcc = PCC().fit(scores, Y)
     >>> bootstrap = Bootstrap().fit(pcc, scores, Y)
-    >>> _, intervals = bootstrap.estimate(pcc, scores, Samples.whole(400), 0.9)
+    >>> batches = ScoredSamples(scores, Samples.whole(400))
+    >>> _, intervals = bootstrap.estimate(pcc, batches, 0.9)
     >>> truth = Y.mean(axis=0)
     >>> bool(np.all((intervals.lower <= truth) & (truth <= intervals.upper)))
     True
@@ -116,9 +118,8 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         for replica, unseen in fitted:
             drawn, family = draw_shifts(Y[unseen], per_part, rng)
             part = Samples(unseen[drawn.flat], drawn.offsets, n_items=len(Y))
-            noises.append(
-                measure_noise(replica, self.replicas_, scores, part, times=times, rng=rng)
-            )
+            batches = ScoredSamples(scores, part)
+            noises.append(measure_noise(replica, self.replicas_, batches, times=times, rng=rng))
             samples.append(part)
             families.append(family)
         noise = Noise._make(map(np.concatenate, zip(*noises, strict=True)))
@@ -128,31 +129,28 @@ class Bootstrap(BaseEstimator):  # type: ignore[misc]
         return self
 
     def estimate(
-        self, aggregator: Aggregator, scores: Scores, samples: Samples, level: float
+        self, aggregator: Aggregator, batches: Batches, level: float
     ) -> tuple[Floats, Intervals]:
-        """Return the estimates of samples, and their intervals and bands.
+        """Return the estimates of batches, and their intervals and bands.
 
         Parameters
         ----------
         aggregator : fitted Aggregator
-        scores : Scores
-        samples : Samples
+        batches : Batches
         level : float
         """
         rng = check_rng(self.random_state)
-        noise = measure_noise(
-            aggregator, self.replicas_, scores, samples, times=self.resamples, rng=rng
-        )
+        noise = measure_noise(aggregator, self.replicas_, batches, times=self.resamples, rng=rng)
         point, intervals = noise.point, self.errors_.intervals(noise, level)
         # A label without errors in calibration may have some now: bands leave room for one item of
         # the batch, and for one in as many items as were labelled.
-        least = np.maximum(1.0 / samples.sizes, 1.0 / self.n_labelled_)[:, np.newaxis]
+        least = np.maximum(1.0 / batches.sizes, 1.0 / self.n_labelled_)[:, np.newaxis]
         intervals = replace(
             intervals,
             band_lower=np.minimum(intervals.band_lower, np.maximum(point - least, 0.0)),
             band_upper=np.maximum(intervals.band_upper, np.minimum(point + least, 1.0)),
         )
-        return point, never_certain(intervals, point, samples)
+        return point, never_certain(intervals, point, batches.sizes)
 
 
 def _replicas(
@@ -190,6 +188,8 @@ def _drawn_again(everything: Ints, groups: Ints | None, rng: np.random.Generator
 
 #: Indices of resampled items at a time, for few labels; fewer where there are many.
 _INDICES = 2**22
+#: Batches whose means are drawn again at a time.
+_BATCHES = 64
 
 
 class Noise(NamedTuple):
@@ -225,21 +225,64 @@ def resample(samples: Samples, times: int, rng: np.random.Generator) -> Samples:
 
 
 def redrawn(
-    aggregator: Aggregator,
-    scores: Scores,
-    samples: Samples,
-    *,
-    times: int,
-    rng: np.random.Generator,
+    aggregator: Aggregator, batches: Batches, *, times: int, rng: np.random.Generator
 ) -> Iterator[tuple[slice, Floats]]:
-    """Estimates of resampled items, a block of samples at a time.
+    """Estimates of resampled items, a block of batches at a time.
 
     Yields
     ------
     rows : slice
-        Which samples.
+        Which batches.
     estimates : array of float, shape (rows, times, n_labels)
     """
+    if isinstance(batches, ScoredSamples):
+        yield from _items_redrawn(aggregator, batches.scores, batches.samples, times, rng)
+        return
+    for start in range(0, len(batches), _BATCHES):
+        rows = range(start, min(start + _BATCHES, len(batches)))
+        each = [batches[np.array([row])] for row in rows]
+        means = np.concatenate([_means_redrawn(aggregator, one, times, rng) for one in each])
+        sizes = np.repeat(batches.sizes[rows.start : rows.stop], times)
+        drawn = np.clip(aggregator._from_means(means, sizes), 0.0, 1.0)
+        yield slice(rows.start, rows.stop), drawn.reshape(len(rows), times, -1)
+
+
+def _means_redrawn(
+    aggregator: Aggregator, batch: Batches, times: int, rng: np.random.Generator
+) -> Floats:
+    """Means of the statistic if the items of a batch were drawn again, shape (times, n_sums).
+
+    Histograms are drawn bin by bin, labels independent of each other; other means are normal, with
+    the covariances of the items.
+    """
+    statistic, size = aggregator.statistic, int(batch.sizes[0])
+    assert statistic is not None  # or the batch could not have been read
+    means = batch.mean(statistic)
+    if isinstance(statistic, Histogram):
+        shares, scores = (each[0] for each in statistic.read(means, aggregator.n_labels_))
+        counts = np.stack([rng.multinomial(size, _to_one(own), times) for own in shares], axis=1)
+        drawn = counts / size
+        return np.stack([drawn, drawn * scores], axis=1).reshape(times, -1)
+    assert isinstance(statistic, Columns)
+    covariance = Products.covariance(batch.mean(Products(statistic))[0], means[0])
+    noise = rng.standard_normal((*means.shape[1:], times))
+    values, vectors = np.linalg.eigh(covariance / size)
+    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray(np.clip(means + (root @ noise).T, 0.0, 1.0))
+
+
+def _to_one(shares: Floats) -> Floats:
+    """Shares that sum to 1, or less by rounding."""
+    return np.asarray(shares / max(float(shares.sum()), np.finfo(np.float64).tiny))
+
+
+def _items_redrawn(
+    aggregator: Aggregator,
+    scores: Scores,
+    samples: Samples,
+    times: int,
+    rng: np.random.Generator,
+) -> Iterator[tuple[slice, Floats]]:
     per_index = times * max(1, aggregator.n_labels_ // 16)
     for rows, block in samples.blocks(max(1, _INDICES // per_index)):
         # A sample of millions of items is a block by itself; it is resampled a few times at once.
@@ -255,13 +298,12 @@ def redrawn(
 def measure_noise(
     aggregator: Aggregator,
     replicas: Sequence[Aggregator],
-    scores: Scores,
-    samples: Samples,
+    batches: Batches,
     *,
     times: int,
     rng: np.random.Generator,
 ) -> Noise:
-    """Estimate samples, and the two variances of the estimates.
+    """Estimate batches, and the two variances of the estimates.
 
     Parameters
     ----------
@@ -269,28 +311,25 @@ def measure_noise(
     replicas : sequence of fitted Aggregator
         The same, each fitted on labelled items drawn again; with fewer than two, the variance of
         training is 0.
-    scores : Scores
-    samples : Samples
+    batches : Batches
     times : int
         Number of times that the items are resampled.
     rng : numpy Generator
     """
-    point = aggregator.aggregate(scores, samples)
+    point = aggregator.read(batches)
     items = np.empty_like(point)
-    for rows, drawn in redrawn(aggregator, scores, samples, times=times, rng=rng):
+    for rows, drawn in redrawn(aggregator, batches, times=times, rng=rng):
         items[rows] = drawn.var(axis=1, ddof=1)
-    return Noise(point, items, _training_variance(replicas, scores, samples, point))
+    return Noise(point, items, _training_variance(replicas, batches, point))
 
 
-def _training_variance(
-    replicas: Sequence[Aggregator], scores: Scores, samples: Samples, point: Floats
-) -> Floats:
+def _training_variance(replicas: Sequence[Aggregator], batches: Batches, point: Floats) -> Floats:
     if len(replicas) < 2:
         return np.zeros_like(point)
     total, squares = np.zeros_like(point), np.zeros_like(point)
     for replica in replicas:
         # Differences from the point avoid cancellation.
-        difference = replica.aggregate(scores, samples) - point
+        difference = replica.read(batches) - point
         total += difference
         squares += difference**2
     n = len(replicas)

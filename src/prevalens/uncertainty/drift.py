@@ -21,6 +21,7 @@ from scipy.stats import chi2, norm, t
 from sklearn.base import clone
 
 from prevalens.aggregators.base import Aggregator
+from prevalens.batches import OPENNESS, Batches, ScoredSamples
 from prevalens.estimate import Intervals
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -59,7 +60,7 @@ def from_arcsine(angle: Any) -> Floats:
     return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2)
 
 
-def label_noise(scores: Scores, samples: Samples, point: Floats) -> Floats:
+def label_noise(batches: Batches, point: Floats) -> Floats:
     """Variance of a batch's prevalences given its scores, on the scale of `arcsine`.
 
     Returns
@@ -68,11 +69,10 @@ def label_noise(scores: Scores, samples: Samples, point: Floats) -> Floats:
         At most 1 / (4 n), that of labels of which the scores say nothing.
     """
     open_share = np.ones_like(point)
-    if scores.kind == "posteriors":
-        values = scores.values
-        spread = samples.mean(values) - samples.mean(values**2)
+    if batches.kind == "posteriors":
+        spread = batches.mean(OPENNESS)
         open_share = np.clip(spread / np.maximum(point * (1 - point), _TINY), 0.1, 1.0)
-    return np.asarray(open_share / (4.0 * samples.sizes[:, np.newaxis]))
+    return np.asarray(open_share / (4.0 * batches.sizes[:, np.newaxis]))
 
 
 def widened(intervals: Intervals, point: Floats, deviation: float, level: float) -> Intervals:
@@ -134,7 +134,7 @@ def together(n_labels: int, level: float) -> float:
     return 1.0 if n_labels == 1 else float(brentq(excess, 0.9, 20.0))
 
 
-class Batches(NamedTuple):
+class LaterBatches(NamedTuple):
     """Later batches of one origin of a backtest, and what was estimated of them.
 
     Attributes
@@ -164,7 +164,7 @@ class Batches(NamedTuple):
     excess: Floats
 
     @classmethod
-    def concat(cls, origins: Sequence[Batches]) -> Batches:
+    def concat(cls, origins: Sequence[LaterBatches]) -> LaterBatches:
         """The batches of several origins as one."""
         first = np.concatenate([origin.estimated for origin in origins], axis=1)
         rest = zip(*(origin[1:] for origin in origins), strict=True)
@@ -335,7 +335,7 @@ class Backtest:
     @classmethod
     def of(
         cls,
-        origins: Sequence[Batches],
+        origins: Sequence[LaterBatches],
         drawn: Floats,
         names: Sequence[str],
         axis: TimeAxis,
@@ -345,7 +345,7 @@ class Backtest:
 
         Parameters
         ----------
-        origins : sequence of Batches
+        origins : sequence of LaterBatches
         drawn : array of float, shape (n_candidates,)
             Validation losses of the candidates under drawn shifts; NaN where they are not known.
         names : sequence of str
@@ -353,7 +353,7 @@ class Backtest:
         axis : TimeAxis
         notes : sequence of str
         """
-        batches = Batches.concat(origins)
+        batches = LaterBatches.concat(origins)
         pairs = batches.weight[:, np.newaxis] * batches.counted
         errors = np.abs(batches.estimated - batches.true)
         losses = _combined_losses((errors * pairs).sum(axis=(1, 2)) / pairs.sum(), drawn)
@@ -579,7 +579,7 @@ def drift_between_groups(
         point = fitted.aggregate(pool, samples)
         squared = (arcsine(point) - arcsine(samples.mean(Y[held]))) ** 2
         counted = Y[rest].sum(axis=0, dtype=np.int64) >= FEWEST_POSITIVES
-        excess.append((squared - label_noise(pool, samples, point))[:, counted])
+        excess.append((squared - label_noise(ScoredSamples(pool, samples), point))[:, counted])
     found = np.concatenate([part.mean(axis=1) for part in excess if part.shape[1]] or [[]])
     total = max(float(found.sum()), 0.0) + _PRIOR_ORIGINS * DEFAULT_DRIFT**2
     return float(np.sqrt(total / (len(found) + _PRIOR_ORIGINS)))

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prevalens.batches import OPENNESS, VALUES, Batches, ScoredSamples
 from prevalens.estimate import Intervals
-from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.uncertainty.drift import arcsine, from_arcsine, quantile
@@ -57,9 +57,10 @@ class _Frame:
     n_items: int
     per_drift: float
 
-    def place(self, posteriors: Array, samples: Samples) -> Floats:
-        """Coordinates of the samples' mean scores."""
-        return np.asarray((samples.mean(_features(posteriors)) - self.centre) @ self.directions)
+    def place(self, batches: Batches) -> Floats:
+        """Coordinates of the batches' mean scores."""
+        means = np.hstack([batches.mean(VALUES), batches.mean(OPENNESS)])
+        return np.asarray((means - self.centre) @ self.directions)
 
     def distance(self, place: Floats, variance: Floats) -> Floats:
         """Mean square of the coordinates, each in units of what is to be expected."""
@@ -99,39 +100,37 @@ class Misfit:
     sizes: Floats
     known: tuple[tuple[Floats, ...], ...]
 
-    def p_value(
-        self, posteriors: Array, samples: Samples, *, drift: float = 0.0, slack: Any = 0.0
-    ) -> Floats:
-        """Share of explained samples that lie at least as far off, shape (n_samples,).
+    def p_value(self, batches: Batches, *, drift: float = 0.0, slack: Any = 0.0) -> Floats:
+        """Share of explained samples that lie at least as far off, shape (n_batches,).
 
         The largest share over the families of shift, among samples of the nearest size.
 
         Parameters
         ----------
-        posteriors : array of float, shape (n_items, n_labels)
-        samples : Samples
+        batches : Batches
+            Of posteriors.
         drift : float
             Standard deviation of the drift that intervals allow for; what they hold is no alarm.
-        slack : float, or array of shape (n_samples,)
+        slack : float, or array of shape (n_batches,)
             Variance of the scores that drift over time was seen to have, if that is more.
         """
-        place = self.frame.place(posteriors, samples)
+        place = self.frame.place(batches)
         allowed = np.maximum(drift**2 * self.frame.per_drift, slack)
-        variance = 1.0 / samples.sizes + 1.0 / self.frame.n_items + self.slack + allowed
+        variance = 1.0 / batches.sizes + 1.0 / self.frame.n_items + self.slack + allowed
         distance = self.frame.distance(place, variance)
-        far = np.abs(np.log(samples.sizes)[:, np.newaxis] - np.log(self.sizes))
+        far = np.abs(np.log(batches.sizes)[:, np.newaxis] - np.log(self.sizes))
         nearest = far.argmin(axis=1)
-        p_value = np.ones(len(samples))
+        p_value = np.ones(len(batches))
         for number in np.unique(nearest):
             rows = nearest == number
             shares = [_share_beyond(family, distance[rows]) for family in self.known[number]]
             p_value[rows] = np.max(shares, axis=0)
         return p_value
 
-    def excess(self, posteriors: Array, samples: Samples) -> Floats:
-        """Variance of each sample beyond what label shift explains, shape (n_samples,)."""
-        place = self.frame.place(posteriors, samples)
-        variance = 1.0 / samples.sizes + 1.0 / self.frame.n_items + self.slack
+    def excess(self, batches: Batches) -> Floats:
+        """Variance of each batch beyond what label shift explains, shape (n_batches,)."""
+        place = self.frame.place(batches)
+        variance = 1.0 / batches.sizes + 1.0 / self.frame.n_items + self.slack
         return self.frame.excess(place, variance)
 
 
@@ -205,7 +204,8 @@ def _measured(
     variance = (1.0 - samples.sizes / len(held)) / samples.sizes + 1.0 / len(held) + 1.0 / len(rest)
     # Folds differ by an item or so; sizes that follow from theirs are rounded to two digits.
     size = np.array([float(f"{n:.1e}") for n in samples.sizes.tolist()])
-    return _Measured(frame, frame.place(posteriors[held], samples), variance, family, size)
+    place = frame.place(ScoredSamples(Scores(posteriors[held]), samples))
+    return _Measured(frame, place, variance, family, size)
 
 
 def _fit_frame(posteriors: Array, Y: LabelMatrix) -> _Frame:

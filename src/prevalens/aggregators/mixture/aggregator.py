@@ -14,8 +14,8 @@ from prevalens.aggregators.base import Aggregator, never_certain
 from prevalens.aggregators.counting import medians
 from prevalens.aggregators.mixture.calibration import Bands, BySize, Ends, Multiples
 from prevalens.aggregators.mixture.scenarios import Moments, Posterior, ScenarioModel
+from prevalens.batches import EVIDENCE, Batches, Statistic
 from prevalens.estimate import Intervals
-from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_choice
@@ -235,14 +235,15 @@ class ScenarioMixture(Aggregator):
             lambda moments: self._model(moments, self.shrinkage_), variance=True
         )
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
-        posterior, sizes = self._posterior(scores, samples, variance=False)
-        return self._point(posterior.mean, sizes)
+    @property
+    def statistic(self) -> Statistic:
+        """The scores, those of an ensemble's members side by side."""
+        return EVIDENCE
 
-    def _posterior(
-        self, scores: Scores, samples: Samples, *, variance: bool
-    ) -> tuple[Posterior, Ints]:
-        means, sizes = samples.mean(scores.evidence), samples.sizes
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
+        return self._point(self._posterior(means, sizes, variance=False).mean, sizes)
+
+    def _posterior(self, means: Floats, sizes: Ints, *, variance: bool) -> Posterior:
         model = self._model(self.moments_, self.shrinkage_)
         n_labels = self.n_labels_
         whole = Posterior(
@@ -255,19 +256,10 @@ class ScenarioMixture(Aggregator):
             part = model.posterior(means[rows], float(size), variance=variance)
             for target, source in zip(whole, part, strict=True):
                 target[rows] = source
-        return whole, sizes
+        return whole
 
-    def estimate(
-        self, scores: Scores, samples: Samples, level: float | None = None
-    ) -> tuple[Floats, Intervals | None]:
+    def _estimate(self, batches: Batches, level: float) -> tuple[Floats, Intervals | None]:
         """Return estimates, and their intervals and bands.
-
-        Parameters
-        ----------
-        scores : Scores
-        samples : Samples
-        level : float, optional
-            Coverage, such as 0.9; None for no intervals.
 
         Notes
         -----
@@ -276,16 +268,14 @@ class ScenarioMixture(Aggregator):
         to have moved about as far, and labels of about the same move and expected number of
         positives; for bands, those at which all labels of a sample would have been covered at once.
         """
-        if level is None:
-            return self.aggregate(scores, samples), None
-        self._check_input(scores, samples)
-        posterior, sizes = self._posterior(scores, samples, variance=True)
+        sizes = batches.sizes
+        posterior = self._posterior(batches.mean(EVIDENCE), sizes, variance=True)
         known = posterior, sizes, self.moments_.prevalence, level
         point = np.clip(self._point(posterior.mean, sizes), 0.0, 1.0)
         inner = _around(posterior.mean, self.multiples_.ends(*known), point)
         outer = _around(posterior.mean, self.bands_.ends(*known), point)
         outer = np.minimum(inner[0], outer[0]), np.maximum(inner[1], outer[1])
-        return point, never_certain(Intervals(*inner, *outer), point, samples)
+        return point, never_certain(Intervals(*inner, *outer), point, sizes)
 
 
 class SplitCache:

@@ -1,0 +1,245 @@
+"""Batches of scored items, as far as quantifiers read them: sizes, and sums over their items.
+
+A `Statistic` says what is summed. `ScoredSamples` sums the scores of items at hand; a
+`prevalens.summary.Summary` has the sums alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import expit
+
+from prevalens.samples import Samples
+from prevalens.scores import Scores
+from prevalens.types import Array, Floats, Ints
+
+#: Numbers of a block of items whose statistic is held at a time.
+_BLOCK = 2**22
+
+
+class Statistic(ABC):
+    """What is summed over the items of a batch.
+
+    Parameters
+    ----------
+    name : str
+        Two statistics of one name are the same.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @abstractmethod
+    def sums(self, scores: Scores, samples: Samples) -> Floats:
+        """Sums over the items of each sample, shape (n_samples, n_sums)."""
+
+
+class Columns(Statistic):
+    """The sums of some columns that are computed from the scores.
+
+    Parameters
+    ----------
+    name : str
+    of : function of Scores
+        Returns an array or sparse matrix, shape (n_items, n_sums).
+
+    Examples
+    --------
+    >>> scores = Scores([[0.5], [1.0]])
+    >>> VALUES.sums(scores, Samples.whole(2)).tolist()
+    [[1.5]]
+    """
+
+    def __init__(self, name: str, of: Callable[[Scores], Any]) -> None:
+        super().__init__(name)
+        self.of = of
+
+    def sums(self, scores: Scores, samples: Samples) -> Floats:
+        """See `Statistic`."""
+        return samples.sums(self.of(scores))
+
+
+def _openness(scores: Scores) -> Array:
+    values = np.asarray(scores.values, dtype=np.float64)
+    return values * (1.0 - values)
+
+
+#: The votes or posteriors; those of all members of an ensemble; and p (1 - p), their uncertainty.
+VALUES = Columns("values", lambda scores: scores.values)
+EVIDENCE = Columns("evidence", lambda scores: scores.evidence)
+OPENNESS = Columns("openness", _openness)
+NOTHING = Columns("nothing", lambda scores: np.empty((scores.n_items, 0)))
+
+
+class Products(Statistic):
+    """The sums of the products of every two columns of a statistic, for covariances.
+
+    Parameters
+    ----------
+    columns : Columns
+
+    Notes
+    -----
+    Of more than `most` columns only the squares are kept: n_columns instead of n_columns^2 sums.
+    """
+
+    #: Columns up to which all products are summed.
+    most = 256
+
+    def __init__(self, columns: Columns) -> None:
+        super().__init__(f"products of {columns.name}")
+        self._columns = columns
+
+    def sums(self, scores: Scores, samples: Samples) -> Floats:
+        """See `Statistic`."""
+        values = self._columns.of(scores)
+        if sp.issparse(values) or values.shape[1] > self.most:
+            return samples.sums(values.multiply(values) if sp.issparse(values) else values**2)
+        values = np.asarray(values, dtype=np.float64)
+        width = values.shape[1]
+        totals = [values[rows].T @ values[rows] for rows in samples]
+        return np.reshape(totals, (len(samples), width * width))
+
+    @staticmethod
+    def covariance(products: Floats, means: Floats) -> Floats:
+        """Covariances of the columns over the items of one batch, shape (n_columns, n_columns).
+
+        Parameters
+        ----------
+        products : array of float, shape (n_columns^2,) or (n_columns,)
+            Means of the products, or of the squares alone: columns then count as independent.
+        means : array of float, shape (n_columns,)
+        """
+        if len(products) == len(means):
+            return np.diag(np.maximum(products - means**2, 0.0))
+        return products.reshape(len(means), -1) - np.outer(means, means)
+
+
+class Histogram(Statistic):
+    """Number and mean score of the items of each label in bins of the scores.
+
+    Parameters
+    ----------
+    name : str
+    edges : array of float, shape (n_bins - 1,)
+        Inner edges, ascending; a score on an edge belongs to the bin above it.
+    """
+
+    def __init__(self, name: str, edges: Floats) -> None:
+        super().__init__(name)
+        self.edges = edges
+        self.n_bins = len(edges) + 1
+
+    def sums(self, scores: Scores, samples: Samples) -> Floats:
+        """See `Statistic`; all counts first, then all sums of scores."""
+        values = np.asarray(scores.values)
+        n_labels = values.shape[1]
+        width = n_labels * self.n_bins
+        totals = np.zeros((len(samples), 2, width))
+        step = max(1, _BLOCK // n_labels)
+        batch = np.repeat(np.arange(len(samples)), samples.sizes)
+        first = np.arange(n_labels) * self.n_bins
+        for start in range(0, len(batch), step):
+            part = values[samples.flat[start : start + step]].astype(np.float64)
+            own = batch[start : start + step, np.newaxis]
+            cells = first + np.searchsorted(self.edges, part, side="right")
+            low = int(own[0, 0])
+            flat = ((own - low) * width + cells).ravel()
+            span = int(own[-1, 0]) - low + 1
+            for place, weights in enumerate((None, part.ravel())):
+                found = np.bincount(flat, weights, minlength=span * width)
+                totals[low : low + span, place] += found.reshape(span, width)
+        return totals.reshape(len(samples), 2 * width)
+
+    def read(self, means: Floats, n_labels: int) -> tuple[Floats, Floats]:
+        """Share of the items in each bin, and their mean score; 0 in empty bins.
+
+        Parameters
+        ----------
+        means : array of float, shape (n_batches, 2 * n_labels * n_bins)
+        n_labels : int
+
+        Returns
+        -------
+        shares, scores : arrays of float, shape (n_batches, n_labels, n_bins)
+        """
+        shape = (len(means), 2, n_labels, self.n_bins)
+        shares, sums = np.moveaxis(means.reshape(shape), 1, 0)
+        scores = np.divide(sums, shares, out=np.zeros_like(sums), where=shares > 0)
+        return shares, np.clip(scores, 0.0, 1.0)
+
+
+#: Log-odds between which posteriors are told apart, and the width of a bin. Within a bin odds
+#: differ by 10 %; a bin is represented by its mean, so what is lost is of second order.
+_LOG_ODDS, _WIDTH = 16.0, 0.1
+
+
+def _fine_edges() -> Floats:
+    """Bins of equal width in log-odds, and one each for posteriors of exactly 0 and 1."""
+    inner = expit(np.linspace(-_LOG_ODDS, _LOG_ODDS, round(2 * _LOG_ODDS / _WIDTH) + 1))
+    return np.concatenate([[np.nextafter(0.0, 1.0)], inner, [1.0]])
+
+
+#: Fine enough for functions of posteriors; see docs/scale.md for what is lost.
+FINE = Histogram("fine histogram", _fine_edges())
+
+
+def digest_of(arrays: Iterable[Floats]) -> str:
+    """A short text that tells sequences of arrays apart, in the name of a statistic."""
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).tobytes() + b";")
+    return found.hexdigest()[:16]
+
+
+class Batches(ABC):
+    """Batches as quantifiers read them.
+
+    Attributes
+    ----------
+    sizes : array of int, shape (n_batches,)
+    kind : {"votes", "posteriors", "features"}
+        Of the scores.
+    """
+
+    sizes: Ints
+    kind: str
+
+    @abstractmethod
+    def mean(self, statistic: Statistic) -> Floats:
+        """Means over the items of each batch, shape (n_batches, n_sums)."""
+
+    @abstractmethod
+    def __getitem__(self, rows: npt.NDArray[np.intp]) -> Self:
+        """Some of the batches."""
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
+class ScoredSamples(Batches):
+    """Samples of a pool of items whose scores are at hand.
+
+    Parameters
+    ----------
+    scores : Scores
+    samples : Samples
+    """
+
+    def __init__(self, scores: Scores, samples: Samples) -> None:
+        self.scores, self.samples = scores, samples
+        self.sizes, self.kind = samples.sizes, scores.kind
+
+    def mean(self, statistic: Statistic) -> Floats:
+        """See `Batches`."""
+        return statistic.sums(self.scores, self.samples) / self.sizes[:, np.newaxis]
+
+    def __getitem__(self, rows: npt.NDArray[np.intp]) -> ScoredSamples:
+        return ScoredSamples(self.scores, self.samples[rows])
