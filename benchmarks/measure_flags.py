@@ -29,10 +29,12 @@ from prevalens.model.result import BatchResult
 from prevalens.reports.headline import headline
 from prevalens.samples import Samples
 
-#: Seeds of the published figures; others are for trying things out.
-SEEDS = (10, 11, 12, 20, 21, 22)
+#: Seeds of the published figures. The rule was settled with others in view: 0 to 2, 10 to 12,
+#: 20 to 22 and 100 to 103.
+SEEDS = (30, 31, 32, 33, 34, 35)
 METHODS = ("lr+mixture", "lr+rq(pcc,ridge)", "auto")
-_BUDGET = 4.0
+#: More than the choice takes, so that it does not depend on the machine.
+_BUDGET = 60.0
 _N_TRAIN, _POOL = 800, 12_000
 #: How strongly the items of tables depend on their labels.
 _SIGNAL = 1.5

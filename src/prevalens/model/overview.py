@@ -47,7 +47,9 @@ class Overview:
         largest = np.argsort(-result.sizes, kind="stable")[:_MOST_BATCHES]
         last = range(max(n_batches - _MOST_BATCHES, 0), n_batches)
         batches = list(last) if result.ordered else np.sort(largest).tolist()
-        moved = np.abs(result.change[batches]).max(axis=0)
+        # Moves that the bands support come first, then by size.
+        supported = np.abs(result.moved[batches]).max(axis=0)
+        moved = supported + np.abs(result.change[batches]).max(axis=0)
         labels = np.argsort(-moved, kind="stable")[:_MOST_LABELS].tolist()
         rows = [
             [_shortened(result.labels[j]), f"{100 * result.training[j]:.1f}"]
