@@ -135,7 +135,7 @@ def estimated(case: Case, method: str, seed: int, folder: Path) -> tuple[BatchRe
         writer = csv.writer(file)
         writer.writerow(case.columns)
         writer.writerows(zip(*case.columns.values(), strict=True))
-    result = quantify_files(model, path, **case.how)
+    result = quantify_files(model, path, min_items=1, **case.how)
     samples, names = Samples.by_group(case.batch)
     true = samples.mean(case.labelled)
     return result, true[[list(names).index(name) for name in result.batches]]
