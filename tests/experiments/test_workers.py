@@ -137,7 +137,7 @@ def test_an_executor_that_breaks_fails_what_it_has_not_finished(
     assert [outcome.cell for outcome in results] == cells[:1]
     assert {str(outcome.cell) for outcome in failures} == set(map(str, cells[1:]))
     assert {outcome.sentence for outcome in failures} == {
-        "The executor is broken and takes no more work."
+        "The executor stopped before this cell was done; run the plan again to go on with it."
     }
 
 
