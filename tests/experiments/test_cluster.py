@@ -223,6 +223,15 @@ def test_wrong_addresses(address: str, reason: str, monkeypatch: pytest.MonkeyPa
         pass
 
 
+def test_parts_of_a_script_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prevalens.experiments.runner.own_modules", lambda: ("__main__",))
+    with (
+        pytest.raises(InputError, match="cannot see parts that are registered in a script"),
+        dask_executor("local"),
+    ):
+        pass
+
+
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (

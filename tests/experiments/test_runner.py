@@ -141,6 +141,23 @@ def test_a_damaged_result_is_told_before_the_work_starts(
         run_plan(plan, store, progress=False)
 
 
+def test_results_of_other_data_are_not_stored(
+    plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a worker on another machine would send them."""
+    whole = module.compute
+
+    def elsewhere(*given: Any, **named: Any) -> Iterator[Any]:
+        for outcome in whole(*given, **named):
+            yield dataclasses.replace(outcome, key=outcome.cell.key("other"))
+
+    monkeypatch.setattr(module, "compute", elsewhere)
+    summary = run_plan(plan, store, progress=False)
+    assert (summary.computed, len(summary.failed)) == (0, 2)
+    assert summary.failed[0].sentence.startswith("It was computed elsewhere with other data")
+    assert len(store) == 0
+
+
 def test_only_some_cells(plan: Plan, store: Store) -> None:
     summary = run_plan(plan, store, cells=plan.cells()[1:], progress=False)
     assert summary.computed == 1

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from prevalens.catalogue import load_parts, unregister
 from prevalens.experiments import Cell, CellResult, Failure, ProtocolSpec
@@ -111,8 +112,9 @@ def test_processes_of_the_standard_library(
 class Breaking(Executor):
     """Computes one group, and then its processes die."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, cancels: bool = False) -> None:
         self.given = 0
+        self.cancels = cancels
 
     def submit(self, task: Any, /, *args: Any, **named: Any) -> Future[Any]:
         self.given += 1
@@ -121,17 +123,20 @@ class Breaking(Executor):
         future: Future[Any] = Future()
         if self.given == 1:
             future.set_result(task(*args, **named))
+        elif self.cancels:
+            future.cancel()
+            future.set_running_or_notify_cancel()
         else:
             future.set_exception(BrokenProcessPool("dead"))
         return future
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+@pytest.mark.parametrize(("n_jobs", "cancels"), [(None, False), (1, False), (2, False), (1, True)])
 def test_an_executor_that_breaks_fails_what_it_has_not_finished(
-    make_cell: Make, n_jobs: int | None
+    make_cell: Make, n_jobs: int | None, cancels: bool
 ) -> None:
     cells = [make_cell(expression=text) for text in ("lr+cc", "lr+pcc", "lr+acc", "lr(C=2)+cc")]
-    outcomes = list(compute([[cell] for cell in cells], n_jobs, executor=Breaking()))
+    outcomes = list(compute([[cell] for cell in cells], n_jobs, executor=Breaking(cancels=cancels)))
     results = [outcome for outcome in outcomes if isinstance(outcome, CellResult)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     assert [outcome.cell for outcome in results] == cells[:1]
@@ -251,6 +256,29 @@ def test_a_cell_computed_here_has_one_thread_too(
     monkeypatch.setattr(module, "run_cells", look)
     assert list(compute([[make_cell()]], 1)) == []
     assert set(seen) == {1}
+
+
+def test_the_limit_of_threads_lasts_until_the_last_thread_is_done() -> None:
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info()}
+
+    with threadpool_limits(limits=2):
+        before = threads()
+        with ExitStack() as first, ExitStack() as second:
+            first.enter_context(module._one_thread)
+            second.enter_context(module._one_thread)
+            first.close()
+            assert threads() == {1}
+        assert threads() == before
+
+
+def test_where_the_folder_of_scores_is_missing_none_are_kept(
+    make_cell: Make, tmp_path: Path
+) -> None:
+    """As on another machine."""
+    (outcome,) = module._run_group((), tmp_path / "elsewhere", None, [make_cell()])
+    assert isinstance(outcome, CellResult)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_scores_are_not_computed_twice_at_the_same_time(make_cell: Make) -> None:
