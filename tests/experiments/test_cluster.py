@@ -127,6 +127,18 @@ def test_a_killed_worker_costs_no_result(
     assert contents(store) == contents(expected)
 
 
+def test_a_local_cluster_computes_the_same_and_prints_nothing(
+    plan: Plan, store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with dask_executor("local") as executor:
+        executor.submit(print, "chatter", flush=True).result()
+        run_plan(plan, store, executor=executor, progress=False)
+    assert capfd.readouterr().out == ""
+    expected = Store(tmp_path / "expected")
+    run_plan(plan, expected, progress=False)
+    assert contents(store) == contents(expected)
+
+
 @pytest.mark.parametrize(
     ("before", "sentence"),
     [

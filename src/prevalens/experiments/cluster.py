@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -88,11 +90,19 @@ def _local_cluster(dask: Any, n_workers: int) -> Any:
         threads_per_worker=1,
         # Dask would stop a worker that uses more than its share; a run without it does not either.
         memory_limit=None,
-        dashboard_address=None,
+        # Any free port, as another cluster may have the default one.
+        dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL,
-        # Warnings of cells are no output of the command.
-        env={**ENVIRONMENT, "PYTHONWARNINGS": "ignore"},
+        env=ENVIRONMENT,
+        # Every worker, also one that replaces a dead one, starts with `dask_setup`.
+        preload=[__name__],
     )
+
+
+def dask_setup(worker: object) -> None:  # noqa: ARG001
+    """Keep what cells print and warn of out of the command's output; called by Dask."""
+    os.dup2(2, 1)
+    warnings.simplefilter("ignore")
 
 
 def _check_reachable(address: str) -> None:
