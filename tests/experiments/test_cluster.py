@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +25,8 @@ from prevalens.validation import InputError
 
 distributed = pytest.importorskip("distributed")
 
+Wait = Callable[[Callable[[], Any]], Any]
+
 #: Makes a process one without prevalens.
 HIDE = """
 class Hide:
@@ -36,15 +37,6 @@ sys.meta_path.insert(0, Hide)
 """
 #: A worker process; {} is run before.
 WORKER = "import sys\n{}\nfrom distributed.cli.dask_worker import main; main()"
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if value := condition():
-            return value
-        time.sleep(0.02)
-    raise TimeoutError
 
 
 def contents(store: Store) -> dict[str, bytes]:
@@ -65,7 +57,7 @@ def process(*arguments: Any, **options: Any) -> Iterator[subprocess.Popen[bytes]
 
 
 @pytest.fixture(scope="module")
-def scheduler_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def scheduler_address(tmp_path_factory: pytest.TempPathFactory, wait_for: Wait) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("scheduler")
     file = folder / "scheduler.json"
     options = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", file)
@@ -75,7 +67,7 @@ def scheduler_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
 
 @pytest.fixture
-def scheduler(scheduler_address: str) -> str:
+def scheduler(scheduler_address: str, wait_for: Wait) -> str:
     """The address of a scheduler without workers; it has noticed the end of former ones."""
     wait_for(lambda: workers(scheduler_address) == 0)
     return scheduler_address
@@ -104,7 +96,7 @@ def long_plan(content: dict[str, Any]) -> Plan:
 
 
 def test_a_killed_worker_costs_no_result(
-    long_plan: Plan, store: Store, tmp_path: Path, scheduler: str
+    long_plan: Plan, store: Store, tmp_path: Path, scheduler: str, wait_for: Wait
 ) -> None:
     expected = Store(tmp_path / "expected")
     run_plan(long_plan, expected, progress=False)

@@ -24,6 +24,7 @@ from prevalens.experiments.workers import _take_next, compute
 from prevalens.validation import PrevalensWarning
 
 Make = Callable[..., Cell]
+Wait = Callable[[Callable[[], Any]], Any]
 #: Takes some seconds.
 SLOW = ProtocolSpec("slow", "ml-app", {"more_than": 100_000})
 TOO_LARGE = ProtocolSpec("too large", "ml-app", {"size": 10**6})
@@ -44,15 +45,6 @@ def workers(process: int) -> set[int]:
         if b"popen_loky_posix" in command:
             loky.add(child)
     return loky
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if value := condition():
-            return value
-        time.sleep(0.02)
-    raise TimeoutError
 
 
 def by_key(outcomes: list[CellResult | Failure]) -> dict[str, CellResult]:
@@ -147,7 +139,7 @@ def test_an_executor_that_breaks_fails_what_it_has_not_finished(
 
 
 @needs_proc
-def test_a_worker_that_is_killed_costs_no_result(make_cell: Make) -> None:
+def test_a_worker_that_is_killed_costs_no_result(make_cell: Make, wait_for: Wait) -> None:
     slow, after = make_cell(protocol=SLOW), make_cell()
     other = make_cell(expression="lr+cc")
 
@@ -235,7 +227,7 @@ list(compute([[cell] for cell in cells], 2))
 
 
 @needs_proc
-def test_workers_end_when_their_parent_is_killed() -> None:
+def test_workers_end_when_their_parent_is_killed(wait_for: Wait) -> None:
     parent = subprocess.Popen([sys.executable, "-c", PARENT])
     started = wait_for(lambda: len(outcomes := workers(parent.pid)) == 2 and outcomes)
     time.sleep(3)
