@@ -35,8 +35,8 @@ class Hide:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Hide)
 """
-#: A worker process; {} is run before.
-WORKER = "import sys\n{}\nfrom distributed.cli.dask_worker import main; main()"
+#: A process of a cluster that runs some code before.
+PROCESS = "import sys\n{before}\nfrom distributed.cli.dask_{kind} import main; main()"
 
 
 def contents(store: Store) -> dict[str, bytes]:
@@ -56,14 +56,21 @@ def process(*arguments: Any, **options: Any) -> Iterator[subprocess.Popen[bytes]
         running.wait()
 
 
-@pytest.fixture(scope="module")
-def scheduler_address(tmp_path_factory: pytest.TempPathFactory, wait_for: Wait) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("scheduler")
+@contextmanager
+def started_scheduler(folder: Path, wait_for: Wait, *, before: str = "") -> Iterator[str]:
+    """A scheduler that runs some code before; yields its address."""
     file = folder / "scheduler.json"
     options = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", file)
-    with process("-m", "distributed.cli.dask_scheduler", *options, cwd=folder):
+    code = PROCESS.format(before=before, kind="scheduler")
+    with process("-c", code, *options, cwd=folder):
         wait_for(lambda: file.is_file() and file.stat().st_size)
         yield json.loads(file.read_text())["address"]
+
+
+@pytest.fixture(scope="module")
+def scheduler_address(tmp_path_factory: pytest.TempPathFactory, wait_for: Wait) -> Iterator[str]:
+    with started_scheduler(tmp_path_factory.mktemp("scheduler"), wait_for) as address:
+        yield address
 
 
 @pytest.fixture
@@ -77,7 +84,7 @@ def scheduler(scheduler_address: str, wait_for: Wait) -> str:
 def worker(scheduler: str, folder: Path, *, before: str = "", **env: str) -> Iterator[int]:
     """A worker of the scheduler that runs some code before; yields the id of its process."""
     options = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--local-directory", folder)
-    code, env = WORKER.format(before), {**os.environ, **env}
+    code, env = PROCESS.format(before=before, kind="worker"), {**os.environ, **env}
     with process("-c", code, scheduler, *options, env=env, cwd=folder) as running:
         yield running.pid
 
@@ -89,12 +96,13 @@ def workers(scheduler: str) -> int:
 
 @pytest.fixture
 def long_plan(content: dict[str, Any]) -> Plan:
-    """Four cells of about a second, so that there is time to kill."""
-    content["protocols"] = [{"name": "ml-app", "more_than": 20000}]
+    """Four cells that take a while, so that there is time to kill."""
+    content["protocols"] = [{"name": "ml-app", "more_than": 8000}]
     content["methods"] = [{"expression": "lr+sld"}, {"expression": "lr+pacc"}]
     return Plan.from_dict(content | {"seeds": [0, 1]})
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_no_result(
     long_plan: Plan, store: Store, tmp_path: Path, scheduler: str, wait_for: Wait
 ) -> None:
@@ -168,6 +176,15 @@ def test_a_worker_that_cannot_read_the_data_is_refused() -> None:
     error = DataNotFoundError("The dataset 'emotions' is not in /there; get it.")
     with pytest.raises(InputError, match="The worker cannot compute the plan: The dataset 'emo"):
         module._check_state("The worker", error, ({}, {}))
+
+
+def test_a_scheduler_without_the_package_is_refused(tmp_path: Path, wait_for: Wait) -> None:
+    with (
+        started_scheduler(tmp_path, wait_for, before=HIDE) as address,
+        pytest.raises(InputError, match=f"The Dask scheduler at {address} has no prevalens; ins"),
+        dask_executor(address),
+    ):
+        pass
 
 
 def test_a_scheduler_without_workers_is_refused(

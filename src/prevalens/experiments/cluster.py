@@ -134,16 +134,16 @@ async def _identity(address: str) -> str:
 
 def _check_cluster(client: Any, address: str, cells: Collection[Cell]) -> None:
     """Raise an error if the scheduler or a worker could not compute the cells as this process."""
+    # A function of the standard library, which a process without the package can run, too. The
+    # scheduler reads the tasks that it hands on, so it needs the package, but no data.
+    wanted = "prevalens._version.__version__"
+    _check_version(f"The Dask scheduler at {address}", client.run_on_scheduler(locate, wanted))
     try:
         client.wait_for_workers(1, timeout=_FIRST_WORKER)
     except TimeoutError as error:
         raise InputError(
             f"The Dask scheduler at {address} has no worker; start one: dask worker {address}"
         ) from error
-    # A function of the standard library, which a worker without the package can run, too. The
-    # scheduler reads the tasks that it hands on, so it needs the package, but no data.
-    wanted = "prevalens._version.__version__"
-    _check_version(f"The Dask scheduler at {address}", client.run_on_scheduler(locate, wanted))
     for worker, version in client.run(locate, wanted, on_error="return").items():
         _check_version(f"The Dask worker at {worker}", version)
     sources = list({cell.dataset: cell.source for cell in cells}.values())
