@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -263,9 +264,35 @@ def test_a_warning_is_one_line(plan: Path, tmp_path: Path, monkeypatch: pytest.M
     assert line.startswith("prevalens: note: 2 of the 2 results found in")
 
 
-def start(plan: Path, store: Path, jobs: int) -> subprocess.Popen[bytes]:
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--scheduler tcp://127.0.0.1:1", "No Dask scheduler answers at 'tcp://127.0.0.1:1' (no"),
+        ("--scheduler tcp://a:1 --jobs 2", "--jobs 2 starts processes on this machine, but --s"),
+    ],
+)
+def test_a_scheduler_that_cannot_be_used_is_refused_soon(
+    plan: Path, tmp_path: Path, options: str, sentence: str
+) -> None:
+    pytest.importorskip("distributed")
+    before = time.monotonic()
+    result = bench(plan, "--store", tmp_path / "out", *options.split())
+    assert time.monotonic() - before < 10
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception).startswith(sentence)
+    assert not (tmp_path / "out").exists()
+
+
+def test_finished_cells_are_reported_without_a_scheduler(plan: Path, tmp_path: Path) -> None:
+    given = ("--store", tmp_path / "out", "--only", "seed=0")
+    assert bench(plan, *given).exit_code == 0
+    result = bench(plan, *given, "--no-run", "--scheduler", "tcp://127.0.0.1:1")
+    assert "2 cells were there, 0 were computed, 0 failed." in result.stdout
+
+
+def start(plan: Path, store: Path, *options: str) -> subprocess.Popen[bytes]:
     code = "from prevalens.cli.bench import command; command()"
-    arguments = [str(plan), "--store", str(store), "--jobs", str(jobs)]
+    arguments = [str(plan), "--store", str(store), *options]
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL)
 
 
@@ -288,17 +315,27 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--jobs 1",
+        "--jobs 2",
+        pytest.param(
+            "--scheduler local",
+            marks=pytest.mark.skipif(not find_spec("distributed"), reason="needs Dask"),
+        ),
+    ],
+)
 def test_killed_and_started_again_it_ends_as_if_never_killed(
-    jobs: int, tmp_path: Path, uninterrupted: dict[str, bytes]
+    options: str, tmp_path: Path, uninterrupted: dict[str, bytes]
 ) -> None:
     plan, store = tmp_path / "long.toml", tmp_path / "out"
     plan.write_text(LONG)
-    done = kill_in_the_middle(start(plan, store, jobs), store)
+    done = kill_in_the_middle(start(plan, store, *options.split()), store)
     assert 1 <= done < 4
     kept = contents(store)
     stamps = {path.name: path.stat().st_mtime_ns for path in (store / "cells").glob("[!.]*")}
-    assert bench(plan, "--store", store).exit_code == 0
+    assert bench(plan, "--store", store, *options.split()).exit_code == 0
     assert contents(store) == uninterrupted
     for name, stamp in stamps.items():
         assert (store / "cells" / name).stat().st_mtime_ns == stamp

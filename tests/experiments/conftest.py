@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,21 @@ def content() -> dict[str, Any]:
         "protocols": [{"name": "ml-app", "size": 50, "grid": 5}],
         "methods": [{"expression": "lr+cc"}, {"expression": "lr+pcc"}],
     }
+
+
+@pytest.fixture(scope="session")
+def wait_for() -> Callable[[Callable[[], Any]], Any]:
+    """Waits up to a minute until a condition holds, and returns its value."""
+
+    def wait(condition: Callable[[], Any]) -> Any:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if value := condition():
+                return value
+            time.sleep(0.02)
+        raise TimeoutError
+
+    return wait
 
 
 @pytest.fixture

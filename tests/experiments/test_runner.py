@@ -141,6 +141,23 @@ def test_a_damaged_result_is_told_before_the_work_starts(
         run_plan(plan, store, progress=False)
 
 
+def test_results_of_other_data_are_not_stored(
+    plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a worker on another machine would send them."""
+    whole = module.compute
+
+    def elsewhere(*given: Any, **named: Any) -> Iterator[Any]:
+        for outcome in whole(*given, **named):
+            yield dataclasses.replace(outcome, key=outcome.cell.key("other"))
+
+    monkeypatch.setattr(module, "compute", elsewhere)
+    summary = run_plan(plan, store, progress=False)
+    assert (summary.computed, len(summary.failed)) == (0, 2)
+    assert summary.failed[0].sentence.startswith("It was computed elsewhere with other data")
+    assert len(store) == 0
+
+
 def test_only_some_cells(plan: Plan, store: Store) -> None:
     summary = run_plan(plan, store, cells=plan.cells()[1:], progress=False)
     assert summary.computed == 1
@@ -164,9 +181,9 @@ def test_other_data_are_other_cells(plan: Plan, monkeypatch: pytest.MonkeyPatch)
 
 def test_no_more_processes_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
-    assert module._check_jobs(-1) == 2
-    assert module._check_jobs(1) == 1
+    assert module.check_jobs(-1) == 2
+    assert module.check_jobs(1) == 1
     with pytest.warns(PrevalensWarning, match="3 processes were asked for, but there are 2 cores"):
-        assert module._check_jobs(3) == 2
+        assert module.check_jobs(3) == 2
     with pytest.raises(InputError, match="n_jobs must be at least 1; got 0"):
-        module._check_jobs(0)
+        module.check_jobs(0)

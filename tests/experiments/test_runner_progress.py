@@ -52,6 +52,25 @@ def test_lines_tell_how_far_it_is(
     assert second == "2/3 a, z, ml-app, seed 0: failed; about 4.0 s left"
 
 
+def test_the_speed_of_an_executor_is_that_of_the_cells_done(
+    named: Callable[[str, str], Cell],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    cells = [named("a", method) for method in "wxyz"]
+    with Progress(cells, Durations(), n_jobs=None, enabled=True) as progress:
+        progress.failed(cells[0])
+        clock[0] = 2.0
+        progress.done(cells[1], 8.0)
+    # Eight seconds of work in two: four at a time.
+    assert [line.rpartition("; ")[2] for line in capsys.readouterr().err.splitlines()] == [
+        "about ? left",
+        "about 4.0 s left",
+    ]
+
+
 def test_quiet_is_quiet(
     named: Callable[[str, str], Cell], capsys: pytest.CaptureFixture[str]
 ) -> None:

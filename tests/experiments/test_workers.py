@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from prevalens.catalogue import load_parts, unregister
 from prevalens.experiments import Cell, CellResult, Failure, ProtocolSpec
@@ -23,6 +24,7 @@ from prevalens.experiments.workers import _take_next, compute
 from prevalens.validation import PrevalensWarning
 
 Make = Callable[..., Cell]
+Wait = Callable[[Callable[[], Any]], Any]
 #: Takes some seconds.
 SLOW = ProtocolSpec("slow", "ml-app", {"more_than": 100_000})
 TOO_LARGE = ProtocolSpec("too large", "ml-app", {"size": 10**6})
@@ -43,15 +45,6 @@ def workers(process: int) -> set[int]:
         if b"popen_loky_posix" in command:
             loky.add(child)
     return loky
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if value := condition():
-            return value
-        time.sleep(0.02)
-    raise TimeoutError
 
 
 def by_key(outcomes: list[CellResult | Failure]) -> dict[str, CellResult]:
@@ -111,8 +104,9 @@ def test_processes_of_the_standard_library(
 class Breaking(Executor):
     """Computes one group, and then its processes die."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, cancels: bool = False) -> None:
         self.given = 0
+        self.cancels = cancels
 
     def submit(self, task: Any, /, *args: Any, **named: Any) -> Future[Any]:
         self.given += 1
@@ -121,28 +115,31 @@ class Breaking(Executor):
         future: Future[Any] = Future()
         if self.given == 1:
             future.set_result(task(*args, **named))
+        elif self.cancels:
+            future.cancel()
+            future.set_running_or_notify_cancel()
         else:
             future.set_exception(BrokenProcessPool("dead"))
         return future
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+@pytest.mark.parametrize(("n_jobs", "cancels"), [(None, False), (1, False), (2, False), (1, True)])
 def test_an_executor_that_breaks_fails_what_it_has_not_finished(
-    make_cell: Make, n_jobs: int | None
+    make_cell: Make, n_jobs: int | None, cancels: bool
 ) -> None:
     cells = [make_cell(expression=text) for text in ("lr+cc", "lr+pcc", "lr+acc", "lr(C=2)+cc")]
-    outcomes = list(compute([[cell] for cell in cells], n_jobs, executor=Breaking()))
+    outcomes = list(compute([[cell] for cell in cells], n_jobs, executor=Breaking(cancels=cancels)))
     results = [outcome for outcome in outcomes if isinstance(outcome, CellResult)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     assert [outcome.cell for outcome in results] == cells[:1]
     assert {str(outcome.cell) for outcome in failures} == set(map(str, cells[1:]))
     assert {outcome.sentence for outcome in failures} == {
-        "The executor is broken and takes no more work."
+        "The executor stopped before this cell was done; run the plan again to go on with it."
     }
 
 
 @needs_proc
-def test_a_worker_that_is_killed_costs_no_result(make_cell: Make) -> None:
+def test_a_worker_that_is_killed_costs_no_result(make_cell: Make, wait_for: Wait) -> None:
     slow, after = make_cell(protocol=SLOW), make_cell()
     other = make_cell(expression="lr+cc")
 
@@ -230,7 +227,7 @@ list(compute([[cell] for cell in cells], 2))
 
 
 @needs_proc
-def test_workers_end_when_their_parent_is_killed() -> None:
+def test_workers_end_when_their_parent_is_killed(wait_for: Wait) -> None:
     parent = subprocess.Popen([sys.executable, "-c", PARENT])
     started = wait_for(lambda: len(outcomes := workers(parent.pid)) == 2 and outcomes)
     time.sleep(3)
@@ -251,6 +248,29 @@ def test_a_cell_computed_here_has_one_thread_too(
     monkeypatch.setattr(module, "run_cells", look)
     assert list(compute([[make_cell()]], 1)) == []
     assert set(seen) == {1}
+
+
+def test_the_limit_of_threads_lasts_until_the_last_thread_is_done() -> None:
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info()}
+
+    with threadpool_limits(limits=2):
+        before = threads()
+        with ExitStack() as first, ExitStack() as second:
+            first.enter_context(module._one_thread)
+            second.enter_context(module._one_thread)
+            first.close()
+            assert threads() == {1}
+        assert threads() == before
+
+
+def test_where_the_folder_of_scores_is_missing_none_are_kept(
+    make_cell: Make, tmp_path: Path
+) -> None:
+    """As on another machine."""
+    (outcome,) = module._run_group((), tmp_path / "elsewhere", None, [make_cell()])
+    assert isinstance(outcome, CellResult)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_scores_are_not_computed_twice_at_the_same_time(make_cell: Make) -> None:

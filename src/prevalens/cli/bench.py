@@ -71,7 +71,8 @@ from prevalens.studies.moreo2023.table_summary import tuned_tables
 def command(
     plan: Path,
     folder: Path | None,
-    jobs: int,
+    jobs: int | None,
+    scheduler: str | None,
     only: Sequence[str],
     listing: bool,
     as_json: bool,
@@ -98,8 +99,10 @@ def command(
     if drift_page is not None and read.interval is None:
         raise InputError(f"--drift needs intervals: put intervals = 0.9 into the plan {plan}.")
     if no_run:
-        cells = finished_cells(cells, store)
-    summary = run_with_messages(read, store, cells=cells, n_jobs=jobs, remember=not no_cache)
+        cells, scheduler = finished_cells(cells, store), None
+    summary = run_with_messages(
+        read, store, cells=cells, jobs=jobs, scheduler=scheduler, remember=not no_cache
+    )
     finished = plan_records(cells, store)
     if as_json:
         _print_json(_report(summary, finished))

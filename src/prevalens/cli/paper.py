@@ -75,7 +75,8 @@ def command(
     fast: bool,
     seeds: str,
     folder: Path | None,
-    jobs: int,
+    jobs: int | None,
+    scheduler: str | None,
     only: Sequence[str],
     listing: bool,
     no_run: bool,
@@ -113,7 +114,9 @@ def command(
     failed = False
     if not no_run:
         show = sys.stderr.isatty()
-        summary = run_with_messages(plan, store, cells=cells, n_jobs=jobs, progress=show)
+        summary = run_with_messages(
+            plan, store, cells=cells, jobs=jobs, scheduler=scheduler, progress=show
+        )
         _report_run(summary)
         failed = bool(summary.failed)
     results = plan_results(cells, store)

@@ -16,6 +16,7 @@ from prevalens.cli.options import Decorator, together
 from prevalens.cli.outputs import DOCUMENT, PAGE, OutputKind, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
+from prevalens.experiments.cluster import LOCAL, dask_executor
 from prevalens.experiments.plan import Plan
 from prevalens.experiments.runner import Summary, run_plan
 from prevalens.experiments.specs import suggestion
@@ -24,11 +25,40 @@ from prevalens.reports.page import Section, grids_of, markdown_page, page, write
 from prevalens.reports.render import latex_document
 
 
-def run_with_messages(plan: Plan, store: Store, **options: Any) -> Summary:
-    """Call `run_plan`; if the user interrupts it, say where the finished cells are."""
+def run_with_messages(
+    plan: Plan,
+    store: Store,
+    *,
+    cells: Sequence[Cell],
+    jobs: int | None,
+    scheduler: str | None,
+    **options: Any,
+) -> Summary:
+    """Call `run_plan`; if the user interrupts it, say where the finished cells are.
+
+    Parameters
+    ----------
+    plan : Plan
+    store : Store
+    cells : list of Cell
+    jobs : int or None
+        Processes on this machine; None is one.
+    scheduler : str or None
+        Where to compute instead: the address of a Dask scheduler, or ``local``.
+    **options
+        Arguments of `run_plan`.
+    """
+    if jobs is not None and scheduler not in (None, LOCAL):
+        raise InputError(
+            f"--jobs {jobs} starts processes on this machine, but --scheduler {scheduler} computes "
+            "elsewhere; leave one of them out."
+        )
     try:
         with printed_warnings():
-            return run_plan(plan, store, **options)
+            if scheduler is None:
+                return run_plan(plan, store, cells=cells, n_jobs=jobs, **options)
+            with dask_executor(scheduler, n_workers=jobs or 1, cells=cells) as executor:
+                return run_plan(plan, store, cells=cells, executor=executor, **options)
     except KeyboardInterrupt:
         click.echo(
             f"\nStopped. Finished cells are in {store.folder}; the same command goes on there.",
@@ -48,7 +78,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 def run_options(default_store: str) -> Decorator:
     """Return the options of a command that runs a plan.
 
-    The command receives them as `folder`, `jobs`, `only`, `listing` and `no_run`.
+    The command receives them as `folder`, `jobs`, `scheduler`, `only`, `listing` and `no_run`.
     """
     return together(
         click.option(
@@ -59,9 +89,15 @@ def run_options(default_store: str) -> Decorator:
         ),
         click.option(
             "--jobs",
-            default=1,
-            show_default=True,
+            type=int,
+            show_default="1",
             help="Number of processes; -1 is one per core. The results do not depend on it.",
+        ),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS|local",
+            help="Compute on the Dask cluster of the scheduler at this address, such as "
+            "tcp://host:8786, or on --jobs local Dask workers. The results do not depend on it.",
         ),
         click.option(
             "--only",

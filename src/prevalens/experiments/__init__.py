@@ -12,6 +12,7 @@ does not have yet and can be killed at any moment; `prevalens bench` is its comm
 
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell, DataSource
+from prevalens.experiments.cluster import dask_executor
 from prevalens.experiments.plan import Plan, read_plan
 from prevalens.experiments.run import CellResult, Failure, run_cell
 from prevalens.experiments.runner import FailedCell, Summary, plan_records, plan_results, run_plan
@@ -30,6 +31,7 @@ __all__ = [
     "ScoreCache",
     "Store",
     "Summary",
+    "dask_executor",
     "plan_records",
     "plan_results",
     "read_plan",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -22,9 +23,9 @@ from prevalens.catalogue import own_modules
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell, data_checksum
 from prevalens.experiments.plan import Plan
-from prevalens.experiments.run import CellResult
+from prevalens.experiments.run import CellResult, Failure, failure_of
 from prevalens.experiments.store import Store
-from prevalens.experiments.workers import compute
+from prevalens.experiments.workers import Outcome, compute
 from prevalens.records import Record, Result
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
@@ -102,7 +103,7 @@ class Progress:
     durations : Durations
         The durations of the cells that were computed before.
     n_jobs : int or None
-        How many cells are computed at the same time; None if that is not known.
+        How many cells are computed at the same time; None to derive it from the cells done so far.
     enabled : bool
     """
 
@@ -113,6 +114,8 @@ class Progress:
         self._total = len(pending)
         self._durations = durations
         self._n_jobs = n_jobs
+        self._start = time.monotonic()
+        self._spent = 0.0
         self._lines = enabled and not sys.stderr.isatty()
         self._bar = tqdm(
             total=self._total,
@@ -132,6 +135,7 @@ class Progress:
     def done(self, cell: Cell, seconds: float) -> None:
         """Show that a cell has been stored."""
         self._durations.add(cell, seconds)
+        self._spent += seconds
         self._step(cell, format_duration(seconds))
 
     def failed(self, cell: Cell) -> None:
@@ -144,8 +148,9 @@ class Progress:
         self._show(f"{cell}: {outcome}")
 
     def _show(self, text: str) -> None:
-        seconds = self._durations.expected(self._pending) if self._n_jobs else None
-        left = None if seconds is None or not self._n_jobs else seconds / self._n_jobs
+        seconds = self._durations.expected(self._pending)
+        jobs = self._n_jobs or self._spent / max(time.monotonic() - self._start, 1e-3)
+        left = seconds / jobs if seconds is not None and jobs > 0 else None
         left_text = f"about {format_duration(left)} left"
         self._bar.set_postfix_str(left_text)
         if self._lines and text:
@@ -212,8 +217,8 @@ def run_plan(
     plan : Plan
     store : Store
     executor : concurrent.futures.Executor, optional
-        Where to compute the cells: threads, processes, or a cluster, such as the result of Dask's
-        ``Client.get_executor()``. By default in this process or in processes of loky.
+        Where to compute the cells: threads, processes, or a cluster (`dask_executor`). By default
+        in this process or in processes of loky.
     n_jobs : int, optional
         Processes; -1 is one per core, and 1 (the default) computes in this process. Each works
         with one thread, so that the figures do not depend on this number. More than there are
@@ -241,12 +246,13 @@ def run_plan(
     Cells that share a fitted quantifier are one group; in other processes its results arrive
     together. When a process of loky dies, the cells that were being computed are computed again
     one at a time, and one whose process dies again has failed. An executor that breaks fails all
-    cells that it has not finished.
+    cells that it has not finished; Dask itself computes the cells of a dead worker on another one.
     """
     wanted = plan.cells() if cells is None else list(cells)
     if executor is None:
-        n_jobs = _check_jobs(1 if n_jobs is None else n_jobs)
-        _check_own_parts(n_jobs)
+        n_jobs = check_jobs(1 if n_jobs is None else n_jobs)
+        if n_jobs > 1:
+            check_own_parts()
     elif n_jobs is not None:
         check_int(n_jobs, "n_jobs", minimum=1)
     store.check()
@@ -264,7 +270,7 @@ def run_plan(
         closing(results),
         Progress(list(pending.values()), durations, n_jobs=n_jobs, enabled=progress) as shown,
     ):
-        for outcome in results:
+        for outcome in (_checked(outcome, keys) for outcome in results):
             if isinstance(outcome, CellResult):
                 store.write(outcome)
                 shown.done(outcome.cell, outcome.usage.seconds if outcome.usage else 0.0)
@@ -313,15 +319,17 @@ def _warn_of_other_versions(store: Store, keys: Collection[str]) -> None:
         )
 
 
-def _check_own_parts(n_jobs: int) -> None:
-    if n_jobs > 1 and "__main__" in own_modules():
+def check_own_parts() -> None:
+    """Raise an error if registered parts cannot be imported in another process."""
+    if "__main__" in own_modules():
         raise InputError(
-            f"Other processes cannot see parts that are registered in a script or notebook; put "
-            f"them into a module that is imported, or run with n_jobs=1 instead of {n_jobs}."
+            "Other processes cannot see parts that are registered in a script or notebook; put "
+            "them into a module that is imported, or compute in this process (n_jobs=1)."
         )
 
 
-def _check_jobs(n_jobs: int) -> int:
+def check_jobs(n_jobs: int) -> int:
+    """The number of processes to start: -1 is one per core, and more than cores are not used."""
     cores = int(joblib.cpu_count())
     asked = cores if n_jobs == -1 else check_int(n_jobs, "n_jobs", minimum=1)
     if asked > cores:
@@ -331,6 +339,17 @@ def _check_jobs(n_jobs: int) -> int:
             stacklevel=3,
         )
     return min(asked, cores)
+
+
+def _checked(outcome: Outcome, keys: Keys) -> Outcome:
+    """The outcome; a failure if it is the result of other data or parts than there are here."""
+    if isinstance(outcome, Failure) or outcome.key == keys[outcome.cell]:
+        return outcome
+    error = InputError(
+        f"It was computed elsewhere with other data of {outcome.cell.dataset!r} or other "
+        "registered parts; copy the files of this machine there."
+    )
+    return failure_of(outcome.cell, error)
 
 
 def _durations(store: Store, done: Mapping[str, Cell]) -> Durations:

@@ -15,7 +15,14 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    wait,
+)
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,6 +36,7 @@ from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.run import CellResult, Failure, failure_of, run_cells
 from prevalens.experiments.specs import Parts
+from prevalens.files import make_folder
 from prevalens.validation import PrevalensWarning
 
 Outcome: TypeAlias = CellResult | Failure
@@ -38,7 +46,7 @@ Task: TypeAlias = Callable[[Group], list[Outcome]]
 
 #: The environment of worker processes. One thread in every cell, alone or not: another number
 #: could change the last digits.
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -70,17 +78,22 @@ def compute(
     executor : concurrent.futures.Executor, optional
         Where to compute. It is not shut down.
     cache_folder : Path, optional
-        Where scores are kept.
+        Where scores are kept; it is made. Processes that cannot write there keep none.
     parts : mapping of str to CatalogueEntry, optional
         Parts that the methods may name in addition to those of the catalogue.
     """
     waiting = list(groups)
+    if cache_folder is not None and waiting:
+        # A process elsewhere has another working directory.
+        cache_folder = make_folder(cache_folder.resolve())
     task = partial(_run_group, own_modules(), cache_folder, parts)
-    # Here too: an executor of threads computes in this process.
-    with threadpool_limits(limits=1):
+    with _one_thread:
         if executor is not None:
             lost = yield from _dispatch(executor, task, waiting, n_jobs or len(waiting))
-            error = BrokenExecutor("The executor is broken and takes no more work.")
+            error = BrokenExecutor(
+                "The executor stopped before this cell was done; run the plan again to go on "
+                "with it."
+            )
             yield from (failure_of(cell, error) for group in lost + waiting for cell in group)
         elif n_jobs == 1:
             for group in groups:
@@ -95,12 +108,39 @@ def _run_group(
     """Compute a group of cells in the current process or thread."""
     for module in modules:
         load_parts(module)
-    with threadpool_limits(limits=1):
+    with _one_thread:
         return list(run_cells(cells, _cache(cache_folder), parts))
 
 
 def _cache(folder: Path | None) -> ScoreCache | None:
-    return None if folder is None else ScoreCache(folder)
+    """The cache in a folder, unless this machine does not have the folder."""
+    return ScoreCache(folder) if folder is not None and os.access(folder, os.W_OK) else None
+
+
+class _SharedLimit:
+    """Limits libraries to one thread while any thread of this process is in a block of it.
+
+    If each thread had a limit of its own, the first to finish would lift that of the others.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limits = threadpool_limits(limits=1)
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limits.restore_original_limits()
+
+
+_one_thread = _SharedLimit()
 
 
 def _in_processes(task: Task, waiting: list[Group], n_jobs: int) -> Iterator[Outcome]:
@@ -136,7 +176,7 @@ def _run_alone(task: Task, cell: Cell) -> Outcome:
 def _processes(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Start worker processes; they are killed at the end, even in the middle of a cell."""
     pool = ProcessPoolExecutor(
-        n_jobs, env=_ENVIRONMENT, initializer=_start_worker, initargs=(os.getpid(),)
+        n_jobs, env=ENVIRONMENT, initializer=_start_worker, initargs=(os.getpid(),)
     )
     try:
         yield pool
@@ -182,10 +222,11 @@ def _dispatch(
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 group = running.pop(future)
-                error = future.exception()
+                # Dask cancels what it cannot compute any more, as when its scheduler has ended.
+                error = CancelledError() if future.cancelled() else future.exception()
                 if error is None:
                     yield from future.result()
-                elif isinstance(error, BrokenExecutor):
+                elif isinstance(error, (BrokenExecutor, CancelledError)):
                     lost.append(group)
                 else:
                     yield from (failure_of(cell, error) for cell in group)
