@@ -29,7 +29,13 @@ from prevalens.cli.plans import (
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.plan import Plan, read_plan
-from prevalens.experiments.runner import Keys, Summary, finished_cells, plan_records, plan_results
+from prevalens.experiments.runner import (
+    Keys,
+    RunOutcome,
+    finished_cells,
+    plan_records,
+    plan_results,
+)
 from prevalens.experiments.store import Store
 from prevalens.records import Record, to_rows
 from prevalens.reports.drift import drift
@@ -188,7 +194,7 @@ def _state(store: Store, key: str) -> dict[str, Any]:
     }
 
 
-def _report(summary: Summary, records: list[Record]) -> dict[str, Any]:
+def _report(summary: RunOutcome, records: list[Record]) -> dict[str, Any]:
     return {
         "found": summary.found,
         "computed": summary.computed,
@@ -204,7 +210,7 @@ def _print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=1))
 
 
-def _print(summary: Summary, records: list[Record], metric: str, store: Store) -> None:
+def _print(summary: RunOutcome, records: list[Record], metric: str, store: Store) -> None:
     console = Console()
     shown = [record for record in records if record.metric == metric]
     if shown:

@@ -21,7 +21,7 @@ from prevalens.cli.plans import (
 )
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
-from prevalens.experiments.runner import Summary, finished_cells, plan_results
+from prevalens.experiments.runner import RunOutcome, finished_cells, plan_results
 from prevalens.experiments.store import Store
 from prevalens.records import Result
 from prevalens.reports.page import Section, markdown_page
@@ -164,7 +164,7 @@ def _list(cells: Sequence[Cell], store: Store) -> None:
     click.echo(f"{len(done)} of {len(cells)} cells are done.")
 
 
-def _report_run(summary: Summary) -> None:
+def _report_run(summary: RunOutcome) -> None:
     click.echo(f"{summary.computed} cells computed, {summary.found} were there.", err=True)
     for failed in summary.failed:
         click.echo(f"failed: {failed.cell}: {failed.sentence} ({failed.log})", err=True)

@@ -18,7 +18,7 @@ from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.cluster import LOCAL, dask_executor
 from prevalens.experiments.plan import Plan
-from prevalens.experiments.runner import Summary, run_plan
+from prevalens.experiments.runner import RunOutcome, run_plan
 from prevalens.experiments.specs import suggestion
 from prevalens.experiments.store import Store
 from prevalens.reports.page import Section, grids_of, markdown_page, page, write_page
@@ -33,7 +33,7 @@ def run_with_messages(
     jobs: int | None,
     scheduler: str | None,
     **options: Any,
-) -> Summary:
+) -> RunOutcome:
     """Call `run_plan`; if the user interrupts it, say where the finished cells are.
 
     Parameters

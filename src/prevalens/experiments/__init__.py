@@ -15,7 +15,13 @@ from prevalens.experiments.cells import Cell, DataSource
 from prevalens.experiments.cluster import dask_executor
 from prevalens.experiments.plan import Plan, read_plan
 from prevalens.experiments.run import CellResult, Failure, run_cell
-from prevalens.experiments.runner import FailedCell, Summary, plan_records, plan_results, run_plan
+from prevalens.experiments.runner import (
+    FailedCell,
+    RunOutcome,
+    plan_records,
+    plan_results,
+    run_plan,
+)
 from prevalens.experiments.specs import MethodSpec, ProtocolSpec
 from prevalens.experiments.store import Store
 
@@ -28,9 +34,9 @@ __all__ = [
     "MethodSpec",
     "Plan",
     "ProtocolSpec",
+    "RunOutcome",
     "ScoreCache",
     "Store",
-    "Summary",
     "dask_executor",
     "plan_records",
     "plan_results",

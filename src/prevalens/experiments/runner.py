@@ -168,7 +168,7 @@ class FailedCell:
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunOutcome:
     """The outcome of a run.
 
     Attributes
@@ -209,7 +209,7 @@ def run_plan(
     progress: bool = True,
     cells: Sequence[Cell] | None = None,
     remember: bool = True,
-) -> Summary:
+) -> RunOutcome:
     """Compute every cell of a plan that the store does not have yet.
 
     Parameters
@@ -234,7 +234,7 @@ def run_plan(
 
     Returns
     -------
-    Summary
+    RunOutcome
         A cell that fails is named there; it is not stored, and the others go on.
 
     Notes
@@ -280,7 +280,7 @@ def run_plan(
                 shown.failed(outcome.cell)
     if scores is not None:
         ScoreCache(scores).trim()
-    return Summary(len(done), len(pending) - len(failed), tuple(failed))
+    return RunOutcome(len(done), len(pending) - len(failed), tuple(failed))
 
 
 def plan_records(cells: Sequence[Cell], store: Store) -> list[Record]:
