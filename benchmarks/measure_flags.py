@@ -233,7 +233,8 @@ Written by `benchmarks/measure_flags.py`: level 0.9, {seeds} seeds. Flags: label
 as clearly moved (the band over all labels of the batch excludes the training prevalence; none in
 batches that get no verdict). Right: the flag points in the direction of the truth. Hold: the
 interval, and the band that headlines quote, of a flagged label hold its truth. Differences: of all
-pairs of batches with a verdict.
+pairs of batches with a verdict. The rule was settled with other seeds in view; with it, seeds 10 to
+12, one of these sets, had 94.8 % of flags right and 83.5 % of their intervals hold.
 
 | file | method | batches | alarms | headline is the alarm | flags | right | intervals hold | \
 bands hold | differences | intervals hold | bands hold all labels | supported | right |
