@@ -17,6 +17,7 @@ from prevalens import Quantifier, datasets, parse
 from prevalens.batches import FINE, VALUES
 from prevalens.errors import FormatError, InputError
 from prevalens.estimate import PrevalenceEstimate
+from prevalens.model import Model
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.summary import Summary
@@ -172,3 +173,16 @@ def test_damaged_files_are_refused_in_a_sentence(tmp_path: Path, damage: str) ->
         FormatError, match="summaries of format 9" if damage == "format" else "is no summary"
     ):
         Summary.load(path)
+
+
+def test_a_fingerprint_is_that_of_the_fit_also_after_reading_it_from_a_file(tmp_path: Path) -> None:
+    again = parse("lr+mixture").fit(DATA.train.X, DATA.train.Y)
+    assert again.fingerprint_ == fitted("lr+mixture").fingerprint_
+    other = parse("lr+mixture").fit(DATA.train.X, 1 - DATA.train.Y)
+    assert other.fingerprint_ != again.fingerprint_
+    model = Model.fit(DATA.train.X, DATA.train.Y, method="lr+pcc")
+    model.save(tmp_path / "m.prevalens")
+    summary = Model.load(tmp_path / "m.prevalens").summarise(X)
+    np.testing.assert_allclose(
+        model.quantifier.estimate(summary).point[0], model.quantify(X, interval=None).point
+    )

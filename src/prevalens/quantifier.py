@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, TypeGuard
 
-import joblib
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
@@ -51,7 +50,7 @@ from prevalens.selection.backtest import (
     rivals,
     run_backtest,
 )
-from prevalens.summary import Summary, add_up
+from prevalens.summary import Summary, add_up, fingerprint_of
 from prevalens.types import (
     Array,
     Classifier,
@@ -275,7 +274,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self.classifier_, self.aggregator_ = learnt.classifier, learnt.aggregator
         self.uncertainty_, self.drift_, self.misfit_, self.backtest_, self.candidates_ = trust
         self.choice_: Choice | None = learnt.choice
-        self.fingerprint_ = _fingerprint(self)
+        # The same items, labels and settings have the same one.
+        parts = (self.name, names, self.prevalence_, self.aggregator_, self.classifier_)
+        self.fingerprint_ = fingerprint_of(parts)
         return self
 
     @property
@@ -847,12 +848,6 @@ def _timeline(time: Any, n_items: int) -> Timeline | None:
             stacklevel=4,
         )
         return None
-
-
-def _fingerprint(quantifier: Quantifier) -> str:
-    """Identifies a fit: the same items, labels and settings have the same."""
-    parts = (quantifier.name, quantifier.labels_, quantifier.prevalence_, quantifier.aggregator_)
-    return str(joblib.hash((*parts, quantifier.classifier_)))[:16]
 
 
 def _mean_time(time: Any) -> Any:

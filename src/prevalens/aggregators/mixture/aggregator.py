@@ -108,6 +108,7 @@ class ScenarioMixture(Aggregator):
 
     Examples
     --------
+    >>> from prevalens.samples import Samples
     >>> rng = np.random.default_rng(0)
     >>> Y = (rng.random((1200, 2)) < 0.4).astype(int)
     >>> scores = Scores(0.25 + 0.5 * Y, kind="posteriors")  # right, but too timid
