@@ -205,6 +205,11 @@ class Summary(Batches):
 
     def save(self, path: str | Path) -> None:
         """Write the summary to one file, which appears when it is complete."""
+        with writing(path) as file:
+            file.write(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes."""
         header = {
             "format": FORMAT,
             "prevalens": __version__,
@@ -217,22 +222,26 @@ class Summary(Batches):
         arrays: dict[str, npt.NDArray[Any]] = {_SIZES: self.sizes}
         for number, sums in enumerate([self._times, *self._sums.values()]):
             arrays |= {f"{number}-total": sums.total, f"{number}-rest": sums.rest}
-        with (
-            writing(path) as file,
-            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive,
-        ):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
             archive.writestr(_HEADER, json.dumps(header, ensure_ascii=False))
             for name, array in arrays.items():
                 content = io.BytesIO()
                 np.save(content, array, allow_pickle=False)
                 archive.writestr(f"{name}.npy", content.getvalue())
+        return file.getvalue()
 
     @classmethod
     def load(cls, path: str | Path) -> Summary:
         """Read a summary from a file; no code of it is run."""
+        return cls.from_bytes(Path(path).read_bytes(), str(path))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str = "the summary") -> Summary:
+        """As `load`, of the content of a file; `name` is for messages."""
         try:
-            with zipfile.ZipFile(path) as archive:
-                header = _header(archive, path)
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                header = _header(archive, name)
                 arrays = {
                     name.removesuffix(".npy"): np.load(
                         io.BytesIO(archive.read(name)), allow_pickle=False
@@ -241,12 +250,12 @@ class Summary(Batches):
                     if name != _HEADER
                 }
             return _rebuilt(header, arrays)
-        except (FormatError, OSError):
+        except FormatError:
             raise
         # A damaged file can make the readers fail in any way.
         except Exception as error:
             raise FormatError(
-                f"{path}: it is no summary that prevalens wrote, or it is damaged; make it again "
+                f"{name}: it is no summary that prevalens wrote, or it is damaged; make it again "
                 "with prevalens summarise."
             ) from error
 
@@ -330,13 +339,13 @@ def _begin(sums: Floats) -> _Sums:
     return _Sums(sums, np.zeros_like(sums))
 
 
-def _header(archive: zipfile.ZipFile, path: str | Path) -> Any:
+def _header(archive: zipfile.ZipFile, name: str) -> Any:
     if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
-        raise FormatError(f"{path}: it would take more than 4 GB to unpack.")
+        raise FormatError(f"{name}: it would take more than 4 GB to unpack.")
     header = json.loads(archive.read(_HEADER))
     if header["format"] != FORMAT:
         raise FormatError(
-            f"{path}: summaries of format {header['format']} (prevalens {header['prevalens']}) are "
+            f"{name}: summaries of format {header['format']} (prevalens {header['prevalens']}) are "
             f"not read by prevalens {__version__}, which has format {FORMAT}; summarise again."
         )
     return header
