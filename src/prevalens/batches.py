@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -68,7 +69,9 @@ class Columns(Statistic):
 
 def _openness(scores: Scores) -> Array:
     values = np.asarray(scores.values, dtype=np.float64)
-    return values * (1.0 - values)
+    found = 1.0 - values
+    found *= values
+    return found
 
 
 #: The votes or posteriors; those of all members of an ensemble; and p (1 - p), their uncertainty.
@@ -104,7 +107,10 @@ class Products(Statistic):
             return samples.sums(values.multiply(values) if sp.issparse(values) else values**2)
         values = np.asarray(values, dtype=np.float64)
         width = values.shape[1]
-        totals = [values[rows].T @ values[rows] for rows in samples]
+        # One copy in the order of the samples, whose rows are then next to each other.
+        ordered = values if samples.is_whole else values[samples.flat]
+        parts = (ordered[start:stop] for start, stop in pairwise(samples.offsets.tolist()))
+        totals = [part.T @ part for part in parts]
         return np.reshape(totals, (len(samples), width * width))
 
     @staticmethod

@@ -127,17 +127,17 @@ class Summary(Batches):
             When the items arose; NaN where that is not known.
         """
         summed = {each.name: _begin(each.sums(scores, samples)) for each in statistics}
-        pairs = np.zeros((scores.n_items, 2))
+        sums_of_times = np.zeros((len(samples), 2))
         if times is not None:
             known = ~np.isnan(times)
-            pairs = np.column_stack([np.where(known, times, 0.0), known])
+            sums_of_times = samples.sums(np.column_stack([np.where(known, times, 0.0), known]))
         return cls(
             summed,
             samples.sizes,
             names,
             kind=scores.kind,
             fingerprint=fingerprint,
-            times=_begin(samples.sums(pairs)),
+            times=_begin(sums_of_times),
         )
 
     @property
