@@ -25,6 +25,12 @@ def test_a_bar_reaches_as_far_as_its_value() -> None:
     assert places[1] - places[0] == places[2] - places[1] > 0
 
 
+def test_intervals_have_an_outline_of_full_colour() -> None:
+    html = table(Dots(["a"], np.array([0.2]), np.array([0.1]), np.array([0.3])))
+    (interval,) = ElementTree.fromstring(html).iter("rect")
+    assert interval.get("stroke") == interval.get("fill")
+
+
 def test_more_rows_than_are_shown_are_counted() -> None:
     html = table(Dots([str(i) for i in range(7)], np.zeros(7)), most=5)
     assert html.count("<tr>") == 6

@@ -25,10 +25,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from prevalens import Quantifier, Samples
 from prevalens.aggregators import ACC, CC, LPQ, PACC, PCC, RQ, SLD, HDx, TrainingPrevalence
+from prevalens.batches import Batches
 from prevalens.classifiers import CrossFit, HoldOut, PerLabel, Stacked
 from prevalens.datasets import synthetic
 from prevalens.estimate import Intervals
-from prevalens.scores import Scores
 from prevalens.selection.automatic import choose
 from prevalens.validation import InputError, PrevalensWarning
 
@@ -228,14 +228,10 @@ class _Knowing(PCC):
 
     has_intervals = True
 
-    def estimate(
-        self, scores: Scores, samples: Samples, level: float | None = None
-    ) -> tuple[Any, Intervals | None]:
-        point = self.aggregate(scores, samples)
-        if level is None:
-            return point, None
+    def _estimate(self, batches: Batches, level: float) -> tuple[Any, Intervals | None]:
+        point = self.read(batches)
         low, high = point * level, np.minimum(point / level, 1)
-        p_value = np.r_[0.5, [1e-4] * (len(samples) - 1)]
+        p_value = np.r_[0.5, [1e-4] * (len(batches) - 1)]
         return point, Intervals(low, high, low, high, p_value)
 
 

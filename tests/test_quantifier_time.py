@@ -119,7 +119,7 @@ def test_dates_in_any_form_are_the_same_dates(form: Any) -> None:
 def test_refusals(timed: Quantifier) -> None:
     with pytest.raises(InputError, match="fitted with numbers as times; the batch has dates"):
         timed.quantify(LATER, time="2024-05-31")
-    with pytest.raises(InputError, match=r"fitted without times.*fit\(X, Y, time="):
+    with pytest.raises(InputError, match=r"fitted without times.*`time="):
         fit(X, Y).quantify(LATER, time=1.2)
     with pytest.raises(InputError, match="time has 3 rows but X has 3000"):
         timed.quantify_many(LATER, BATCHES, time=[1.0, 1.1, 1.2])

@@ -162,3 +162,16 @@ def test_is_texts() -> None:
     assert not is_texts(["a", None])
     assert not is_texts([])
     assert not is_texts(np.ones(2))
+
+
+@pytest.mark.parametrize(("value", "meant"), [(90, "0.9"), (99.5, "0.995")])
+def test_percent_are_taken_for_a_mistake(value: float, meant: str) -> None:
+    with pytest.raises(InputError, match=f"got {value:g}; did you mean {meant}"):
+        check_fraction(value, "interval")
+    with pytest.raises(InputError, match=r"got -1\."):
+        check_fraction(-1, "interval")
+
+
+def test_labels_are_named() -> None:
+    with pytest.raises(InputError, match="got 2 at row 1, label 'urgent'"):
+        check_binary_matrix([[0, 1], [1, 2]], labels=["account", "urgent"])

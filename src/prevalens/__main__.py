@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 
 from prevalens._version import __version__
+from prevalens.cli.wording import as_options
 from prevalens.errors import PrevalensError
 
 __all__ = ["cli", "main"]
@@ -21,6 +22,10 @@ __all__ = ["cli", "main"]
 COMMANDS = {
     "bench": ("prevalens.cli.bench", "Run a plan of experiments; finished cells are skipped."),
     "compare": ("prevalens.cli.compare", "Rank methods by their error on labelled files."),
+    "compare-batches": (
+        "prevalens.cli.compare_batches",
+        "Compare how frequent labels are in two batches, with intervals.",
+    ),
     "datasets": ("prevalens.cli.datasets", "List, describe and check the datasets."),
     "demo": (
         "prevalens.cli.demo",
@@ -94,7 +99,7 @@ def cli(modules: Sequence[str]) -> None:
 def _refuse(sentence: str) -> NoReturn:
     # Standard error may be the full device.
     with contextlib.suppress(OSError):
-        click.echo(f"prevalens: {sentence}", err=True)
+        click.echo(f"prevalens: {as_options(sentence)}", err=True)
     sys.exit(REFUSED)
 
 

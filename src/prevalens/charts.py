@@ -182,7 +182,9 @@ def _altair_dots(altair: Any, chart: Dots) -> list[Any]:
     )
     layers = []
     if "lower" in columns and "upper" in columns:
-        bar = base.mark_bar(height=6, cornerRadius=3, opacity=0.35, color=_HUE)
+        # An outline of full colour has the contrast that a light filling lacks.
+        outline = {"stroke": _HUE, "strokeWidth": 1}
+        bar = base.mark_bar(height=6, cornerRadius=3, fillOpacity=0.35, color=_HUE, **outline)
         layers.append(bar.encode(x=altair.X("lower:Q", title=chart.axis), x2="upper:Q"))
     point = base.mark_point(filled=True, size=60, color=_HUE, opacity=1)
     layers.append(point.encode(x=altair.X("value:Q", title=chart.axis)))
@@ -216,6 +218,8 @@ def _matplotlib_dots(ax: Drawing, chart: Dots) -> None:
     rows = np.arange(len(chart.names))
     if chart.lower is not None and chart.upper is not None:
         ax.hlines(rows, chart.lower, chart.upper, color="C0", alpha=0.35, linewidth=6)
+        # A thin line of full colour has the contrast that the light one lacks.
+        ax.hlines(rows, chart.lower, chart.upper, color="C0", linewidth=1)
     ax.plot(chart.values, rows, "o", color="C0", label=chart.axis)
     if chart.reference is not None:
         ax.plot(chart.reference, rows, "|", color="black", markersize=12, markeredgewidth=2)
@@ -290,7 +294,7 @@ def _bar(chart: Dots, i: int) -> str:
         low, high = x(chart.lower[i]), x(chart.upper[i])
         parts.append(
             f'<rect x="{low}" y="{middle - 3}" width="{max(high - low, 1):.1f}" height="6" rx="3" '
-            f'fill="{_TABLE_HUE}" fill-opacity="0.4"/>'
+            f'fill="{_TABLE_HUE}" fill-opacity="0.4" stroke="{_TABLE_HUE}"/>'
         )
     parts.append(f'<circle cx="{x(chart.values[i])}" cy="{middle}" r="4" fill="{_TABLE_HUE}"/>')
     if chart.reference is not None:

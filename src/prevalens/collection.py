@@ -395,8 +395,9 @@ def label_matrix(
         Y = _frame_values(_in_order(frame, labels), "Y")
     if _looks_like_label_sets(Y):
         return _from_label_sets(Y, labels)
-    Y = check_binary_matrix(Y)
-    return Y, check_label_names(labels, Y.shape[1])
+    known = None if labels is None else list(map(str, labels))
+    Y = check_binary_matrix(Y, labels=known if known and np.shape(Y)[1:] == (len(known),) else None)
+    return Y, check_label_names(known, Y.shape[1])
 
 
 def _in_order(frame: nw.DataFrame[Any], labels: Sequence[str]) -> nw.DataFrame[Any]:

@@ -462,7 +462,7 @@ def warn_of_copies(X: Items, Y: LabelMatrix) -> None:
         warnings.warn(
             f"{n_copies} of {len(Y)} items are exact copies of others. Copies on both sides of a "
             "division make a classifier look better than it is; drop them, or name the items that "
-            "belong together: fit(X, Y, groups=...).",
+            "belong together with `groups=`.",
             PrevalensWarning,
             stacklevel=4,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FormatError", "InputError", "PrevalensError", "PrevalensWarning"]
+__all__ = ["FormatError", "InputError", "PrevalensError", "PrevalensWarning", "counted"]
 
 
 class PrevalensError(Exception):
@@ -19,3 +19,15 @@ class FormatError(InputError):
 
 class PrevalensWarning(UserWarning):
     """The result stands, but the user should know something about it."""
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, for messages.
+
+    Examples
+    --------
+    >>> counted(1, "item"), counted(2000, "batch")
+    ('1 item', '2,000 batches')
+    """
+    ending = "" if count == 1 else "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
+    return f"{count:,} {noun}{ending}"

@@ -218,10 +218,10 @@ def _not_decodable(error: UnicodeError, encoding: str) -> str:
     if isinstance(error, UnicodeDecodeError):
         byte = f"the byte 0x{error.object[error.start]:02x}" if error.object else "the end"
         return (
-            f"{byte} is not {encoding}; name the encoding of the file, for example cp1252 if it "
-            "comes from Windows."
+            f"{byte} is not {encoding}; name the encoding of the file with `encoding=`, for "
+            "example `encoding='cp1252'` if it comes from Windows."
         )
-    return f"this is not {encoding} ({error}); name the encoding of the file."
+    return f"this is not {encoding} ({error}); name the encoding of the file with `encoding=`."
 
 
 def from_stdin(name: str) -> ByteSource:

@@ -453,7 +453,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Items) -> Scores:
         """The scores of items as the aggregator reads them; the costly step, done once per item."""
         check_is_fitted(self, "aggregator_")
-        X = check_items(X)
+        return self._score(check_items(X))
+
+    def _score(self, X: Items) -> Scores:
+        """The scores of items that have been checked."""
         classifier, kind = self.classifier_, self.aggregator_.consumes
         if classifier is None:
             return Scores(X, "features")
@@ -531,7 +534,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if time is not None:
             raise InputError(
                 "The quantifier was fitted without times, so the time of a batch says nothing; fit "
-                "it with fit(X, Y, time=...), or leave time out."
+                "it with `time=`, or leave time out."
             )
         return None
 
@@ -757,7 +760,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         def parts() -> Iterator[Summary]:
             for start in range(0, max(n_items, 1), _PORTION):
                 rows = slice(start, start + _PORTION)
-                scores = self.score(X if n_items <= _PORTION else take_items(X, rows))
+                scores = self._score(X if n_items <= _PORTION else take_items(X, rows))
                 own = None if names is None else names[rows]
                 yield self.summarise_scores(scores, own, None if times is None else times[rows])
 

@@ -57,7 +57,9 @@ def check_fraction(value: object, name: str, *, open_ends: bool = True) -> float
     inside = 0.0 < number < 1.0 if open_ends else 0.0 <= number <= 1.0
     if not inside:
         ends = "strictly between 0 and 1" if open_ends else "between 0 and 1"
-        raise InputError(f"{name} must lie {ends}; got {value!r}.")
+        # Percent are a usual mistake.
+        meant = f"; did you mean {number / 100:g}?" if 1 < number < 100 else "."
+        raise InputError(f"{name} must lie {ends}; got {number:g}{meant}")
     return number
 
 
@@ -100,7 +102,9 @@ def is_texts(X: object) -> bool:
 
 def _first_bad(values: Array, bad: npt.NDArray[np.bool_]) -> tuple[int, int, object]:
     row, column = np.argwhere(bad)[0]
-    return int(row), int(column), values[row, column]
+    value = values[row, column]
+    # As people write it: 2, not np.int64(2).
+    return int(row), int(column), value.item() if isinstance(value, np.generic) else value
 
 
 def _check_finite(X: Matrix, name: str, columns: Sequence[str] | None) -> None:
@@ -192,8 +196,13 @@ def _not_a_number(array: Array, name: str) -> str:
     return f"{name} must hold numbers."
 
 
-def check_binary_matrix(Y: Labels, name: str = "Y") -> LabelMatrix:
-    """Return `Y` as a dense 0/1 array of int8, shape (n_items, n_labels)."""
+def check_binary_matrix(
+    Y: Labels, name: str = "Y", *, labels: Sequence[str] | None = None
+) -> LabelMatrix:
+    """Return `Y` as a dense 0/1 array of int8, shape (n_items, n_labels).
+
+    Errors name the labels, if they are given.
+    """
     if sp.issparse(Y):
         Y = np.asarray(sp.csr_matrix(Y).todense())
     try:
@@ -206,9 +215,8 @@ def check_binary_matrix(Y: Labels, name: str = "Y") -> LabelMatrix:
     good = (array == 0) | (array == 1)
     if not np.all(good):
         row, column, value = _first_bad(array, ~np.asarray(good, dtype=bool))
-        raise InputError(
-            f"{name} must be 0 or 1 everywhere; got {value!r} at row {row}, column {column}."
-        )
+        where = f"column {column}" if labels is None else f"label {labels[column]!r}"
+        raise InputError(f"{name} must be 0 or 1 everywhere; got {value!r} at row {row}, {where}.")
     return np.ascontiguousarray(array, dtype=np.int8)
 
 

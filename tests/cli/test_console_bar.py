@@ -42,3 +42,19 @@ def test_progress_names_the_stage_and_what_comes_next(monkeypatch: pytest.Monkey
     # How long the fit takes is not known: the bar of the reading is gone.
     assert lines[-1].startswith("fitting: forest, fold 1 of 5 |  ")
     assert "#" not in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("step", "seconds", "text"),
+    [
+        (Step("scoring", 1, 4), 60, "about 03:00 left"),
+        (Step("scoring", 3, 4), 3600, "about 20:00 left"),
+        (Step("scoring", 4, 4), 60, ""),
+        (Step("scoring", 0, 4), 60, ""),
+        (Step("fitting"), 60, ""),
+        # The first moments say little about the rest.
+        (Step("scoring", 1, 4), 0.2, ""),
+    ],
+)
+def test_the_time_that_is_left(step: Step, seconds: float, text: str) -> None:
+    assert console.time_left(step, seconds) == text

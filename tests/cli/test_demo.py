@@ -29,6 +29,9 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     assert estimate < counted / 2 < training / 2
     assert str(page) in result.output.replace("\n", "")
     assert "What next?" in result.output
+    said = " ".join(result.output.split())
+    assert "this is what can be said: In 2026-08," in said
+    assert "since training" in said
     data = json.loads(
         re.search(r'id="batch-data">(.*?)</script>', page.read_text("utf-8")).group(1)
     )

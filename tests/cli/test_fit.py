@@ -178,7 +178,7 @@ def test_times_that_are_refused_or_not_used(folder: Path, tmp_path: Path) -> Non
         (["--time", "text"], "line 2: 'hello' in the column 'text' is no date"),
         (["--time", "date", "--drift", "0.1"], "Times measure the drift"),
         (["--drift", "7"], "drift must be a number from 0"),
-        (["--date-form", "%Y"], "A form of dates needs the column"),
+        (["--date-form", "%Y"], "`date_form=` needs the column"),
     ):
         with pytest.raises(InputError) as error:
             CliRunner().invoke(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -31,18 +32,54 @@ def test_every_command_has_a_file_and_a_help() -> None:
         assert "Usage:" in result.output
 
 
-def test_help_loads_no_heavy_library() -> None:
+def loaded_by(*words: str, of: set[str]) -> tuple[str, list[str]]:
+    """What a command prints, and which of some modules it loads."""
     code = (
-        "import sys; sys.argv = ['prevalens', '--help']\n"
+        f"import sys; sys.argv = {['prevalens', *words]!r}\n"
         "from prevalens.__main__ import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print(sorted({'numpy', 'scipy', 'sklearn', 'numba'} & set(sys.modules)))"
+        f"print('LOADED', *sorted({of!r} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    assert done.stdout.strip().endswith("[]")
-    assert all(name in done.stdout for name in COMMANDS)
+    printed, _, names = done.stdout.partition("LOADED")
+    return printed + done.stderr, names.split()
+
+
+def test_help_loads_no_heavy_library() -> None:
+    printed, heavy = loaded_by("--help", of={"numpy", "scipy", "sklearn", "numba"})
+    assert heavy == []
+    assert all(name in printed for name in COMMANDS)
+
+
+HEAVY = {"sklearn", "numba", "scipy", "skops", "pandas", "prevalens.quantifier"}
+
+
+def test_the_help_of_fit_loads_no_estimators() -> None:
+    printed, heavy = loaded_by("fit", "--help", of=HEAVY)
+    assert heavy == []
+    assert "--min-positives" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--text", "txt", "--labels", "a"), "has no column 'txt'"),
+        (("--text", "text", "--labels", "a,c"), "has no column 'c'"),
+        (("--features", "text,age", "--tags", "a"), "has no column 'age'"),
+        (("--text", "text", "--labels", "a", "--group", "author"), "has no column 'author'"),
+        (("--text", "text", "--labels", "a", "--time", "date"), "has no column 'date'"),
+        (("--text", "text"), "No labels named"),
+    ],
+)
+def test_a_wrong_column_is_refused_before_the_estimators_are_loaded(
+    words: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "train.csv").write_text("text,a,b\nhello,0,1\n")
+    printed, heavy = loaded_by("fit", str(tmp_path / "train.csv"), *words, of=HEAVY)
+    assert heavy == []
+    assert sentence in printed
 
 
 def test_a_refusal_is_one_sentence_and_exit_code_two() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import click
 from click.testing import CliRunner
 
+from prevalens.cli.console import json_option
 from prevalens.cli.options import (
     item_options,
-    json_option,
     labelled_options,
     listed,
     protocol_option,

@@ -184,3 +184,17 @@ def test_every_file_is_opened_at_most_twice(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.stdout.splitlines()[-1] in ("2 2", "2 1", "1 1"), done.stderr
+
+
+def test_the_headline_is_the_first_note(folder: Path) -> None:
+    words = ["quantify", folder / "m.prevalens", folder / "may.csv"]
+    first = run(*words).stderr.splitlines()[0]
+    assert first.startswith("prevalens: note: In may, no label has clearly moved since training")
+    assert run(*words, "--json").stderr == ""
+
+
+def test_rows_whose_intervals_moved_stand_before_estimates_that_moved_farther() -> None:
+    near = {"training": 0.2, "prevalence": 0.3, "lower": 0.25, "upper": 0.35}
+    far = {"training": 0.2, "prevalence": 0.9, "lower": 0.1, "upper": 1.0}
+    assert sorted([far, near], key=module._farthest) == [near, far]
+    assert module._farthest({**far, "lower": None, "upper": None})[0] == 0

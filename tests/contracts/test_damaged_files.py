@@ -33,7 +33,12 @@ NASTY = [
     b'"', b"'", b",", b";", b"\t", b"\n", b"\r", b"\r\n", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf",
     b"\xe9", b"{", b"}", b"[", b"]", b"null", b"NaN", b"1e999", b"-", b"=1+1", b"\\u0000", b"\\",
     b"9" * 400, b"x" * 5000, b"PK\x03\x04", b"PAR1", b"\x1f\x8b", b"true", b"2024-99-99",
+    b"12,5", b"1.234", b"12.5%", b"1 234", b"1'234", b"?", b"unknown", b"n/a", b"%",
+    b"\xe2\x88\x92", b"31/05/2024", b"\x89PNG", b"<html", b"\xc2\xa0",
 ]  # fmt: skip
+
+
+FEATURES = ["age", "text", "price", "share", "people", "seen"]
 
 
 def changed(content: bytes, rng: random.Random) -> bytes:
@@ -64,18 +69,43 @@ def rows(count: int = 30) -> list[dict[str, object]]:
             "date": f"2024-0{1 + i % 6}-1{i % 9}",
             "text": " ".join(["hello"] + ["alpha"] * (i % 2) + ["beta, or so"] * (i // 2 % 2)),
             "age": 20 + i % 7,
+            "price": f"{i % 8},{i % 10}" if i % 9 else "?",
+            "share": f"{i % 11}.5%",
+            "people": f"{1 + i % 5} {100 + i}" if i % 7 else "unknown",
+            "seen": f"{10 + i % 9}/0{1 + i % 6}/2024",
             "tags": ",".join(["a"] * (i % 2) + ["b"] * (i // 2 % 2)),
         }
         for i in range(count)
     ]
 
 
-def as_csv() -> bytes:
+#: What people write into cells.
+CELLS = [
+    "", " ", "?", "unknown", "n/a", "-", "None", "12,5", "12.5", "1.234", "1,234", "1 234",
+    "1'234,5", "12 %", "-7%", "%", "1e5", "1e999", "inf", "nan", "0x1F", "1_000", "\u2212 5",
+    "\u00bd", "\u0663", "31/05/2024", "05/31/2024", "2024-05-31T10:00Z", "99/99/2024", "1716989696",
+    "yes", "true", "2", "a,b", "b;a", "[1, 2]", "=1+1", "x" * 300, "9" * 400, "\u00a0",
+    "\U0001f600", "\u4e2d\u6587",
+]  # fmt: skip
+
+
+def as_csv(table: list[dict[str, object]] | None = None) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(rows(1)[0]))
     writer.writeheader()
-    writer.writerows(rows())
+    writer.writerows(rows() if table is None else table)
     return text.getvalue().encode()
+
+
+def with_other_cells(rng: random.Random) -> list[dict[str, object]]:
+    """Rows of which single cells, or all cells of a column, hold something else."""
+    table = rows()
+    for _ in range(rng.randint(1, 6)):
+        name = rng.choice([*FEATURES, "date", "tags"])
+        some = rng.sample(CELLS, rng.randint(1, 5))
+        for row in rng.choice([[rng.randrange(30)], range(30), range(0, 30, 2)]):
+            table[row][name] = rng.choice(some)
+    return table
 
 
 def as_jsonl() -> bytes:
@@ -93,7 +123,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit_files(train, text="text", tags="tags", method=method).save(paths[0])
-        fit_files(train, features=["age", "text"], tags="tags", method=method).save(paths[1])
+        fit_files(train, features=FEATURES, tags="tags", method=method).save(paths[1])
         fit_files(train, text="text", tags="tags", method=tree).save(paths[2])
     return paths
 
@@ -130,17 +160,32 @@ class Case:
         self.out = folder / "out.csv"
 
     def batch(self, ending: str, content: bytes) -> None:
-        path = self.folder / f"batch{ending}"
-        path.write_bytes(changed(content, self.rng))
+        self._estimate(self._written(f"batch{ending}", changed(content, self.rng)))
+
+    def _written(self, name: str, content: bytes) -> Path:
+        path = self.folder / name
+        path.write_bytes(content)
+        return path
+
+    def _estimate(self, path: Path) -> None:
         grouped = {"by_time": "date"} if self.rng.random() < 0.5 else {}
         model = self.rng.choice(self.models[:2])
         quantify_files(model, path, interval=None, **grouped).write(self.out)
 
     def train(self, ending: str, content: bytes) -> None:
-        path = self.folder / f"train{ending}"
-        path.write_bytes(changed(content, self.rng))
+        self._fit(self._written(f"train{ending}", changed(content, self.rng)))
+
+    def _fit(self, path: Path) -> None:
         method = Quantifier(PerLabel(), PCC())
-        fit_files(path, text="text", tags="tags", method=method).save(self.out)
+        items = self.rng.choice([{"text": "text"}, {"features": FEATURES}, {"id": "date"}])
+        fit_files(path, tags="tags", method=method, **items).save(self.out)
+
+    def cells(self) -> None:
+        content = as_csv(with_other_cells(self.rng))
+        if self.rng.random() < 0.5:
+            self._estimate(self._written("batch.csv", content))
+        else:
+            self._fit(self._written("train.csv", content))
 
     def model(self, change: Callable[[bytes, random.Random], bytes]) -> None:
         path = self.folder / "m.prevalens"
@@ -155,6 +200,8 @@ class Case:
             lambda: self.batch(".csv", as_csv()),
             lambda: self.batch(".jsonl", as_jsonl()),
             lambda: self.train(self.rng.choice([".csv", ".jsonl"]), as_csv()),
+            self.cells,
+            self.cells,
             lambda: self.model(changed),
             lambda: self.model(with_changed_parts),
         ]

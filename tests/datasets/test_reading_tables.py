@@ -159,7 +159,7 @@ def test_text_that_is_not_utf8_is_latin1(tmp_path: Path) -> None:
         ("x,y\n", "there are no items"),
         ("a,a\n1,2\n", "two columns are called 'a'"),
         (",\n1,2\n", "the columns have no names"),
-        ("x,y\n1,0\n1\n", "line 3: there are 1 values for 2 columns"),
+        ("x,y\n1,0\n1\n", "line 3: there is 1 value for 2 columns"),
         ('x,y\n"1,0\n', r"line \d: this is no proper CSV"),
         ('x,y\n"1"2,0\n', "line 2: this is no proper CSV"),
         ("x,y\n1,0\n1,2\n", "line 3: the label 'y' is '2'; a label column holds 0 or 1"),

@@ -239,7 +239,7 @@ def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
         fit_files(train, drift=-1.0, **HOW)
     with pytest.raises(InputError, match="has no column 'day'"):
         fit_files(train, time="day", **HOW)
-    with pytest.raises(InputError, match="A form of dates needs the column"):
+    with pytest.raises(InputError, match="`date_form=` needs the column"):
         fit_files(train, date_form="%Y", **HOW)
     rows = _rows(60)
     rows[7][0] = ""

@@ -84,10 +84,10 @@ DRIFT = DriftSummary().to_dict()
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"page": {"version": FORMAT_VERSION + 1}}, "written by a newer prevalens (file version 5"),
+        ({"page": {"version": FORMAT_VERSION + 1}}, "written by a newer prevalens (file version 6"),
         (
-            {"page": {"version": 3}},
-            "an older prevalens (file version 3; this one reads 4); fit the model again",
+            {"page": {"version": 4}},
+            "an older prevalens (file version 4; this one reads 5); fit the model again",
         ),
         ({"page": {"version": "x"}}, "written by a newer prevalens"),
         ({"page": {"format": "other"}}, "this is no model file of prevalens"),
@@ -96,6 +96,11 @@ DRIFT = DriftSummary().to_dict()
         ({"page": {"labels": 7}}, "its description is damaged"),
         ({"page": {"labels": ["a", "a"]}}, "its description is damaged"),
         ({"page": {"summary": {}}}, "its description is damaged"),
+        (
+            {"page": {"column_uses": [{"column": 7, "use": "x"}]}},
+            "description is damaged (a column",
+        ),
+        ({"page": {"column_uses": [{"name": "a"}]}}, "its description is damaged"),
         ({"page": {"drift": {}}}, "its description is damaged ('deviation')"),
         ({"page": {"drift": {**DRIFT, "deviation": -1}}}, "its description is damaged (a drift of"),
         ({"page": {"drift": {**DRIFT, "source": "tea"}}}, "unknown source of drift 'tea'"),
@@ -166,7 +171,7 @@ class Evil(BaseEstimator):
 
 def test_untrusted_types_are_never_made(tmp_path: Path, path: Path) -> None:
     page = read_manifest(path)
-    kept = {name: page[name] for name in ("labels", "columns", "summary", "drift", "provenance")}
+    kept = {name: page[name] for name in page if name not in ("format", "version")}
     parts = {"preparation": Evil(), "quantifier": 1, "feature_means": 2}
     evil = tmp_path / "evil.prevalens"
     write_model(evil, kept, parts, [f"{Evil.__module__}.Evil"])

@@ -10,11 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from prevalens.errors import FormatError, InputError, PrevalensWarning
 from prevalens.model.fit import fit_files
 from prevalens.model.labelled import read_labelled
 from prevalens.model.progress import CancelledError, Step
+from prevalens.model.quantify import quantify_files
 from prevalens.quantifier import Quantifier
 from prevalens.tables.opening import Reading
 
@@ -74,7 +78,7 @@ def test_rare_tags_are_left_out_with_a_warning(tmp_path: Path) -> None:
     body[5][1] = "once"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows(body)
-    with pytest.warns(PrevalensWarning, match="1 labels with fewer than 5 positive items.*'once'"):
+    with pytest.warns(PrevalensWarning, match="1 label with fewer than 5 positive items.*'once'"):
         model = fit_files(path, text="text", tags="tags", method="lr+pcc")
     assert model.labels == ("x", "y")
     assert read_labelled(path, text="text", tags="tags").labels == ("once", "x", "y")
@@ -157,3 +161,52 @@ def test_a_preparation_that_could_not_be_saved_is_refused_before_training(tmp_pa
     (tmp_path / "t.csv").write_text("\n".join(["a,x", *(f"{i},{i % 2}" for i in range(20))]))
     with pytest.raises(InputError, match=r"The model (holds .*Own|cannot be stored)"):
         fit_files(tmp_path / "t.csv", labels=["x"], method="lr+pcc", preparation=Own())
+
+
+def test_a_transformer_of_texts_and_one_of_columns(train: Path, tmp_path: Path) -> None:
+    labels = {"labels": ["x", "y"], "method": "lr+pcc"}
+    texts = fit_files(train, text="text", preparation=TfidfVectorizer(), **labels)
+    assert texts.columns == ("text",)
+    ours = fit_files(train, text="text", **labels)
+    ward = make_column_transformer((OneHotEncoder(), ["ward"]), (StandardScaler(), ["age"]))
+    columns = fit_files(train, features=["ward", "age"], preparation=ward, **labels)
+    assert columns.summary.n_features == 3
+    for model in (texts, columns, ours):
+        model.save(tmp_path / "m.prevalens")
+        found = quantify_files(tmp_path / "m.prevalens", train, interval=None).point
+        np.testing.assert_allclose(found, [model.prevalence], atol=0.1)
+    with pytest.raises(InputError, match="The preparation OneHotEncoder does not take these items"):
+        fit_files(train, text="text", preparation=OneHotEncoder(), **labels)
+    with pytest.raises(InputError, match="with a preparation there are none"):
+        fit_files(train, preparation=ward, kinds={"age": "drop"}, **labels)
+
+
+def test_columns_are_told_before_the_training(train: Path) -> None:
+    events: list[object] = []
+    model = fit_files(
+        train,
+        labels=["x", "y"],
+        features=["id", "age", "ward"],
+        kinds={"age": "category"},
+        method="lr+pcc",
+        on_columns=lambda uses: events.append({use.column: use.use for use in uses}),
+        progress=lambda step: events.append(step.detail),
+    )
+    uses = {"id": "dropped", "age": "category", "ward": "category"}
+    assert events.index(uses) == events.index("preparing items") + 1 < len(events) - 1
+    assert {use.column: use.use for use in model.column_uses} == uses
+    assert model.columns == ("age", "ward")
+
+
+def test_dates_among_the_features_in_a_form_that_is_given(train: Path) -> None:
+    with train.open("w", newline="") as file:
+        body = [[f"0{1 + i % 9}/0{1 + i % 7}/2024", i % 2, i // 2 % 2] for i in range(60)]
+        csv.writer(file).writerows([["seen", "x", "y"], *body])
+    labels = {"labels": ["x", "y"], "method": "lr+pcc"}
+    assert "read as %d/%m/%Y" in fit_files(train, **labels).summary.warnings[0]
+    model = fit_files(train, date_form="%m/%d/%Y", **labels)
+    assert model.summary.warnings == ()
+    # 03/04/2024 is then the fourth of March, a Monday.
+    names = model.preparation.get_feature_names_out()
+    row = model.preparation.transform({"seen": ["03/04/2024"]})[0]
+    assert names[row == 1].tolist() == ["seen = month 3", "seen = weekday 0"]

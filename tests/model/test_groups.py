@@ -117,9 +117,9 @@ def test_what_was_asked_for() -> None:
     by_time = grouping_of([], None, "when", None, None)
     assert isinstance(by_time, ByTime)
     assert (by_time.freq, by_time.ordered) == ("M", True)
-    with pytest.raises(InputError, match="either by value or by time"):
+    with pytest.raises(InputError, match="Name one column to group by"):
         grouping_of([], "g", "when", None, None)
-    with pytest.raises(InputError, match="A frequency needs the column"):
+    with pytest.raises(InputError, match="`freq=` needs the column"):
         grouping_of([], None, None, "W", None)
 
 
@@ -140,3 +140,16 @@ def test_days_of_the_rows_added_last() -> None:
 def test_years_are_periods() -> None:
     table = as_table({"when": [1998, 2003, 1998]})
     assert sizes(ByTime("when", "Y"), table) == {"1998": 2, "2003": 1}
+
+
+def test_items_without_a_batch_are_noted() -> None:
+    table = as_table({"when": ["2024-05-31", "", "?", None], "g": ["a", "b", "c", ""]}, name="t")
+    by_time, by_value = ByTime("when", "M"), ByColumn("g")
+    for grouping in (by_time, by_value):
+        for chunk in table.chunks(chunk_rows=2):
+            grouping.add(table, chunk)
+    assert [notice.text for notice in by_time.notices()] == [
+        "3 items without a date in the column 'when', part of the batch '(none)'."
+    ]
+    assert by_value.notices()[0].text.startswith("1 item without a value in the column 'g'")
+    assert ByColumn("g").notices() == ()

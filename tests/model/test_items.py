@@ -59,7 +59,7 @@ def test_a_preparation_that_is_given_is_taken() -> None:
 
 
 def test_a_preparation_is_fitted_again_on_some_rows_alone() -> None:
-    columns = {"n": ["1", "2", "x", "3"], "m": [1.0, 3.0, 50.0, 7.0]}
+    columns = {"n": ["a", "b", "x", "c"], "m": [1.0, 3.0, 50.0, 7.0]}
     whole = ColumnPreparation().fit(columns)
     past, later = refitted(columns, whole)(np.array([1, 0]), np.array([3, 2]))
     # The mean and the deviation are those of 1 and 3; the kinds are those of all rows.

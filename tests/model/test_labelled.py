@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prevalens.errors import InputError, PrevalensWarning
-from prevalens.model.labelled import read_labelled
+from prevalens.model.labelled import check_labelled, read_labelled
 
 
 @pytest.fixture
@@ -45,3 +45,18 @@ def test_tags_divided_by_another_sign_are_pointed_out(tmp_path: Path) -> None:
     assert read_labelled(path, tags="tags", text="text").labels == ("a", "b", "c;b")
     path.write_text("text,tags\nhello,a b\nworld,b\n")
     assert read_labelled(path, tags="tags", text="text").labels == ("a b", "b")
+
+
+def test_headers_alone_show_missing_columns(tmp_path: Path, path: Path) -> None:
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    good.write_text("text,x\nshort\n")
+    bad.write_text("text,z\n")
+    check_labelled(good, text="text", labels=["x"])
+    with pytest.raises(InputError, match="has no column 'when'"):
+        check_labelled(good, text="text", labels=["x"], time="when")
+    with pytest.raises(InputError, match="has no column 'age'"):
+        check_labelled(good, text="text", labels=["x"], others=["age"])
+    with pytest.raises(InputError, match=r"bad\.csv has no column 'x'"):
+        check_labelled([good, bad], text="text", labels=["x"])
+    # It can be read only once.
+    check_labelled("-", text="text", labels=["x"])

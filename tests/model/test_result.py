@@ -244,14 +244,18 @@ GIVEN = {
 }
 
 
-def test_changes_and_what_is_beyond_the_interval() -> None:
+def test_changes_and_the_moves_that_bands_support() -> None:
     point = np.array(GIVEN["point"])
-    report = BatchResult(**GIVEN, lower=point - 0.05, upper=point + 0.05, level=0.9)
+    given = {**GIVEN, "sizes": [50, 60, 70], "level": 0.9}
+    report = BatchResult(**given, lower=point - 0.05, upper=point + 0.05)
     np.testing.assert_allclose(report.change, point - [0.2, 0.5])
-    assert report.beyond.tolist() == [[True, True], [True, True], [True, True]]
-    wide = BatchResult(**GIVEN, lower=point - 0.15, upper=point + 0.15, level=0.9)
-    assert wide.beyond.tolist() == [[False, True], [False, False], [True, False]]
-    assert not BatchResult(**GIVEN).beyond.any()
+    assert report.moved.tolist() == [[-1, -1], [1, -1], [1, 1]]
+    # Bands go before intervals.
+    wide = replace(report, band_lower=point - 0.15, band_upper=point + 0.15)
+    assert wide.moved.tolist() == [[0, -1], [0, 0], [1, 0]]
+    assert not BatchResult(**given).moved.any()
+    assert replace(report, p_value=[0.9, 0.001, 0.9]).moved.tolist() == [[-1, -1], [0, 0], [1, 1]]
+    assert replace(report, sizes=[1, 60, 70]).moved.tolist() == [[0, 0], [1, -1], [1, 1]]
 
 
 @pytest.mark.parametrize(

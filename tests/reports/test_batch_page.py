@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def _report(n_batches: int = 6, **more: object) -> BatchResult:
     }
     names = [f"{EVIL}{i}" for i in range(n_batches)]
     return BatchResult(
-        [EVIL, "b", "c"], names, [9] * n_batches, point, [0.1] * 3, **{**given, **more}
+        [EVIL, "b", "c"], names, [90] * n_batches, point, [0.1] * 3, **{**given, **more}
     )
 
 
@@ -47,6 +48,7 @@ def test_all_sections_are_there_in_their_order() -> None:
         "Prevalence per label",
         "Trend over batches",
         "Biggest movers",
+        "Difference of two batches",
         "Labels that move together",
         "What drives the estimates",
         "Data warnings",
@@ -71,7 +73,7 @@ def test_nothing_is_asked_of_any_server() -> None:
 
 
 def test_a_report_without_extras_says_so() -> None:
-    bare = BatchResult(["a"], ["May"], [5], [[0.1]], [0.2])
+    bare = BatchResult(["a"], ["May"], [50], [[0.1]], [0.2])
     page = batch_page(bare)
     assert "Nothing unusual was found" in page
     assert "offers no weights" in page
@@ -91,8 +93,11 @@ def test_the_lead_names_the_farthest_mover() -> None:
         level=0.9,
     )
     page = batch_page(report)
-    assert "1 of 2 labels have clearly moved" in page
-    assert "gone up has risen, from 20.0 % to 90.0 %" in page
+    assert "1 of 2 labels has clearly moved" in page
+    assert "gone up rose from 20.0 % to between 85.0 and 95.0 %" in page
+    facts = re.search(r'<ul class="facts">(.*?)</ul>', page, re.DOTALL).group(1)
+    assert "+65.0 to +75.0" in facts
+    assert "+70.0" not in facts
 
 
 def test_too_many_estimates_are_left_to_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +112,33 @@ def test_what_intervals_allow_for_is_a_paragraph_of_its_own() -> None:
     assert len(batch_sections(_report(provenance={"rows": "9"}))[-1].parts) == 2
 
 
-def test_the_headline_tells_of_an_alarm_without_a_verdict() -> None:
-    alarm = "differs from the training data in more than the label mix"
-    assert alarm in batch_page(_report(p_value=[0.5] * 5 + [0.001]))
-    assert alarm not in batch_page(_report(p_value=[0.5] * 6))
+def test_an_alarm_stands_before_everything_else() -> None:
+    page = batch_page(_report(p_value=[0.9] * 5 + [0.001]))
+    lead = page[page.index("<main>") : page.index('<ul class="facts">')]
+    assert lead.index("Alarm.") < lead.index("differs from the training data in more than")
+    assert lead.index("Alarm.") < lead.index("clearly moved")
+    assert "prevalens sample MODEL BATCH -n 50" in lead
+    calm = batch_page(_report(p_value=[0.9] * 6))
+    assert "Alarm." not in calm[calm.index("<main>") : calm.index('<ul class="facts">')]
+
+
+def test_groups_are_no_time() -> None:
+    names = ["France", "Spain", "Italy", "Malta", "Austria", "Norway"]
+    report = replace(_report(title="Countries", notices=(), provenance={}), ordered=False)
+    report = replace(report, batches=names, sizes=[50, 900, 40, 30, 20, 10], drivers=())
+    titles = [section.title for section in batch_sections(report)]
+    assert "Groups side by side" in titles
+    assert "Trend over batches" not in titles
+    page = batch_page(report)
+    main = re.sub(r"<script.*?</script>", "", page[page.index("<main>") :], flags=re.DOTALL)
+    text = re.sub(r"<[^>]+>", " ", main)
+    for word in ("since", "trend", "rose", "fell", "latest"):
+        assert not re.search(rf"\b{word}\b", text, re.IGNORECASE), word
+    assert "In the largest, Spain (900 items)" in text
+    assert "<polyline" not in main
+
+
+def test_the_map_says_how_many_labels_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "left out" not in batch_page(_report())
+    monkeypatch.setattr("prevalens.reports.batch_page._MOST_IN_MAP", 2)
+    assert "1 are left out here" in batch_page(_report())

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from prevalens.model.result import BatchResult, Driver, Drivers, Notice
+from prevalens.reports.batch_charts import points_range, points_text, share_text
 from prevalens.reports.batch_page import batch_page
 
 pytestmark = [
@@ -80,7 +81,8 @@ def test_nothing_is_asked_of_anybody_and_nothing_is_wrong(opened: Opened, addres
 
 
 def test_labels_are_filtered(opened: Opened) -> None:
-    assert opened.labels() == LABELS
+    # Delivery has moved; the others follow by the distance of their estimates.
+    assert opened.labels() == ["delivery", "billing", "login", "<b>praise"]
     opened.page.fill("#filter", "IN")
     assert opened.labels() == ["billing", "login"]
     assert "2 of 4 labels" in opened.page.inner_text("#found")
@@ -99,6 +101,95 @@ def test_another_batch_is_shown(opened: Opened) -> None:
     assert row.locator('[data-field="change"]').inner_text() == "+20.0"
     assert float(row.locator("circle").get_attribute("cx")) < place
     assert opened.page.inner_text("#shown-batch") == "2026-03"
+    assert opened.labels()[:2] == ["delivery", "billing"]
+    assert row.locator('[data-field="change"]').get_attribute("class") == "clear up"
+    opened.page.select_option("#batch", label="2026-01")
+    assert row.locator('[data-field="change"]').get_attribute("class") == ""
+
+
+def test_any_two_batches_are_compared(opened: Opened) -> None:
+    def cells() -> list[str]:
+        row = opened.page.locator('#difference-table tr[data-label="1"]')
+        return [text.strip() for text in row.locator("td").all_inner_texts()]
+
+    def expected(first: str, second: str) -> list[str]:
+        found = next(
+            r for r in REPORT.difference(first, second).to_rows() if r["label"] == LABELS[1]
+        )
+        ends = points_range(found["lower"], found["upper"])
+        sign = {1: "▲ higher", -1: "▼ lower", 0: "no"}[found["supported"]]
+        shown = (share_text(found["first"]), share_text(found["second"]))
+        return [*shown, points_text(found["difference"]), ends, sign]
+
+    assert cells() == expected("2026-04", "2026-05")
+    opened.page.select_option("#first", label="2026-01")
+    assert cells() == expected("2026-01", "2026-05")
+    assert opened.page.inner_text("#compared") == "2026-05 minus 2026-01"
+    opened.page.select_option("#second", label="2026-01")
+    assert "0 of 4 differences supported" in opened.page.inner_text("#differences-found")
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The report on thirty labels of four groups, one of which raises the alarm."""
+    point = np.random.default_rng(0).random((4, 30)) * 0.4
+    report = BatchResult(
+        [f"label {j}" for j in range(30)],
+        ["Malta", "Spain", "France", "Italy"],
+        [30, 400, 300, 90],
+        point,
+        np.full(30, 0.2),
+        lower=np.clip(point - 0.05, 0, 1),
+        upper=point + 0.05,
+        level=0.9,
+        p_value=[0.9, 0.9, 0.8, 0.001],
+        ordered=False,
+    )
+    path: Path = tmp_path_factory.mktemp("groups") / "report.html"
+    path.write_text(batch_page(report), encoding="utf-8")
+    return path.as_uri()
+
+
+def test_groups_are_bars_by_size_or_by_value(browser: Any, groups: str) -> None:
+    view = Opened(browser, groups)
+    names = view.page.locator("#trend-chart text[text-anchor=end]")
+    assert names.all_text_contents() == ["Spain", "France", "Italy", "Malta"]
+    assert view.page.locator("#trend-chart polyline").count() == 0
+    view.page.select_option("#bar-order", "value")
+    by_value = names.all_text_contents()
+    view.page.locator("#trend-chart").focus()
+    shares = []
+    for _ in by_value:
+        shares.append(float(view.page.inner_text("#trend-value").split(": ")[1].split(" %")[0]))
+        view.page.keyboard.press("ArrowDown")
+    assert shares == sorted(shares, reverse=True)
+    assert view.said == []
+    view.context.close()
+
+
+def test_a_group_that_raises_the_alarm_is_grey_with_what_to_do(browser: Any, groups: str) -> None:
+    view = Opened(browser, groups)
+    table, advice = view.page.locator("#prevalence-table"), view.page.locator("#batch-alarm")
+    assert table.get_attribute("class") in (None, "")
+    assert not advice.is_visible()
+    view.page.select_option("#batch", label="Italy (alarm)")
+    assert table.get_attribute("class") == "unsure"
+    assert "prevalens sample MODEL BATCH -n 50" in advice.inner_text()
+    view.context.close()
+
+
+def test_long_tables_are_opened_by_a_button_and_never_scroll_inside(
+    browser: Any, groups: str
+) -> None:
+    view = Opened(browser, groups, viewport={"width": 1280, "height": 800})
+    assert len(view.labels()) == 25
+    view.page.click("button.more[data-table=prevalence-table]")
+    assert len(view.labels()) == 30
+    inner = """() => [...document.querySelectorAll("main *")].filter(one =>
+      ["auto", "scroll"].includes(getComputedStyle(one).overflowY)
+      && one.scrollHeight > one.clientHeight + 1).length"""
+    assert view.page.evaluate(inner) == 0
+    view.context.close()
 
 
 def test_the_scale_of_the_bars_can_be_changed(opened: Opened) -> None:

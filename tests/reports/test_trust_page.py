@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from prevalens.model.trust import Trial, TrustReport
 from prevalens.reports.grid import Grid
-from prevalens.reports.page import grids_of
+from prevalens.reports.page import Figure, grids_of
 from prevalens.reports.trust_page import (
     label_grid,
     protocol_caption,
@@ -60,3 +62,17 @@ def test_protocols_are_described_after_their_names() -> None:
     assert protocol_caption("natural").startswith("natural: drawn evenly")
     assert protocol_caption("label-tilt").startswith("label-tilt: ")
     assert protocol_caption("mine") == "mine"
+
+
+def test_charts_and_tables_are_in_percentage_points() -> None:
+    figures = [part for section in trust_sections(make()) for part in section.parts
+               if isinstance(part, Figure)]  # fmt: skip
+    by_shift, by_prevalence = (figure.svg for figure in figures)
+    assert "mean absolute error, percentage points" in by_shift
+    assert "shift since training, percentage points" in by_shift
+    assert "true prevalence, percent" in by_prevalence
+    # Ticks of shares would be below 1.
+    for drawn in (by_shift, by_prevalence):
+        ticks = [float(text) for text in re.findall(r">(\d*\.?\d+)</text>", drawn)]
+        assert max(ticks) > 1
+    assert max(make().lines().lines[1].values) > 1

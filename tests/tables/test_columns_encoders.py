@@ -1,49 +1,11 @@
-"""What the cells of a column are."""
+"""From cells to numbers, kind by kind."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from prevalens.tables.columns import CategoryEncoder, NumberEncoder, encoder_of, kind_of
-
-
-@pytest.mark.parametrize(
-    ("cells", "kind"),
-    [
-        ([1, 2.5, None], "number"),
-        (["1", "NA", "-3e4"], "number"),
-        ([True, False, "yes"], "binary"),
-        (["1", "0", ""], "binary"),
-        ([None, ""], "empty"),
-        ([], "empty"),
-        (["a", "b", "a"], "category"),
-        (["2024-05-31", "31.05.2024"], "date"),
-        ([np.array([1.0, 2.0]), [3.0, 4.0]], "vector"),
-        (["a text of several words", "and another one of them"], "text"),
-        (["1", "two"], "category"),
-        (["31/05/2024", "03/04/2024"], "date"),
-        (["a;b", "b;c", "a"], "tags"),
-        (["red,blue", "blue", "red", "red,blue"], "tags"),
-        (["My order, which I paid, has not come.", "Hello, I cannot log in, please."], "text"),
-    ],
-)
-def test_kinds(cells: list, kind: str) -> None:
-    assert kind_of(cells) == kind
-
-
-@pytest.mark.parametrize(
-    ("cells", "kind"),
-    [
-        ([None, ""], "number"),
-        (["yes", "no", None], "number"),
-        (["31/05/2024", "03/04/2024"], "category"),
-        (["a;b", "b;c", "a"], "category"),
-        (["2024-05-31", "31.05.2024"], "date"),
-    ],
-)
-def test_kinds_of_encoders(cells: list, kind: str) -> None:
-    assert encoder_of("c", cells).kind == kind
+from prevalens.tables.columns import CategoryEncoder, NumberEncoder
 
 
 def test_numbers_are_scaled_and_the_median_fills_in() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -59,7 +60,7 @@ def test_columns_without_a_name_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("a,b\n1,2\n3\n", "t.csv, line 3: there are 1 values for 2 columns"),
+        ("a,b\n1,2\n3\n", "t.csv, line 3: there is 1 value for 2 columns"),
         ('a,b\n"x,1\n', "t.csv, line 2: this is no proper CSV"),
         ('a,b\n"x"y,1\n', "this is no proper CSV"),
         ("a,a\n1,2\n", "two columns are called 'a'"),
@@ -87,3 +88,15 @@ def test_a_wrong_delimiter_is_told() -> None:
         opened("alpha,beta\n1,2\n", delimiter=";").read(["zzz"])
     with pytest.raises(InputError, match="A delimiter is one character"):
         opened("a\n", delimiter="ab")
+
+
+def test_nul_characters_are_refused_where_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n" + b"x,y\n" * 2000 + b"x,y\0\n")
+    table = open_table(path)
+    assert sum(map(len, table.chunks(["a"]))) == 2001
+    with pytest.raises(FormatError, match="line 2002: the column 'b' holds a NUL character"):
+        table.read()
+    path.write_bytes(b"a\0,b\n1,2\n")
+    with pytest.raises(FormatError, match="names of its columns hold NUL"):
+        open_table(path, encoding="latin-1")

@@ -40,7 +40,9 @@ def test_damaged(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no readable Excel workbook"):
         open_table(path)
     path.write_bytes(b"\xd0\xcf\x11\xe0 old")
-    with pytest.raises(FormatError, match=r"old Excel workbook; save it as \.xlsx or as CSV"):
+    with pytest.raises(
+        FormatError, match=r"old Excel workbook or Word document, not a table; save it as \.xlsx"
+    ):
         open_table(path)
     path.write_text("text\nhello\n")
     with pytest.raises(FormatError, match="no Excel workbook, though its name says so"):

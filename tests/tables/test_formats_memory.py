@@ -50,3 +50,17 @@ def test_refusals(data: object, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         as_table(data)
     assert sentence in str(error.value)
+
+
+def test_missing_cells_of_pandas_are_none() -> None:
+    frame = pd.DataFrame(
+        {
+            "day": pd.to_datetime(["2024-05-31", None]),
+            "whole": pd.array([1, None], dtype="Int64"),
+            "word": pd.array(["a", None], dtype="string"),
+            "number": [0.5, float("nan")],
+        }
+    )
+    read = as_table(frame).read()
+    assert all(read[name][1] is None for name in frame)
+    assert [read[name][0] for name in ("whole", "word", "number")] == [1, "a", 0.5]

@@ -25,3 +25,10 @@ def test_read_joins_the_chunks() -> None:
 
 def test_damage_is_one_line() -> None:
     assert str(damaged("t.csv", "two\n  lines")) == "t.csv: two lines"
+
+
+def test_long_names_of_columns_are_cut_in_messages() -> None:
+    table = as_table({"x" * 500: [1], "b": [2]})
+    with pytest.raises(InputError, match="has no column 'c'") as error:
+        table.check_columns(["c"])
+    assert len(str(error.value)) < 150

@@ -69,3 +69,11 @@ def test_dates_that_may_be_read_in_two_ways() -> None:
     assert read(["03/04/2024"], "%d/%m/%Y") == [day_number(date(2024, 4, 3))]
     with pytest.raises(FormatError, match="is no date"):
         read(["2024-05-31"], "%d/%m/%Y")
+
+
+def test_marks_of_missing_times_do_not_hide_what_the_others_are() -> None:
+    assert TimeColumn.of("round", ["1", "2.5", "?"]).numbers
+    assert TimeColumn.of("year", ["1998", "unknown"]).form == "%Y"
+    chunk = as_table({"round": ["1", "?"]}, name="t.csv").read()
+    with pytest.raises(FormatError, match=r"t\.csv, row 2: the column 'round' has no time"):
+        TimeColumn("round", numbers=True).read(chunk)

@@ -10,14 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from prevalens.cli.console import Duration, plain_table, printed_warnings, progress_bar
-from prevalens.cli.options import (
-    Results,
-    item_options,
-    labelled_options,
-    protocol_option,
-    result_options,
-    sample_options,
-)
+from prevalens.cli.options import item_options, labelled_options, protocol_option, sample_options
+from prevalens.cli.results import Results, result_options
 from prevalens.model.compare import AUTO_BUDGET, DEFAULT_METHODS, Leaderboard, compare_files
 from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from tqdm import tqdm
 
+from prevalens.cli.wording import as_options
 from prevalens.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,28 +30,37 @@ def plain_table(
 ) -> Table:
     """An empty table with left-aligned columns, then right-aligned columns."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1))
+    # Long words are continued on the next line; by default they would be cut.
     for name in left:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in right:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     return table
 
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[Step], None]]:
-    """A progress bar on standard error, if that is a terminal; its clock runs during long steps."""
+    """A progress bar on standard error, if that is a terminal; its clock runs during long steps.
+
+    In a stage of known length it also shows the time that the rest of the stage will take.
+    """
     stop = threading.Event()
+    stage, began = "", time.monotonic()
     with tqdm(
         total=1,
         disable=not sys.stderr.isatty(),
         leave=False,
-        bar_format="{desc} |{bar}| {elapsed}",
+        bar_format="{desc} |{bar}| {elapsed}{postfix}",
         delay=1,
     ) as bar:
 
         def show(step: Step) -> None:
+            nonlocal stage, began
+            if step.stage != stage:
+                stage, began = step.stage, time.monotonic()
             message = f"{step.stage}: {step.detail}" if step.detail else step.stage
             bar.set_description_str(message, refresh=False)
+            bar.set_postfix_str(time_left(step, time.monotonic() - began), refresh=False)
             # A stage of unknown length has an empty bar, not that of the stage before.
             bar.total, bar.n = (step.total, step.done) if step.total else (1, 0)
             bar.refresh()
@@ -67,12 +78,21 @@ def progress_bar() -> Iterator[Callable[[Step], None]]:
             ticker.join()
 
 
+def time_left(step: Step, seconds: float) -> str:
+    """The time until the end of a stage that has taken some seconds so far, if it can be told."""
+    if not step.total or not 0 < step.done < step.total or seconds < 1:
+        return ""
+    left = seconds * (step.total - step.done) / step.done
+    return f"about {tqdm.format_interval(left)} left"
+
+
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def print_note(text: str) -> None:
     """Print one line on standard error."""
-    click.echo(f"prevalens: note: {text}", err=True)
+    with tqdm.external_write_mode(file=sys.stderr):
+        click.echo(f"prevalens: note: {as_options(text)}", err=True)
 
 
 @contextmanager

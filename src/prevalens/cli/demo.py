@@ -32,6 +32,7 @@ from prevalens.model.quantify import quantify_tables
 from prevalens.model.result import BatchResult
 from prevalens.protocols import MLAPP, Natural
 from prevalens.reports.batch_page import report_html
+from prevalens.reports.headline import headline
 from prevalens.reports.page import write_page
 from prevalens.samples import Samples
 from prevalens.tables.formats import as_table
@@ -265,6 +266,7 @@ def _report(seed: int, report: Path) -> None:
     )
     console.print(_months(run))
     console.print(_summary(run))
+    console.print(Text(f"Without the truth, this is what can be said: {headline(run.result)}"))
     console.print(Text(f"Report with charts and intervals, to open in a browser: {report}"))
 
 

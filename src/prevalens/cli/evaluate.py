@@ -11,13 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from prevalens.cli.console import plain_table, printed_warnings, progress_bar
-from prevalens.cli.options import (
-    Results,
-    labelled_options,
-    protocol_option,
-    result_options,
-    sample_options,
-)
+from prevalens.cli.options import labelled_options, protocol_option, sample_options
+from prevalens.cli.results import Results, result_options
 from prevalens.model.evaluate import evaluate_files
 from prevalens.model.trust import Error, TrustReport
 from prevalens.reports.trust_page import Verdict, trust_page, verdict
@@ -89,7 +84,7 @@ def _print(report: TrustReport, answer: Verdict, html: Path | None) -> None:
     }
     console.print()
     console.print(_errors("Mean absolute error, in points, by shift", by_shift, report))
-    console.print(_errors("By kind of shift", report.by_protocol(), report))
+    console.print(_errors("By kind of shift, in points", report.by_protocol(), report))
     if report.coverage_by_move():
         console.print(_intervals(report))
     console.print(_labels(report))
@@ -110,7 +105,9 @@ def _errors(title: str, rows: dict[str, dict[str, Error]], report: TrustReport) 
 
 def _intervals(report: TrustReport) -> Table:
     title = f"Intervals that aim at {100 * (report.level or 0.9):g} %, by how far a label moved"
-    table = plain_table(["moved"], ("hold the truth", "mean width", "intervals"), title=title)
+    table = plain_table(
+        ["moved"], ("hold the truth", "mean width, points", "intervals"), title=title
+    )
     for row, (share, width, number) in report.coverage_by_move().items():
         table.add_row(Text(row), f"{100 * share:.0f} %", f"{100 * width:.1f}", f"{number:,}")
     return table
@@ -118,7 +115,7 @@ def _intervals(report: TrustReport) -> Table:
 
 def _labels(report: TrustReport) -> Table:
     worst = sorted(report.by_label(), key=lambda row: -row.error)
-    title = "By label, largest error first"
+    title = "By label, in points, largest error first"
     if len(worst) > _MOST_LABELS:
         title += f" ({_MOST_LABELS} of {len(worst)})"
     heads = ("positives", "error", "when it moves", "training then", "intervals hold")

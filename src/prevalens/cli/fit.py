@@ -6,18 +6,24 @@ import json
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from prevalens import model as models
+from prevalens.cli.columns import as_option, print_columns
 from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
 from prevalens.cli.options import date_form_option, item_options, labelled_options
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
-from prevalens.errors import InputError
-from prevalens.model.fit import fit_files
-from prevalens.model.model import Model
-from prevalens.model.trust import TrustReport
+from prevalens.errors import InputError, counted
+from prevalens.model.labelled import check_labelled
 
+if TYPE_CHECKING:
+    from prevalens.model import Model
+    from prevalens.model.trust import TrustReport
+
+#: Settings that name columns, or say how files are read.
+_COLUMNS = ("text", "features", "labels", "tags", "id", "group", "time", "reading")
 #: Seconds of `--fast`.
 _FAST = 5.0
 
@@ -33,6 +39,7 @@ _FAST = 5.0
     help="Model file to write.",
 )
 @item_options
+@as_option
 @labelled_options
 @click.option(
     "--method",
@@ -102,15 +109,22 @@ def command(
 
     TRAIN is one or several files (CSV, TSV, JSON lines, JSON, Parquet or Excel, also .gz), a
     pattern, a folder, or - for standard input. Labels are columns of 0 and 1 (--labels) or one
-    column of tags (--tags). Without --text and --features, every other column is a feature.
+    column of tags (--tags). Without --text and --features, every other column is a feature. A
+    table says what each column became; --as changes it.
     """
     if fast and time_budget is not None:
         raise InputError("--fast is a time budget itself; leave out --fast or --time-budget.")
     budget = _FAST if fast else time_budget
     check_outputs([(MODEL, output)], train, force=force)
     start = time.perf_counter()
+    # A column that does not exist is refused before the estimators are loaded.
+    columns = {name: settings[name] for name in _COLUMNS}
+    check_labelled(train, others=settings["kinds"] or (), **columns)
+    on_columns = None if as_json else print_columns
     with printed_warnings(), progress_bar() as progress:
-        model = fit_files(train, time_budget=budget, progress=progress, **settings)
+        model = models.fit_files(
+            train, time_budget=budget, progress=progress, on_columns=on_columns, **settings
+        )
     model.save(output)
     for text in model.summary.warnings:
         print_note(text)
@@ -125,7 +139,8 @@ def command(
 def _print(model: Model, output: Path, seconds: float) -> None:
     summary = model.summary
     click.echo(
-        f"Learnt {len(model.labels)} labels from {summary.n_items:,} items in {seconds:.1f} s: "
+        f"Learnt {counted(len(model.labels), 'label')} from {counted(summary.n_items, 'item')} in "
+        f"{seconds:.1f} s: "
         f"{summary.method}, {summary.preparation}."
     )
     if model.drift.sentences:

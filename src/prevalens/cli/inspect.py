@@ -12,7 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli.columns import column_table
 from prevalens.cli.console import json_option, plain_table
+from prevalens.cli.wording import as_options
+from prevalens.errors import counted
 from prevalens.model.manifest import Description, DriftSummary, read_manifest
 
 _MOST_LABELS = 40
@@ -33,6 +36,9 @@ def command(model: Path, everything: bool, as_json: bool) -> None:
     for name, value in _facts(description).items():
         facts.add_row(Text(name, style="bold"), Text(value))
     console.print(facts)
+    if description.column_uses:
+        console.print(Text("Columns, and what they became in training"))
+        console.print(column_table(description.column_uses))
     most = len(description.labels) if everything else _MOST_LABELS
     console.print(Text(_title(len(description.labels), most)))
     console.print(_labels(description, most))
@@ -47,13 +53,13 @@ def _facts(model: Description) -> dict[str, str]:
         "method": f"{summary.method} ({summary.group})",
         "preparation": summary.preparation,
         "reads": "arrays or texts" if model.columns is None else ", ".join(model.columns),
-        "training": f"{summary.n_items:,} items, {len(model.labels)} labels, "
+        "training": f"{counted(summary.n_items, 'item')}, {counted(len(model.labels), 'label')}, "
         f"{summary.cardinality:.2f} labels per item, {summary.seconds:.1f} s",
         "times": _times(model.drift),
         "drift": model.drift.sentences,
         "files": _files(made),
         "created": f"{made.get('created', '')} by {versions}",
-        "warned of": " ".join(summary.warnings),
+        "warned of": as_options(" ".join(summary.warnings)),
     }
     return {name: value for name, value in facts.items() if value}
 

@@ -30,6 +30,7 @@ from prevalens.model.result import BatchResult
 from prevalens.model.rows import check_ending
 from prevalens.model.summarise import ENDING, quantify_summaries, quantify_summary
 from prevalens.reports.batch_page import report_html
+from prevalens.reports.headline import headline
 from prevalens.reports.page import write_page
 
 #: Exit code of --strict if a batch raises the alarm.
@@ -134,7 +135,7 @@ def command(
         result.write(output, **form)
     if html is not None:
         write_page(html, report_html(result, loaded))
-    _warn((*result.warnings, *result.label_notes))
+    _warn((*(() if as_json else (str(headline(result)),)), *result.warnings, *result.label_notes))
     if as_json:
         click.echo(json.dumps(result.to_dict(**form), indent=1, ensure_ascii=False))
     else:
@@ -218,9 +219,18 @@ def _moved_most(rows: Sequence[dict[str, Any]]) -> tuple[Sequence[dict[str, Any]
     title = "Prevalence in percent"
     if len(rows) <= _MOST_ROWS:
         return rows, title
-    moved = sorted(rows, key=lambda row: -abs(row["prevalence"] - row["training"]))
-    more = f": the {_MOST_ROWS} of {len(rows)} that moved most (-o FILE writes all)"
+    moved = sorted(rows, key=_farthest)
+    more = (
+        f": the {_MOST_ROWS} of {len(rows)} that moved most by their intervals (-o FILE writes all)"
+    )
     return moved[:_MOST_ROWS], title + more
+
+
+def _farthest(row: dict[str, Any]) -> tuple[float, float]:
+    """Sort key: how far the interval is from training, then how far the estimate is."""
+    before, low, high = row["training"], row["lower"], row["upper"]
+    outside = 0.0 if low is None else max(low - before, before - high, 0.0)
+    return -outside, -abs(row["prevalence"] - before)
 
 
 def _table(rows: Sequence[dict[str, Any]], level: float | None) -> Table:

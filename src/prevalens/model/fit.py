@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from prevalens.errors import FormatError, InputError, PrevalensWarning
+from prevalens.errors import FormatError, InputError, PrevalensWarning, counted
 from prevalens.files import damaged
 from prevalens.model.file import check_storable
 from prevalens.model.holdout import Holdout
@@ -20,8 +20,11 @@ from prevalens.model.model import Method, Model, quantifier_of
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.quantifier import Quantifier
 from prevalens.selection import GridSearch
+from prevalens.tables.columns import ColumnPreparation
+from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import CellError
 from prevalens.types import Ints
+from prevalens.validation import check_int
 
 #: Fewer items cannot be divided into useful folds.
 _FEWEST_ITEMS = 10
@@ -39,9 +42,11 @@ def fit_files(
     time_budget: float | None = None,
     random_state: int = 0,
     min_positives: int | None = None,
+    kinds: Mapping[str, str] | None = None,
     holdout: float | None = None,
     trusted: Sequence[str] = (),
     progress: Progress | None = None,
+    on_columns: Callable[[tuple[ColumnUse, ...]], None] | None = None,
     cancelled: Cancelled | None = None,
     **columns: Unpack[LabelledColumns],
 ) -> Model:
@@ -59,7 +64,8 @@ def fit_files(
         Column that says when each item arose: dates, years or other numbers; no feature unless it
         is named as one. A backtest over time then sets the intervals, see `Quantifier.fit`.
     date_form : str, optional
-        Format of the dates, as in `datetime.strptime`; detected if omitted.
+        Format of the times, and of dates among the features, as in `datetime.strptime`; detected
+        if omitted.
     drift : float, optional
         Standard deviation of the drift that intervals allow for, see `Quantifier`; 0 is none.
     time_budget : float, optional
@@ -70,6 +76,10 @@ def fit_files(
     min_positives : int, optional
         Labels with fewer positive items are left out, with a warning. Default: 5 for tags (2 if
         there are fewer than 100 items); for label columns, a label that never occurs is refused.
+    kinds : mapping of column to str, optional
+        What feature columns become, instead of what their cells suggest: "number",
+        "decimal-point", "decimal-comma", "category", "text", "date", "vector" or "drop"; see
+        `prevalens.tables.ColumnPreparation`.
     holdout : float, optional
         Share of the items, such as 0.3, to test with: a model that is fitted on the others is
         evaluated on them, and ``model.holdout`` says how far it can be trusted. The items are drawn
@@ -80,6 +90,8 @@ def fit_files(
         method that could not be saved with these is refused before it is trained.
     progress : callable, optional
         Called with every `Step`.
+    on_columns : callable, optional
+        Called with what each column became, a tuple of `ColumnUse`, before the training.
     cancelled : callable, optional
         The work stops with a `CancelledError` when this returns True; asked at every step, also
         within the fit.
@@ -104,15 +116,14 @@ def fit_files(
     watch = Watch(progress, cancelled)
     # A method that is not understood is refused before any file is read.
     _check_savable(quantifier_of(method, drift=drift, dated=time is not None), trusted)
-    if preparation is not None:
-        check_storable(preparation, trusted)
+    if min_positives is not None:
+        check_int(min_positives, "`min_positives=`", minimum=0)
+    _check_preparation(preparation, kinds, columns.get("text"), trusted)
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
-    if len(data.items) < _FEWEST_ITEMS:
-        raise InputError(
-            f"{data.items.source} has {len(data.items)} labelled items; at least "
-            f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
-        )
+    _check_items(data)
     kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
+    if preparation is None and data.text is None:
+        preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
     held = None if holdout is None else Holdout.of(data, holdout, random_state)
     settings: dict[str, Any] = {
         "method": method,
@@ -133,6 +144,7 @@ def fit_files(
             groups=data.groups,
             time=data.times,
             progress=watch.within("fitting", n_items=len(data.items)),
+            on_columns=on_columns,
             **settings,
         )
         if held is not None:
@@ -178,6 +190,35 @@ def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) 
     check_storable(trial, trusted)
 
 
+def _check_preparation(
+    preparation: Any, kinds: Mapping[str, str] | None, text: str | None, trusted: Sequence[str]
+) -> None:
+    """Refuse a preparation that cannot be saved, and kinds of columns where there are none."""
+    if preparation is not None:
+        check_storable(preparation, trusted)
+    if kinds and (preparation is not None or text is not None):
+        other = "a preparation" if preparation is not None else "`text=`"
+        raise InputError(f"`kinds=` is about feature columns, and with {other} there are none.")
+
+
+def _check_items(data: Labelled) -> None:
+    """Refuse too few items, and warn of empty texts."""
+    if len(data.items) < _FEWEST_ITEMS:
+        raise InputError(
+            f"{data.items.source} has {counted(len(data.items), 'labelled item')}; at least "
+            f"{_FEWEST_ITEMS} are needed, and some hundreds for estimates worth having."
+        )
+    texts = () if data.text is None else data.items[data.text]
+    empty = sum(text is None or (isinstance(text, str) and not text.strip()) for text in texts)
+    if empty:
+        warnings.warn(
+            f"{empty:,} of {counted(len(texts), 'item')} in {data.items.source} have an empty "
+            "text; they are learnt from as items without words.",
+            PrevalensWarning,
+            stacklevel=3,
+        )
+
+
 def _frequent(data: Labelled, least: int | None, *, from_tags: bool) -> list[int]:
     """The labels that occur often enough."""
     positives = data.Y.sum(axis=0, dtype=np.int64)
@@ -188,11 +229,15 @@ def _frequent(data: Labelled, least: int | None, *, from_tags: bool) -> list[int
     kept = np.flatnonzero(positives >= fewest).tolist()
     rare = [data.labels[j] for j in np.flatnonzero(positives < fewest)]
     if not kept:
-        raise InputError(f"No label has {fewest} positive items in {data.items.source}.")
+        raise InputError(
+            f"No label has {counted(fewest, 'positive item')} in {data.items.source}; lower "
+            "`min_positives=`."
+        )
     if rare:
         more = f" and {len(rare) - _NAMED} more" if len(rare) > _NAMED else ""
         warnings.warn(
-            f"{len(rare)} labels with fewer than {fewest} positive items are left out: "
+            f"{counted(len(rare), 'label')} with fewer than {counted(fewest, 'positive item')} "
+            f"left out, see `min_positives=`: "
             f"{', '.join(map(repr, rare[:_NAMED]))}{more}.",
             PrevalensWarning,
             stacklevel=3,
@@ -206,5 +251,5 @@ def _check_labels(data: Labelled, positives: Ints) -> None:
             often = "no item" if count == 0 else "every item"
             raise InputError(
                 f"In {data.items.source} {often} has the label {name!r}, so it cannot be learnt; "
-                "leave it out, or let min_positives=1 leave out what never occurs."
+                "leave it out, or let `min_positives=1` leave out what never occurs."
             )

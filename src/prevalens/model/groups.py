@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from prevalens.errors import InputError
+from prevalens.errors import InputError, counted
 from prevalens.files import damaged
+from prevalens.model.result import Notice
 from prevalens.samples import Samples
-from prevalens.tables.cells import date_format, is_missing, parse_date, period_of, shown
+from prevalens.tables.cells import date_format, is_marker, parse_date, period_of, shown
 from prevalens.tables.table import Chunk, Table
 from prevalens.tables.times import day_number
 from prevalens.types import Floats
@@ -68,6 +69,8 @@ class Grouping(ABC):
     columns: tuple[str, ...] = ()
     #: Whether the batches are in the order of time.
     ordered = False
+    #: What the columns hold, for messages.
+    word = "a value"
 
     def __init__(self) -> None:
         self._codes: list[np.ndarray[Any, Any]] = []
@@ -75,10 +78,13 @@ class Grouping(ABC):
         self._sizes: Counter[int] = Counter()
         #: Whether the batch of every item is kept, for `samples`; only the sizes otherwise.
         self.keeps_items = True
+        #: Items without a batch.
+        self._without = 0
 
     def add(self, table: Table, chunk: Chunk) -> np.ndarray[Any, Any]:
         """Note the batches of a chunk's rows; returns their numbers, by first occurrence."""
         names = self._names(table, chunk)
+        self._without += list(names).count(NONE)
         positions = self._positions
         codes = np.array(
             [positions.setdefault(name, len(positions)) for name in names], dtype=np.int32
@@ -107,6 +113,14 @@ class Grouping(ABC):
     def order(self) -> list[str]:
         """The names of the batches in the order they are shown in."""
         return sorted(self._positions, key=by_name)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """A note on items that no column assigns to a batch."""
+        if not self._without:
+            return ()
+        text = f"{counted(self._without, 'item')} without {self.word} in the column"
+        batch = NONE if NONE in self._positions else self.order()[-1]
+        return (Notice(f"{text} {self.columns[0]!r}, part of the batch {batch!r}.", "note", batch),)
 
     def samples(self) -> tuple[Samples, list[str]]:
         """One sample per batch, and their names."""
@@ -192,6 +206,7 @@ class ByTime(Grouping):
     """
 
     ordered = True
+    word = "a date"
 
     def __init__(self, column: str, freq: str, form: str | None = None) -> None:
         super().__init__()
@@ -219,14 +234,14 @@ class ByTime(Grouping):
         return [periods[cell] for cell in cells]
 
     def _day(self, chunk: Chunk, row: int, cell: Any, form: str | None) -> date | None:
-        if is_missing(cell):
+        if is_marker(cell):
             return None
         day = parse_date(cell, form) or (parse_date(cell) if self._form is None else None)
         if day is None:
             raise damaged(
                 chunk.place(row),
                 f"{shown(cell)} in the column {self.columns[0]!r} is no date that can be read; "
-                "write dates as 2024-05-31, or give their form.",
+                "write dates as 2024-05-31, or give their form with `date_form=`.",
             )
         return day
 
@@ -240,9 +255,11 @@ def grouping_of(
 ) -> Grouping:
     """The grouping that was asked for; without one, every file is a batch."""
     if by is not None and by_time is not None:
-        raise InputError("Name one column to group by: either by value or by time.")
+        raise InputError(
+            "Name one column to group by: either by value (`by=`) or by time (`by_time=`)."
+        )
     if freq is not None and by_time is None:
-        raise InputError("A frequency needs the column of the dates it is about (by_time).")
+        raise InputError("`freq=` needs the column of the dates it is about, `by_time=`.")
     if by_time is not None:
         return ByTime(by_time, freq or "M", date_form)
     return ByFile(tables) if by is None else ByColumn(by)

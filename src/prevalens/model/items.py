@@ -57,10 +57,16 @@ def _looks_like_texts(items: Items) -> bool:
 
 def training_items(items: Items, preparation: Preparation, columns: Sequence[str] | None) -> Items:
     """All items at once, in the form the preparation takes."""
-    if not is_table(items) or isinstance(preparation, GivenPreparation):
+    if not is_table(items) or _is_own_frame(items, preparation, columns):
         return items
     chunk = items if isinstance(items, Chunk) else as_table(items).read(columns)
     return chunk_items(chunk, preparation, columns)
+
+
+def _is_own_frame(items: Items, preparation: Preparation, columns: Sequence[str] | None) -> bool:
+    """Whether items are a frame that a transformer of the user takes as it is."""
+    given = isinstance(preparation, GivenPreparation) and columns is None
+    return given and not isinstance(items, (Table, Mapping, Chunk, list, tuple))
 
 
 def chunk_items(chunk: Chunk, preparation: Preparation, columns: Sequence[str] | None) -> Items:
@@ -68,9 +74,22 @@ def chunk_items(chunk: Chunk, preparation: Preparation, columns: Sequence[str] |
     names = tuple(chunk.columns) if columns is None else tuple(columns)
     if isinstance(preparation, ColumnPreparation):
         return {name: chunk[name] for name in names}
-    if len(names) != 1:
-        raise InputError(f"The model reads one column; got {len(names)}.")
-    return chunk[names[0]]
+    if len(names) == 1:
+        return chunk[names[0]]
+    if isinstance(preparation, GivenPreparation):
+        return _frame({name: list(chunk[name]) for name in names})
+    raise InputError(f"The model reads one column; got {len(names)}.")
+
+
+def _frame(columns: Mapping[str, Sequence[Any]]) -> Items:
+    """A data frame, which transformers of scikit-learn need to know columns by name."""
+    try:
+        return nw.from_dict(columns, backend="pandas").to_native()
+    except ImportError:
+        raise InputError(
+            "A transformer of several columns gets them as a data frame, for which pandas is "
+            'needed: pip install "prevalens[frames]".'
+        ) from None
 
 
 def item_count(items: Items) -> int:
@@ -82,7 +101,7 @@ def chunks_of(
     items: Items, preparation: Preparation, columns: Sequence[str] | None
 ) -> Iterator[Items]:
     """Items in the form the preparation takes, some thousand at a time."""
-    if is_table(items) and not isinstance(preparation, GivenPreparation):
+    if is_table(items) and not _is_own_frame(items, preparation, columns):
         for chunk in as_table(items).chunks(columns):
             yield chunk_items(chunk, preparation, columns)
         return

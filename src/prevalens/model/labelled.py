@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -128,14 +128,11 @@ def read_labelled(
         Reports the progress.
     """
     check_separator(sep)
+    if date_form is not None and time is None and text is not None:
+        raise InputError("`date_form=` needs the column of the dates it is about, `time=`.")
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
-    label_names = _label_names(tables[0], labels, tags)
-    if date_form is not None and time is None:
-        raise InputError("A form of dates needs the column of the dates it is about (time).")
     others = [name for name in (id, group, time) if name is not None]
-    columns = _item_columns(tables[0], text, features, label_names, others)
-    for table in tables:
-        table.check_columns([*columns, *label_names, *others])
+    label_names, columns = _chosen(tables, text, features, labels, tags, others)
     read = [name for name in (group, time) if name is not None]
     wanted = list(dict.fromkeys([*columns, *label_names, *read]))
     parts = [chunk for _, chunk in (watch or Watch(None, None)).over("reading", tables, wanted)]
@@ -152,6 +149,49 @@ def read_labelled(
     groups = None if group is None else _groups(parts, group)
     times, column = (None, None) if time is None else _times(parts, time, date_form)
     return Labelled(items, Y, tuple(names), tuple(columns), text, source, groups, times, column)
+
+
+def check_labelled(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    time: str | None = None,
+    others: Iterable[str] = (),
+    **columns: Unpack[LabelledColumns],
+) -> None:
+    """Refuse files that lack a column that is named, from their headers alone.
+
+    Standard input is not looked at, since it can be read only once.
+
+    Parameters
+    ----------
+    paths, time, columns : as in `read_labelled`
+    others : iterable of str
+        Further columns that the files must have.
+    """
+    files = [path for path in expand(paths) if str(path) != "-"]
+    reading = columns.get("reading") or Reading()
+    named = [name for name in (columns.get("id"), columns.get("group"), time) if name is not None]
+    if files:
+        tables = [reading.open(path) for path in files]
+        given = (columns.get("text"), columns.get("features"), columns.get("labels"))
+        _chosen(tables, *given, columns.get("tags"), named)
+        tables[0].check_columns(others)
+
+
+def _chosen(
+    tables: Sequence[Table],
+    text: str | None,
+    features: Sequence[str] | None,
+    labels: Sequence[str] | None,
+    tags: str | None,
+    others: Sequence[str],
+) -> tuple[list[str], list[str]]:
+    """The columns of labels and of items, which all tables must have, as well as the others."""
+    label_names = _label_names(tables[0], labels, tags)
+    columns = _item_columns(tables[0], text, features, label_names, others)
+    for table in tables:
+        table.check_columns([*columns, *label_names, *others])
+    return label_names, columns
 
 
 def _times(parts: Sequence[Chunk], name: str, form: str | None) -> tuple[Array, TimeColumn]:
@@ -172,8 +212,8 @@ def _label_names(table: Table, labels: Sequence[str] | None, tags: str | None) -
     if (labels is None or not labels) == (tags is None):
         problem = "Both label columns and a column of tags are named" if tags else "No labels named"
         raise InputError(
-            f"{problem}: give either the columns of 0/1 (labels) or the column of tags (tags); "
-            f"{table.name} has {table.shown()}."
+            f"{problem}: give either the columns of 0/1 (`labels=`) or the column of tags "
+            f"(`tags=`); {table.name} has {table.shown()}."
         )
     if tags is None:
         return label_columns(table, labels or ())
@@ -221,8 +261,8 @@ def _hint_at_sep(parts: Sequence[Chunk], column: str, sep: str) -> None:
     if counts[sign] >= _OFTEN * len(texts) > 0:
         warnings.warn(
             f"No tag of the column {column!r} holds {sep!r}, but {counts[sign]:,} of "
-            f"{len(texts):,} hold {sign!r}; if that divides the tags, say --sep {sign!r} "
-            f"(sep={sign!r}).",
+            f"{len(texts):,} hold {sign!r}; if that divides the tags, say "
+            f"`sep={sign!r}`.",
             PrevalensWarning,
             stacklevel=2,
         )

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from prevalens.errors import FormatError, InputError
+from prevalens.tables.kinds import ColumnUse
 from prevalens.types import Floats
 from prevalens.validation import check_label_names
 
 #: Raised whenever files of another number cannot be read any more, in either direction.
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _FORMAT = "prevalens model"
 #: The member of the archive that holds the manifest.
 MANIFEST = "manifest.json"
@@ -177,6 +178,8 @@ class Description:
     columns : tuple of str or None
         The columns of a table that the model reads; None if it was not trained on a table.
     drift : DriftSummary
+    column_uses : tuple of ColumnUse
+        What each of the columns became; empty without columns.
     """
 
     labels: tuple[str, ...]
@@ -184,6 +187,7 @@ class Description:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     drift: DriftSummary = field(default_factory=DriftSummary)
+    column_uses: tuple[ColumnUse, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The description for JSON; it includes the training prevalence of each label."""
@@ -191,6 +195,7 @@ class Description:
             "labels": list(self.labels),
             "prevalence": dict(zip(self.labels, self.summary.prevalence.tolist(), strict=True)),
             "columns": None if self.columns is None else list(self.columns),
+            "column_uses": [asdict(use) for use in self.column_uses],
             "summary": self.summary.to_dict(),
             "drift": self.drift.to_dict(),
             "provenance": dict(self.provenance),
@@ -207,9 +212,17 @@ class Description:
                 provenance=dict(manifest["provenance"]),
                 columns=None if columns is None else tuple(columns),
                 drift=DriftSummary.from_dict(manifest["drift"]),
+                column_uses=tuple(map(_column_use, manifest["column_uses"])),
             )
         except (LookupError, TypeError, ValueError) as error:
             raise FormatError(f"{path}: its description is damaged ({error}).") from None
+
+
+def _column_use(values: Mapping[str, Any]) -> ColumnUse:
+    use = ColumnUse(**values)
+    if not all(isinstance(value, str) for value in asdict(use).values()):
+        raise ValueError(f"a column of {values!r}")
+    return use
 
 
 def manifest_text(content: Mapping[str, Any]) -> str:

@@ -39,6 +39,7 @@ from prevalens.selection import GridSearch
 from prevalens.selection.backtest import Prepare
 from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import ColumnGuard, guard_of
+from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import ArrayPreparation, Preparation
 from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, Floats, Groups, Items, LabelMatrix, Labels, Progress
@@ -97,6 +98,8 @@ class Model:
         The test on items that `fit_files` held out, if that was asked for; not saved.
     drift : DriftSummary
         What a backtest over time found, and how much drift intervals allow for.
+    column_uses : tuple of ColumnUse
+        What each column of the training items became; empty without columns.
     preparation : Preparation
         From texts, columns or arrays to a matrix.
     quantifier : Quantifier
@@ -124,6 +127,7 @@ class Model:
         self.provenance = dict(description.provenance)
         self.columns = description.columns
         self.drift = description.drift
+        self.column_uses = description.column_uses
         self.holdout: TrustReport | None = None
 
     @cached_property
@@ -179,6 +183,7 @@ class Model:
         drift: float | None = None,
         source: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
+        on_columns: Callable[[tuple[ColumnUse, ...]], None] | None = None,
     ) -> Model:
         """Learn from labelled items.
 
@@ -215,6 +220,8 @@ class Model:
             Where the items came from, for the record.
         progress : callable, optional
             Called with a short message before each stage. What it raises ends the fit.
+        on_columns : callable, optional
+            Called with what each column became, before the quantifier is fitted.
         """
         on_stage = progress or (lambda _: None)
         start = perf_counter()
@@ -230,6 +237,9 @@ class Model:
             own = training_items(items, chosen, names)
             X = chosen.fit_transform(own)
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
+            uses = chosen.column_uses(names)
+            if on_columns is not None:
+                on_columns(uses)
             given = {"labels": label_names, "groups": groups}
             if time is not None:
                 given |= {"time": time, "prepare": _prepare(own, chosen, unfitted)}
@@ -239,8 +249,10 @@ class Model:
             label_names,
             _summary(chosen, quantifier, Y, seconds, caught),
             provenance(_method_name(quantifier), source),
-            names,
+            # Batches need not have columns that are not used.
+            None if names is None else tuple(u.column for u in uses if u.use != "dropped"),
             drift_summary(quantifier, time, time_column),
+            uses,
         )
         means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
         parts = _Parts(chosen, quantifier, means)

@@ -298,6 +298,7 @@ def quantify_tables(
     price = price_of_drift(model.quantifier, batches, interval, at)
     n_items = int(batches.sizes.sum())
     notices = (
+        *grouping.notices(),
         *notices_of(estimate, folded),
         *monitor.notices(names, order, warned),
         *times.notices(names),

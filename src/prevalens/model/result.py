@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import false_discovery_control
 
 from prevalens.charts import Dots, Drawing, draw, frame, table
 from prevalens.estimate import PrevalenceEstimate
@@ -18,6 +19,7 @@ from prevalens.files import write_whole
 from prevalens.model.overview import Overview
 from prevalens.model.rows import check_ending, columns_of, json_bytes, rows_bytes, workbook_bytes
 from prevalens.types import Floats
+from prevalens.uncertainty.difference import Difference, difference_ends, excluded
 from prevalens.uncertainty.goodness_of_fit import MISFIT
 from prevalens.validation import InputError, check_label_names
 
@@ -36,6 +38,12 @@ _ENDS = ("lower", "upper", "band_lower", "band_upper")
 _SHARES = ("prevalence", *_ENDS, "training")
 #: Attributes with a value per batch and label that an estimate has, too.
 _PER_LABEL = ("point", *_ENDS, "more_labels")
+#: A batch with fewer items gets no verdict: its own share says little, however well it is known.
+FEWEST_FOR_VERDICT = 10
+#: False discovery rate at which small p-values are more than chance.
+_DISCOVERY = 0.1
+#: Least p-value of a batch that gets a verdict, and where other batches are unusual.
+_PLAUSIBLE, _DRIFTING = 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -214,11 +222,99 @@ class BatchResult:
         return self.point - self.training
 
     @property
-    def beyond(self) -> npt.NDArray[np.bool_]:
-        """Where the training prevalence lies outside the interval; False without intervals."""
-        if self.lower is None or self.upper is None:
-            return np.zeros(self.point.shape, dtype=bool)
-        return (self.training < self.lower) | (self.training > self.upper)
+    def unusual(self) -> npt.NDArray[np.bool_]:
+        """Batches that raise the alarm, or that all batches together show to differ.
+
+        Many p-values that are each a little too large for an alarm are no chance together
+        (Benjamini and Hochberg, false discovery rate of 10 %).
+        """
+        return self.alarms | self._discovered()
+
+    def _discovered(self) -> npt.NDArray[np.bool_]:
+        """Batches whose p-values are too small for chance, all batches together."""
+        if self.p_value is None:
+            return np.zeros(len(self.batches), dtype=bool)
+        return np.asarray(false_discovery_control(self.p_value) < _DISCOVERY)
+
+    @property
+    def judged(self) -> npt.NDArray[np.bool_]:
+        """Which batches get a verdict: at least ten items, and a p-value of at least 0.1.
+
+        That is more than the alarm asks for, because a claim needs more than the absence of an
+        alarm. If small p-values are more than chance, the data drift, and a verdict needs a
+        p-value of at least one half.
+        """
+        judged = self.sizes >= FEWEST_FOR_VERDICT
+        if self.p_value is None:
+            return np.asarray(judged)
+        return judged & (self.p_value >= (_DRIFTING if self._discovered().any() else _PLAUSIBLE))
+
+    @property
+    def moved(self) -> npt.NDArray[np.int8]:
+        """Moves since training that the bands support, shape (n_batches, n_labels).
+
+        1 where all of the band lies above the training prevalence, -1 where it lies below, else 0;
+        0 in batches that get no verdict. The bands hold all labels of a batch at once, so that
+        looking at all of them does not make chance findings.
+        """
+        lower, upper = self.bands
+        training = np.broadcast_to(self.training, self.point.shape)
+        return excluded(training, lower, upper) * self.judged[:, np.newaxis].astype(np.int8)
+
+    @property
+    def bands(self) -> tuple[Floats | None, Floats | None]:
+        """The bands; the intervals where there are no bands."""
+        if self.band_lower is None or self.band_upper is None:
+            return self.lower, self.upper
+        return self.band_lower, self.band_upper
+
+    def difference(self, first: str, second: str) -> Difference:
+        """How far the prevalences of two batches are apart: second minus first.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of batches.
+
+        Examples
+        --------
+        >>> result = BatchResult(["spam"], ["May", "June"], [90, 80], [[0.2], [0.3]], [0.25])
+        >>> result.difference("May", "June").point.round(2).tolist()
+        [0.1]
+        """
+        i, j = map(self.place, (first, second))
+        lower, upper = self._difference_ends(i, j, self.lower, self.upper)
+        band_lower, band_upper = self._difference_ends(i, j, *self.bands)
+        return Difference(
+            self.labels,
+            (self.batches[i], self.batches[j]),
+            self.point[i],
+            self.point[j],
+            lower=lower,
+            upper=upper,
+            band_lower=band_lower,
+            band_upper=band_upper,
+            level=self.level,
+            reliable=bool(self.judged[[i, j]].all()),
+        )
+
+    def _difference_ends(
+        self, i: int, j: int, lower: Floats | None, upper: Floats | None
+    ) -> tuple[Floats | None, Floats | None]:
+        if lower is None or upper is None:
+            return None, None
+        first, second = ((self.point[k], lower[k], upper[k]) for k in (i, j))
+        return difference_ends(first, second, self.training)
+
+    def place(self, batch: str) -> int:
+        """The number of a batch; refuses names that no batch has."""
+        if str(batch) not in self.batches:
+            raise InputError(
+                f"There is no batch {str(batch)!r}; the batches are "
+                f"{', '.join(map(repr, self.batches[:10]))}"
+                f"{f' and {len(self.batches) - 10} more' if len(self.batches) > 10 else ''}."
+            )
+        return self.batches.index(str(batch))
 
     @property
     def alarms(self) -> npt.NDArray[np.bool_]:

@@ -17,6 +17,9 @@ from prevalens.types import Floats
 
 #: Names of the three estimates that are compared.
 ESTIMATE, COUNTED, TRAINING = "this model", "classify and count", "training prevalence"
+#: Titles of the axes of charts.
+SHIFT_AXIS = "shift since training, percentage points"
+ERROR_AXIS = "mean absolute error, percentage points"
 #: A label has moved in a sample if it is farther than this from its training prevalence.
 _MOVED = 0.05
 #: Moves of labels that separate the classes in which coverage is reported.
@@ -194,6 +197,12 @@ class TrustReport:
             for number, trial in enumerate(self.trials)
         }
 
+    def places(self) -> dict[str, dict[str, Error]]:
+        """Errors in every family of shifts, and at every amount of shift that has samples."""
+        by_shift = {f"{regime} shift": own for regime, own in self.by_shift().items()}
+        places = self.by_protocol() | by_shift
+        return {name: own for name, own in places.items() if own[ESTIMATE].n_samples}
+
     @property
     def moved(self) -> npt.NDArray[np.bool_]:
         """Samples of mid and high shift; all samples if those are fewer than thirty."""
@@ -262,16 +271,19 @@ class TrustReport:
         return frame(columns, backend)
 
     def lines(self, n_bins: int = 12) -> Lines:
-        """Mean error by shift, a line for each compared estimate."""
+        """Mean error by shift, both in percentage points; a line for each compared estimate."""
         edges = np.linspace(self.shifts.min(), self.shifts.max(), n_bins + 1)
         bins = np.clip(np.searchsorted(edges, self.shifts, side="right") - 1, 0, n_bins - 1)
         there = np.unique(bins)
-        places = [float(self.shifts[bins == number].mean()) for number in there]
+        places = [100 * float(self.shifts[bins == number].mean()) for number in there]
         lines = [
-            Line(name, np.array([self.errors(name)[bins == number].mean() for number in there]))
+            Line(
+                name,
+                np.array([100 * self.errors(name)[bins == number].mean() for number in there]),
+            )
             for name in self.compared
         ]
-        return Lines(places, lines, x_axis="shift since training", y_axis="mean absolute error")
+        return Lines(places, lines, x_axis=SHIFT_AXIS, y_axis=ERROR_AXIS)
 
     def plot(self, backend: str = "matplotlib", *, ax: Any = None) -> Any:
         """Draw mean errors by shift in matplotlib or altair."""
@@ -279,8 +291,8 @@ class TrustReport:
 
     def _repr_html_(self) -> str:
         rows = self.by_label()
-        errors = np.array([row.error for row in rows])
-        return table(Dots(self.labels, errors, axis="mean absolute error", title=self.method))
+        errors = 100 * np.array([row.error for row in rows])
+        return table(Dots(self.labels, errors, axis=ERROR_AXIS, title=self.method))
 
     def to_dict(self) -> dict[str, Any]:
         """The figures for JSON."""

@@ -10,12 +10,14 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from prevalens.model.model import Model
-from prevalens.model.result import BatchResult, Drivers
+from prevalens.model.result import FEWEST_FOR_VERDICT, BatchResult, Drivers
 from prevalens.reports import batch_charts, batches
-from prevalens.reports.batch_charts import points_text, share_text
-from prevalens.reports.grid import MISSING, Grid, count, number, provenance_grid
+from prevalens.reports.batch_charts import points_range, points_text, share_text
+from prevalens.reports.grid import MISSING, Grid, GridCell, GridRow, count, number, provenance_grid
+from prevalens.reports.headline import headline
 from prevalens.reports.page import Figure, Gallery, Section, SectionPart, page
 from prevalens.reports.render import CAPTIONS, render, to_html
+from prevalens.types import Floats
 
 #: Most cells of the table of all estimates; larger results are in the file of `quantify -o`.
 MOST_CELLS = 20_000
@@ -23,7 +25,10 @@ _TEXTS = CAPTIONS["batches"]
 
 
 def prevalence_table(report: BatchResult, batch: int) -> Markup:
-    """The estimates of one batch as HTML: a row per label, with a bar; the script can change it."""
+    """The estimates of one batch as HTML: a row per label, with a bar; the script can change it.
+
+    Supported moves come first, see `movers`.
+    """
     top, root = batch_charts.top_of(report), batch_charts.is_skewed(report)
     headings = [f"0 to {100 * top:.3g} %", "estimate", "training", "change"]
     if report.lower is not None:
@@ -33,8 +38,10 @@ def prevalence_table(report: BatchResult, batch: int) -> Markup:
         report=report,
         batch=batch,
         headings=headings,
+        order=batches.movers(report, batch),
         change=report.change[batch],
-        beyond=report.beyond[batch],
+        moved=report.moved[batch],
+        most=_MOST_ROWS,
         top=top,
         width=batch_charts.BAR_WIDTH,
         bar=lambda label: batch_charts.interval_bar(report, batch, label, top, root=root),
@@ -45,23 +52,31 @@ def prevalence_table(report: BatchResult, batch: int) -> Markup:
 
 
 def movers_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
-    """The labels that have moved farthest since training."""
+    """The labels that are farthest from training, supported moves first."""
     name, point, training = report.batches[batch], report.point[batch], report.training
-    beyond = report.beyond[batch]
+    lower, upper = (None if end is None else end[batch] - training for end in report.bands)
     rows = [
         (
             report.labels[label],
             share_text(training[label]),
             share_text(point[label]),
             points_text(point[label] - training[label]),
-            MISSING if training[label] <= 0 else f"{point[label] / training[label]:.2f}",
-            "yes" if beyond[label] else "no",
+            MISSING if lower is None or upper is None else points_range(lower[label], upper[label]),
+            _SUPPORT[int(report.moved[batch, label])],
         )
         for label in labels
     ]
-    headings = ("training", name, "change, points", "times", "beyond interval")
-    caption = f"Biggest movers since training, {name}"
-    return Grid.from_rows(caption, "label", headings, rows, [_TEXTS["beyond"]])
+    headings = ("training", name, "change, points", "band of the change", "supported")
+    title = "Biggest movers since training" if report.ordered else "Farthest from training"
+    return Grid.from_rows(f"{title}, {name}", "label", headings, rows, [_flag_note(report)])
+
+
+_SUPPORT = {1: "▲ higher", -1: "▼ lower", 0: "no"}
+
+
+def _flag_note(report: BatchResult) -> str:
+    text: str = _TEXTS["flag"]
+    return text.format(level=_level_text(report), fewest=FEWEST_FOR_VERDICT)
 
 
 def steps_grid(report: BatchResult, changes: Sequence[batches.LargestChange]) -> Grid:
@@ -73,29 +88,70 @@ def steps_grid(report: BatchResult, changes: Sequence[batches.LargestChange]) ->
             share_text(report.point[step.start, step.label]),
             share_text(report.point[step.start + 1, step.label]),
             points_text(step.change),
+            points_range(step.lower, step.upper) or MISSING,
             "yes" if step.clear else "no",
         )
         for step in changes
     ]
-    headings = ("batches", "before", "after", "change, points", "intervals apart")
+    headings = ("batches", "before", "after", "change, points", "interval", "supported")
     return Grid.from_rows("Biggest steps from one batch to the next", "label", headings, rows)
 
 
+def difference_table(report: BatchResult, first: int, second: int) -> Markup:
+    """The differences of two batches as HTML: a row per label; the script can change it."""
+    found = report.difference(report.batches[first], report.batches[second])
+    low, high = found.lower, found.upper
+    return render(
+        "batch_difference.html",
+        report=report,
+        difference=found,
+        level=_level_text(report),
+        most=_MOST_ROWS,
+        interval=lambda label: _points_interval(low, high, label),
+        support=_SUPPORT,
+        share=share_text,
+        points=points_text,
+    )
+
+
+def _points_interval(low: Floats | None, high: Floats | None, label: int) -> str:
+    return (
+        "" if low is None or high is None else points_range(float(low[label]), float(high[label]))
+    )
+
+
+def difference_grid(report: BatchResult, first: int, second: int) -> Grid:
+    """The largest differences of two batches, supported ones first."""
+    found = report.difference(report.batches[first], report.batches[second])
+    rows = [
+        (
+            row["label"],
+            points_text(row["difference"]),
+            MISSING if row["lower"] is None else points_range(row["lower"], row["upper"]),
+            _SUPPORT[row["supported"]],
+        )
+        for row in found.to_rows()[:_MOST_MOVERS]
+    ]
+    headings = ("difference", f"{_level_text(report)}interval", "supported")
+    return Grid.from_rows(f"{found.names[1]} minus {found.names[0]}", "label", headings, rows)
+
+
 def pairs_grid(report: BatchResult, pairs: Sequence[batches.Pair]) -> Grid:
-    """Labels that move together."""
+    """Labels that move together by more than chance."""
     rows = [
         (
             f"{report.labels[pair.first]} and {report.labels[pair.second]}",
             "together" if pair.correlation > 0 else "apart",
             number(pair.correlation, 2),
-            number(pair.of_steps, 2),
             number(pair.chance, 3),
         )
         for pair in pairs
     ]
-    headings = ("move", "correlation", "of the steps", "chance")
-    notes = [note.format(n_batches=len(report.batches)) for note in _TEXTS["pairs"]]
-    return Grid.from_rows("Labels that move together or apart", "labels", headings, rows, notes)
+    headings = ("move" if report.ordered else "vary", "correlation", "chance")
+    note = _TEXTS["pairs_time" if report.ordered else "pairs_groups"]
+    notes = [note.format(n_batches=int(report.judged.sum()))]
+    verb = "move" if report.ordered else "vary"
+    return Grid.from_rows(f"Labels that {verb} together or apart", "labels", headings, rows, notes)
 
 
 def drivers_grid(drivers: Drivers) -> Grid:
@@ -128,48 +184,69 @@ def scores_grid(report: BatchResult, batch: int, labels: Sequence[int]) -> Grid:
 
 def sizes_grid(report: BatchResult) -> Grid:
     """Batches, their sizes, how far they have moved, and the p-values of the alarm."""
-    shift = 100 * np.abs(report.change).mean(axis=1)
-    moved = report.beyond.sum(axis=1)
-    rows = [
-        [name, count(int(size)), f"{points:.1f}", MISSING if report.lower is None else count(n)]
-        for name, size, points, n in zip(
-            report.batches, report.sizes, shift, moved.tolist(), strict=True
-        )
-    ]
-    headings = ["items", "shift", "clearly moved"]
+    columns: dict[str, Sequence[str]] = {
+        "items": [count(int(size)) for size in report.sizes],
+        "shift": [f"{points:.1f}" for points in 100 * np.abs(report.change).mean(axis=1)],
+        "supported": _n_supported(report),
+    }
     notes = [_TEXTS["sizes"]]
     if report.n_labelled is not None:
-        more = [report.more_labels_of(i) for i in range(len(rows))]
-        rows = [
-            [*row, count(int(n)), MISSING if m is None else count(m)]
-            for row, n, m in zip(rows, report.n_labelled, more, strict=True)
-        ]
-        headings += ["labelled", "more to halve"]
+        more = [report.more_labels_of(i) for i in range(len(report.batches))]
+        columns["labelled"] = [count(int(n)) for n in report.n_labelled]
+        columns["more to halve"] = [MISSING if m is None else count(m) for m in more]
         notes.append(_TEXTS["labelled"])
     if report.p_value is not None:
-        rows = [
-            [*row, number(float(p), 3) + (" *" if alarms else "")]
-            for row, p, alarms in zip(rows, report.p_value, report.alarms, strict=True)
+        columns["alarm, p"] = [
+            number(float(p), 3) + (" *" if alarms else "")
+            for p, alarms in zip(report.p_value, report.alarms, strict=True)
         ]
-        headings.append("alarm, p")
         notes += [_TEXTS["alarm"], _TEXTS["alarming"]][: 1 + bool(report.alarms.any())]
-    return Grid.from_rows("Batches", "batch", headings, rows, notes)
+    cells = zip(*columns.values(), strict=True)
+    rows: list[GridRow] = [
+        (name, *(GridCell(cell, aside=bool(alarm)) for cell in row))
+        for name, alarm, row in zip(report.batches, report.alarms, cells, strict=True)
+    ]
+    stub = "batch" if report.ordered else "group"
+    return Grid.from_rows("Batches" if report.ordered else "Groups", stub, columns, rows, notes)
+
+
+def _n_supported(report: BatchResult) -> list[str]:
+    """How many moves each batch has that its bands support; none without a verdict."""
+    n_moved = (report.moved != 0).sum(axis=1).tolist()
+    verdict = report.judged & (report.lower is not None)
+    return [count(n) if known else MISSING for n, known in zip(n_moved, verdict, strict=True)]
 
 
 def all_estimates(report: BatchResult) -> Grid:
-    """Every estimate, in percent: a row per label, a column per batch."""
-    columns = np.vstack([report.training, report.point]).T
-    rows = [
-        (name, *(f"{100 * share:.1f}" for share in shares))
-        for name, shares in zip(report.labels, columns, strict=True)
+    """Every estimate, in percent: a row per label, a column per batch.
+
+    Supported moves are bold, batches that raise the alarm grey.
+    """
+    alarms, moved = report.alarms, report.moved
+    rows: list[GridRow] = [
+        (
+            report.labels[label],
+            f"{100 * report.training[label]:.1f}",
+            *(
+                GridCell(f"{100 * share:.1f}", bold=bool(move), aside=bool(alarm))
+                for share, move, alarm in zip(
+                    report.point[:, label], moved[:, label], alarms, strict=True
+                )
+            ),
+        )
+        for label in batches.movers_over_all(report)
     ]
     headings = ("training", *report.batches)
-    return Grid.from_rows("All estimates, in percent", "label", headings, rows)
+    notes = [f"Bold: supported. {_TEXTS['key_alarm'] if alarms.any() else ''}".strip()]
+    return Grid.from_rows("All estimates, in percent", "label", headings, rows, notes)
 
 
 _MOST_TRENDS = 12
-_MOST_IN_MAP = 40
+#: Labels and batches that the map shows, and groups that a small chart shows.
+_MOST_IN_MAP, _MOST_COLUMNS, _MOST_BARS = 150, 60, 25
 _MOST_MOVERS = 12
+#: Rows that long tables show until the reader asks for all.
+_MOST_ROWS = 25
 
 
 def batch_page(report: BatchResult) -> str:
@@ -191,10 +268,12 @@ def batch_page(report: BatchResult) -> str:
     >>> batch_page(report)[:15]
     '<!DOCTYPE html>'
     """
+    report = batches.by_size(report)
     batch = batches.focus(report)
+    found = headline(report)
     lead = render(
         "batch_lead.html",
-        sentence=_sentence(report, batch),
+        headline=found,
         facts=list(_facts(report, batch)),
         n_warnings=sum(notice.level == "warning" for notice in report.notices),
         data=_script_data(report),
@@ -204,50 +283,47 @@ def batch_page(report: BatchResult) -> str:
 
 def batch_sections(report: BatchResult) -> list[Section]:
     """The sections of the report, in their order."""
+    report = batches.by_size(report)
     batch = batches.focus(report)
     several = len(report.batches) > 1
+    words = CAPTIONS["sections" if report.ordered else "group_sections"]
     sections = {
-        "Prevalence per label": _prevalence(report, batch),
-        "Trend over batches": _trend(report) if several else (),
-        "Biggest movers": _movers(report, batch),
-        "Labels that move together": _together(report),
-        "What drives the estimates": [_drivers(report, batch)],
-        "Data warnings": _warnings(report),
-        "All estimates": _estimates(report) if several else (),
-        "How the numbers were made": _made(report),
+        "labels": [_prevalence(report, batch)],
+        "trend": _trend(report) if several else (),
+        "movers": _movers(report, batch),
+        "differences": [_differences(report)] if several else (),
+        "together": _together(report),
+        "drivers": [_drivers(report, batch)],
+        "warnings": _warnings(report),
+        "estimates": _estimates(report) if several else (),
+        "made": _made(report),
     }
-    return [Section(title, tuple(parts)) for title, parts in sections.items() if parts]
+    return [Section(words[name], tuple(parts)) for name, parts in sections.items() if parts]
 
 
 def _facts(report: BatchResult, batch: int) -> Iterator[tuple[str, str]]:
-    """The most important numbers, each with its unit."""
-    change = report.change[batch]
-    yield count(len(report.batches)), "batches" if len(report.batches) > 1 else "batch"
+    """The most important numbers, each with its unit; moves by the ends of their bands."""
+    several = "batches" if report.ordered else "groups"
+    yield count(len(report.batches)), several if len(report.batches) > 1 else "batch"
     yield count(int(report.sizes.sum())), "items"
     if report.n_labelled is not None:
         yield count(int(report.n_labelled.sum())), "of them labelled"
     yield count(len(report.labels)), "labels"
-    if report.lower is not None:
-        yield count(int(report.beyond[batch].sum())), "labels clearly moved"
-    for label, sign in ((int(change.argmax()), 1), (int(change.argmin()), -1)):
-        if sign * change[label] > 0:
-            yield points_text(change[label]), f"points: {report.labels[label]}"
-
-
-def _sentence(report: BatchResult, batch: int) -> str:
-    n_moved, first = int(report.beyond[batch].sum()), batches.movers(report, batch, 1)[0]
-    text: str = _TEXTS["lead_moved" if n_moved else "lead_still"]
-    alarm = _TEXTS["lead_alarm"] if report.alarms[batch] else ""
-    return ((_TEXTS["lead"] if report.lower is None else text) + alarm).format(
-        batch=report.batches[batch],
-        level=_level_text(report),
-        n_moved=n_moved,
-        n_labels=len(report.labels),
-        label=report.labels[first],
-        verb="risen" if report.change[batch, first] > 0 else "fallen",
-        before=share_text(report.training[first]),
-        after=share_text(report.point[batch, first]),
-    )
+    if report.alarms.any():
+        yield f"{report.alarms.sum()} of {len(report.batches)}", f"{several} raise the alarm"
+    if report.lower is None or not report.judged[batch]:
+        return
+    name = report.batches[batch]
+    verb = "clearly moved" if report.ordered else "clearly differ"
+    yield count(int((report.moved[batch] != 0).sum())), f"labels {verb}, {name}"
+    lower, upper = (end[batch] - report.training for end in report.bands if end is not None)
+    for sign in (1, -1):
+        found = [j for j in batches.movers(report, batch) if report.moved[batch, j] == sign]
+        if found:
+            yield (
+                points_range(lower[found[0]], upper[found[0]]),
+                f"points: {report.labels[found[0]]}",
+            )
 
 
 def _level_text(report: BatchResult) -> str:
@@ -256,11 +332,15 @@ def _level_text(report: BatchResult) -> str:
 
 def _script_data(report: BatchResult) -> dict[str, object]:
     """The data of the page's script, as values that JSON can hold."""
+    band_lower, band_upper = report.bands
     arrays = {
         "training": report.training,
         "point": report.point,
         "lower": report.lower,
         "upper": report.upper,
+        "band_lower": band_lower,
+        "band_upper": band_upper,
+        "reach": batches.reach(report),
         "counted": report.counted,
         "true": report.true,
     }
@@ -270,50 +350,99 @@ def _script_data(report: BatchResult) -> dict[str, object]:
         "sizes": report.sizes.tolist(),
         "ordered": report.ordered,
         "level": report.level,
+        "alarms": report.alarms.tolist(),
+        "judged": report.judged.tolist(),
+        "moved": report.moved.tolist(),
         **{key: part if part is None else part.round(5).tolist() for key, part in arrays.items()},
     }
 
 
-def _prevalence(report: BatchResult, batch: int) -> list[SectionPart]:
-    table = prevalence_table(report, batch)
-    shown = {
-        "report": report,
-        "batch": batch,
-        "skewed": batch_charts.is_skewed(report),
-        "table": table,
-    }
-    return [render("batch_prevalence.html", **shown), sizes_grid(report)]
-
-
-def _trend(report: BatchResult) -> list[SectionPart]:
-    labels = batches.movers_over_all(report, _MOST_TRENDS)
-    figures = tuple(
-        Figure(batch_charts.small_trend(report, label), name=f"trend-{label}") for label in labels
-    )
-    caption = _TEXTS["trends"] + ("; dotted: the truth." if report.true is not None else ".")
-    n_shown, n_labels = len(labels), len(report.labels)
-    if n_shown < n_labels:
-        caption += _TEXTS["trends_most"].format(n_shown=n_shown, n_labels=n_labels)
-    drawn = batch_charts.change_map(report, batches.movers_over_all(report, _MOST_IN_MAP))
-    chart = Figure(drawn, _TEXTS["map"], name="change-map")
-    controls = render("batch_trend.html", report=report, first=labels[0])
-    return [controls, Gallery(figures, caption), chart]
-
-
-def _movers(report: BatchResult, batch: int) -> list[SectionPart]:
+def _prevalence(report: BatchResult, batch: int) -> Markup:
     labels = batches.movers(report, batch, _MOST_MOVERS)
     drawn = batch_charts.movers_chart(
         report, batch, labels, f"From training to {report.batches[batch]}"
     )
-    figure = Figure(drawn, _TEXTS["movers"], name="movers")
-    parts: list[SectionPart] = [figure, movers_grid(report, batch, labels)]
+    return render(
+        "batch_prevalence.html",
+        report=report,
+        batch=batch,
+        skewed=batch_charts.is_skewed(report),
+        table=prevalence_table(report, batch),
+        chart=Figure(drawn, _TEXTS["movers"], name="movers"),
+        sizes=to_html(sizes_grid(report)),
+    )
+
+
+def _trend(report: BatchResult) -> list[SectionPart]:
+    """Lines over time, or bars of groups; then the map of all labels and batches."""
+    labels = batches.movers_over_all(report, _MOST_TRENDS)
+    figures = tuple(Figure(_small(report, label), name=f"trend-{label}") for label in labels)
+    caption = _TEXTS["trends" if report.ordered else "bars"]
+    caption += "; dotted: the truth." if report.true is not None and report.ordered else "."
+    n_shown, n_labels = len(labels), len(report.labels)
+    if not report.ordered and len(report.batches) > _MOST_BARS:
+        caption += _TEXTS["bars_most"].format(n_shown=_MOST_BARS, n_groups=len(report.batches))
+    if report.alarms.any():
+        caption += f" {_TEXTS['key_alarm']}"
+    if n_shown < n_labels:
+        caption += _TEXTS["trends_most"].format(n_shown=n_shown, n_labels=n_labels)
+    controls = render("batch_trend.html", report=report, first=labels[0])
+    return [controls, Gallery(figures, caption), _map(report)]
+
+
+def _small(report: BatchResult, label: int) -> str:
+    if report.ordered:
+        return batch_charts.small_trend(report, label)
+    return batch_charts.small_bars(report, label, _MOST_BARS)
+
+
+def _map(report: BatchResult) -> Figure:
+    n_labels, n_batches = len(report.labels), len(report.batches)
+    labels, n_columns = batches.movers_over_all(report, _MOST_IN_MAP), min(n_batches, _MOST_COLUMNS)
+    caption: str = _TEXTS["map"]
+    if len(labels) < n_labels:
+        left = {"n_shown": len(labels), "n_labels": n_labels, "n_left": n_labels - len(labels)}
+        caption += _TEXTS["map_most"].format(**left)
+    if n_columns < n_batches:
+        left = {"n_left": n_batches - n_columns, "n_batches": n_batches}
+        caption += _TEXTS["map_most_batches"].format(**left)
+    drawn = batch_charts.change_map(report, labels, n_columns)
+    return Figure(drawn, caption, name="change-map", wide=True)
+
+
+def _movers(report: BatchResult, batch: int) -> list[SectionPart]:
+    parts: list[SectionPart] = [
+        movers_grid(report, batch, batches.movers(report, batch, _MOST_MOVERS))
+    ]
     if len(report.batches) > 1 and report.ordered:
         parts.append(steps_grid(report, batches.steps(report)))
     return parts
 
 
+def _differences(report: BatchResult) -> Markup:
+    """The last batch against the one before and the first, or the two largest groups.
+
+    Batches that get no verdict are passed over if there are two others.
+    """
+    judged = np.flatnonzero(report.judged).tolist()
+    shown = judged if len(judged) > 1 else list(range(len(report.batches)))
+    first, second = shown[-2:] if report.ordered else (shown[1], shown[0])
+    since = Markup("")
+    if report.ordered and len(shown) > 2:
+        since = to_html(difference_grid(report, shown[0], second))
+    return render(
+        "batch_differences.html",
+        report=report,
+        first=first,
+        second=second,
+        table=difference_table(report, first, second),
+        since=since,
+        note=_TEXTS["differences"],
+    )
+
+
 def _together(report: BatchResult) -> list[SectionPart]:
-    n_batches, fewest = len(report.batches), batches.FEWEST_BATCHES
+    n_batches, fewest = int(report.judged.sum()), batches.FEWEST_BATCHES
     if n_batches < fewest:
         verb = "batch says" if n_batches == 1 else "batches say"
         return [_TEXTS["too_few"].format(n_batches=n_batches, verb=verb, fewest=fewest)]

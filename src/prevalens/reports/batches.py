@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
-from scipy.stats import false_discovery_control, t
 
+from prevalens.model.groups import NONE
 from prevalens.model.model import Model
 from prevalens.model.result import BatchResult, Driver, Drivers
 from prevalens.tables.column_guard import guard_of
@@ -22,26 +24,66 @@ _MOST_FEATURES = 10
 FEWEST_BATCHES = 5
 #: Without intervals, labels with a smaller standard deviation over the batches are left out.
 _STILL = 0.005
+#: Shuffles of the test of labels that move together, and the chance it allows.
+_SHUFFLES, _CHANCE = 199, 0.05
+
+
+def by_size(report: BatchResult) -> BatchResult:
+    """Groups with the largest first, items without a group and folded groups last.
+
+    Batches that follow each other in time keep their order.
+    """
+    if report.ordered:
+        return report
+    order = _size_order(report)
+    per_batch: dict[str, Any] = {
+        name: value[order]
+        for name, value in vars(report).items()
+        if isinstance(value, np.ndarray) and name not in ("training", "batches")
+    }
+    return replace(report, batches=[report.batches[i] for i in order], **per_batch)
+
+
+def _size_order(report: BatchResult) -> npt.NDArray[np.int64]:
+    last = np.array([name == NONE or is_folded(name) for name in report.batches])
+    return np.lexsort((-report.sizes, last))
+
+
+def is_folded(batch: str) -> bool:
+    """Whether a batch holds the items of several small groups."""
+    return re.fullmatch(r"\d[\d,]* groups? with fewer than \d[\d,]* items", batch) is not None
 
 
 def focus(report: BatchResult) -> int:
-    """The batch to show first: the latest, or the first where there is no order."""
-    return len(report.batches) - 1 if report.ordered else 0
+    """The batch to show first: the latest, or the largest where there is no order."""
+    return len(report.batches) - 1 if report.ordered else int(_size_order(report)[0])
 
 
-def movers(report: BatchResult, batch: int, most: int = 10) -> list[int]:
-    """Labels by how far they are from training in a batch, the farthest first.
+def reach(report: BatchResult) -> Floats:
+    """How far each band lies from the training prevalence, shape (n_batches, n_labels).
 
-    Labels whose training prevalence lies outside the interval come before the others.
+    0 where the band holds it, and in batches that get no verdict.
     """
-    change, beyond = np.abs(report.change[batch]), report.beyond[batch]
-    return [int(j) for j in np.lexsort((-change, ~beyond))[:most]]
+    lower, upper = report.bands
+    if lower is None or upper is None:
+        return np.zeros(report.point.shape)
+    outside = np.maximum(lower - report.training, report.training - upper)
+    return np.where(report.moved != 0, outside, 0.0)
 
 
-def movers_over_all(report: BatchResult, most: int) -> list[int]:
-    """Labels by their farthest distance from training in any batch."""
-    reach = np.abs(report.change).max(axis=0)
-    return [int(j) for j in np.argsort(-reach, kind="stable")[:most]]
+def movers(report: BatchResult, batch: int, most: int | None = None) -> list[int]:
+    """Labels by what matters: supported moves first, by how far their bands are from training.
+
+    The others follow by the distance of their estimates from training.
+    """
+    change, far = np.abs(report.change[batch]), reach(report)[batch]
+    return [int(j) for j in np.lexsort((-change, -far))[:most]]
+
+
+def movers_over_all(report: BatchResult, most: int | None = None) -> list[int]:
+    """Labels in the order of `movers`, by the farthest move in any batch."""
+    change, far = np.abs(report.change).max(axis=0), reach(report).max(axis=0)
+    return [int(j) for j in np.lexsort((-change, -far))[:most]]
 
 
 @dataclass(frozen=True)
@@ -52,28 +94,37 @@ class LargestChange:
     ----------
     label, start : int
         The label, and the batch before the change.
-    change : float
+    change, lower, upper : float
+        The difference and its interval; NaN without intervals.
     clear : bool
-        Whether the two intervals do not overlap.
+        Whether the band of the difference excludes 0.
     """
 
     label: int
     start: int
     change: float
+    lower: float
+    upper: float
     clear: bool
 
 
 def steps(report: BatchResult, most: int = 10) -> list[LargestChange]:
     """The largest changes between batches that follow each other, the clear ones first."""
-    change = np.diff(report.point, axis=0)
-    clear = np.zeros(change.shape, dtype=bool)
-    if report.lower is not None and report.upper is not None:
-        rises, falls = report.lower[1:] > report.upper[:-1], report.upper[1:] < report.lower[:-1]
-        clear = rises | falls
+    found = [report.difference(*names) for names in pairwise(report.batches)]
+    change = np.array([step.point for step in found])
+    clear = np.array([step.supported for step in found]) != 0
+    unknown = np.full(len(report.labels), np.nan)
+    lower = [unknown if step.lower is None else step.lower for step in found]
+    upper = [unknown if step.upper is None else step.upper for step in found]
     order = np.lexsort((-np.abs(change).ravel(), ~clear.ravel()))[:most]
     return [
         LargestChange(
-            int(label), int(start), float(change[start, label]), bool(clear[start, label])
+            int(label),
+            int(start),
+            float(change[start, label]),
+            float(lower[start][label]),
+            float(upper[start][label]),
+            bool(clear[start, label]),
         )
         for start, label in zip(*np.unravel_index(order, change.shape), strict=True)
     ]
@@ -87,51 +138,51 @@ class Pair:
     ----------
     first, second : int
     correlation : float
-        Correlation of the estimates over the batches.
-    of_steps : float or None
-        Correlation of the changes from batch to batch, which a common trend does not raise. None
-        if the batches have no order.
+        Of the changes from batch to batch, or of the estimates where batches have no order.
     chance : float
-        False discovery rate (Benjamini and Hochberg).
+        Share of shuffles in which the strongest of all pairs is at least as strong.
     """
 
     first: int
     second: int
     correlation: float
-    of_steps: float | None
     chance: float
 
 
 def moving_together(report: BatchResult, most: int = 12) -> list[Pair]:
-    """The pairs of labels with the strongest correlation over the batches.
+    """The pairs of labels that are correlated over the batches by more than chance.
 
-    Only labels that vary more than their intervals are wide take part; none with fewer than
-    `FEWEST_BATCHES` batches.
+    Only labels that vary more than their intervals are wide take part, and batches that get a
+    verdict; none with fewer than `FEWEST_BATCHES` of those. In time, changes from batch to batch
+    are correlated, because a common trend correlates any two labels.
 
     Notes
     -----
-    O(n_labels^2 x n_batches). The test treats batches as independent, which months with a trend
-    are not; `of_steps` is the more careful figure then.
+    A permutation test of the largest correlation (Westfall and Young 1993): the values of each
+    label are shuffled over the batches, which keeps how they vary and destroys what they have in
+    common. Pairs are shown that are stronger than the strongest of all pairs in 95 % of the
+    shuffles, so that one report in twenty shows a pair by chance.
+    O(n_labels^2 x n_batches x shuffles).
     """
-    labels = _varying(report)
-    if len(report.batches) < FEWEST_BATCHES or len(labels) < 2:
+    labels, rows = _varying(report), np.flatnonzero(report.judged)
+    if len(rows) < FEWEST_BATCHES or len(labels) < 2:
         return []
-    values = report.point[:, labels]
+    values = report.point[np.ix_(rows, labels)]
+    values = np.diff(values, axis=0) if report.ordered else values
     first, second = np.triu_indices(len(labels), k=1)
     correlations = _correlations(values)[first, second]
-    moves = np.diff(values, axis=0)
-    of_steps = _correlations(moves)[first, second] if report.ordered else None
-    chance = false_discovery_control(_p_values(correlations, len(values)))
+    rng = np.random.default_rng(0)
+    strongest = np.array(
+        [np.abs(_correlations(rng.permuted(values, axis=0))[first, second]).max()
+         for _ in range(_SHUFFLES)]
+    )  # fmt: skip
+    # The data count as one of the shuffles, so that no chance is 0.
+    chance = (1 + (strongest >= np.abs(correlations)[:, np.newaxis]).sum(axis=1)) / (1 + _SHUFFLES)
     order = np.argsort(-np.abs(correlations), kind="stable")[:most]
     return [
-        Pair(
-            int(labels[first[place]]),
-            int(labels[second[place]]),
-            float(correlations[place]),
-            None if of_steps is None else float(of_steps[place]),
-            float(chance[place]),
-        )
-        for place in order
+        Pair(int(labels[first[k]]), int(labels[second[k]]), float(correlations[k]), chance[k])
+        for k in order
+        if chance[k] <= _CHANCE
     ]
 
 
@@ -148,11 +199,6 @@ def _correlations(values: Floats) -> Floats:
     """Correlations of columns; 0 where a column does not vary."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.nan_to_num(np.asarray(np.corrcoef(values, rowvar=False)))
-
-
-def _p_values(correlations: Floats, n: int) -> Floats:
-    safe = np.clip(correlations, -1 + 1e-12, 1 - 1e-12)
-    return 2 * t.sf(np.abs(safe) * np.sqrt((n - 2) / (1 - safe**2)), n - 2)
 
 
 def drivers_of(

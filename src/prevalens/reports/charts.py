@@ -155,6 +155,7 @@ def error_against_shift(
     curves: PairsByMethod,
     *,
     title: str = "Error against shift",
+    x_name: str = _SHIFT,
     y_name: str = "absolute error (AE)",
     n_bins: int = 20,
     band: tuple[float, float] | None = (0.1, 0.9),
@@ -165,7 +166,7 @@ def error_against_shift(
     ----------
     curves : mapping of str to (shift, error), arrays of float, shape (n_samples,)
         By method; `curves_of` makes them from results.
-    title, y_name : str
+    title, x_name, y_name : str
     n_bins : int
         Number of intervals of equal width over all shifts.
     band : tuple of float or None
@@ -192,7 +193,7 @@ def error_against_shift(
     lines = [svg.binned(shift, error, edges, band or ()) for shift, error in pairs.values()]
     top = max(float(max(line.means.max(), line.quantiles.max(initial=0))) for line in lines)
     frame = svg.Frame(title, (0.0, float(edges[-1])), (0.0, top * 1.05), names=list(pairs))
-    return frame.draw(svg.mean_lines(frame, lines), x_name=_SHIFT, y_name=y_name)
+    return frame.draw(svg.mean_lines(frame, lines), x_name=x_name, y_name=y_name)
 
 
 # Whiskers, box and median.
@@ -219,6 +220,7 @@ def diagonal(
     title: str = "Estimated against true prevalence",
     n_bins: int = 20,
     band: tuple[float, float] = (0.1, 0.9),
+    percent: bool = False,
 ) -> str:
     """Mean estimate by true prevalence, over all samples and labels; the diagonal is perfect.
 
@@ -231,6 +233,8 @@ def diagonal(
         Number of intervals of true prevalence.
     band : tuple of float
         Quantiles of the estimates that the band reaches from and to.
+    percent : bool
+        Whether the axes are in percent instead of shares.
 
     Returns
     -------
@@ -244,12 +248,13 @@ def diagonal(
     '<svg'
     """
     pairs = _pairs(estimates)
-    edges = np.linspace(0, 1, n_bins + 1)
-    frame = svg.Frame(title, (0.0, 1.0), (0.0, 1.0), names=list(pairs))
-    lines = [svg.binned(p.ravel(), q.ravel(), edges, band) for p, q in pairs.values()]
+    unit, name = (100.0, "prevalence, percent") if percent else (1.0, "prevalence")
+    edges = np.linspace(0, unit, n_bins + 1)
+    frame = svg.Frame(title, (0.0, unit), (0.0, unit), names=list(pairs))
+    lines = [svg.binned(unit * p.ravel(), unit * q.ravel(), edges, band) for p, q in pairs.values()]
     perfect = svg.line(frame.left, frame.bottom, frame.right, frame.top, **_DASHED)
     body = perfect + svg.mean_lines(frame, lines)
-    return frame.draw(body, x_name="true prevalence", y_name="estimated prevalence")
+    return frame.draw(body, x_name=f"true {name}", y_name=f"estimated {name}")
 
 
 def bias(

@@ -40,11 +40,14 @@ class Figure:
     caption : str
     name : str
         File name without ending, for documents that cannot hold the chart themselves.
+    wide : bool
+        Whether the chart keeps its size on narrow screens and scrolls instead.
     """
 
     svg: str
     caption: str = ""
     name: str = ""
+    wide: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from prevalens.model.compare import Leaderboard, Place
-from prevalens.model.trust import COUNTED, ESTIMATE, TRAINING, Error, TrustReport
+from prevalens.model.trust import (
+    COUNTED,
+    ERROR_AXIS,
+    ESTIMATE,
+    SHIFT_AXIS,
+    TRAINING,
+    Error,
+    TrustReport,
+)
 from prevalens.reports.charts import diagonal, error_against_shift
 from prevalens.reports.grid import Grid, GridCell, GridRow, count, number, percent, provenance_grid
 from prevalens.reports.page import Figure, Section, SectionPart, page
@@ -23,6 +31,12 @@ _REASONS: dict[str, str] = CAPTIONS["reasons"]
 _TRUST: dict[str, str] = CAPTIONS["trust"]
 #: Largest error, as a share of that of the training prevalence, that needs no care.
 _MOST_OF_TRAINING = 0.6
+#: Error relative to that of the training prevalence from which the model counts as worse.
+_MOST_BEHIND = 1.05
+#: Fewer samples, or intervals, do not count by themselves.
+_FEWEST_SAMPLES = 30
+#: The family of samples without a shift.
+_UNSHIFTED = "natural"
 #: How far coverage may fall short of its level.
 _SHORTFALL = 0.07
 _FEW_ITEMS = 300
@@ -60,23 +74,63 @@ def verdict(report: TrustReport) -> Verdict:
 
     Notes
     -----
-    The grade is that of the worst reason. It holds for batches that differ from the training data
+    The grade is that of the worst reason. Every family of shifts counts, also that without a
+    shift, and every amount of shift. It holds for batches that differ from the training data
     in their label mix; labelled items of the past cannot show whether items of a label have come
     to look different.
     """
     reasons = sorted(_reasons(report), key=lambda reason: -_ORDER.index(reason.grade))
     grade = reasons[0].grade
-    return Verdict(grade, CAPTIONS["headlines"][grade], tuple(reasons))
+    worse = _worse_places(report)
+    name = "worse" if grade == "with care" and worse else grade
+    headline = CAPTIONS["verdicts"][name].format(places=_joined(map(_place_name, worse)))
+    return Verdict(grade, headline, tuple(reasons))
 
 
 def _reasons(report: TrustReport) -> Iterator[Reason]:
     yield _against_training(report)
+    yield _everywhere(report)
     if COUNTED in report.compared:
         yield _against_counting(report)
     if "all" in report.coverage():
         yield _interval_reason(report)
     yield from _label_reason(report)
     yield from _data(report)
+
+
+def _worse_places(report: TrustReport) -> list[str]:
+    """Families and amounts of shift in which the training prevalence is clearly closer."""
+    return [
+        name
+        for name, errors in report.places().items()
+        if errors[ESTIMATE].n_samples >= _FEWEST_SAMPLES
+        and errors[ESTIMATE].mean > _MOST_BEHIND * errors[TRAINING].mean
+    ]
+
+
+def _everywhere(report: TrustReport) -> Reason:
+    """Whether the model is closer than the training prevalence in every kind of samples."""
+    places, worse = report.places(), _worse_places(report)
+    if not worse:
+        return Reason("yes", _REASONS["everywhere"].format(n=len(places)))
+    figures = [
+        f"{_place_name(name)} ({_points(places[name][ESTIMATE].mean)} against "
+        f"{100 * places[name][TRAINING].mean:.1f})"
+        for name in worse
+    ]
+    shifted = [name for name in worse if name in report.by_protocol() and name != _UNSHIFTED]
+    useless = shifted or 2 * len(worse) > len(places)
+    text = _REASONS["worse_places"].format(places=_joined(figures))
+    return Reason("no" if useless else "with care", text)
+
+
+def _place_name(name: str) -> str:
+    return f"at {name}" if name.endswith(" shift") else f"in {name} samples"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    *first, last = (*parts, "")[:-1] or ("",)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _points(value: float) -> str:
@@ -107,8 +161,18 @@ def _interval_reason(report: TrustReport) -> Reason:
     figures = _REASONS["intervals"].format(
         level=100 * level, share=100 * share, n=n, width=_points(width)
     )
-    if share < level - 2 * _SHORTFALL:
-        return Reason("with care", figures + _REASONS["intervals_narrow"])
+    moves = {
+        name: own[0] for name, own in report.coverage_by_move().items() if own[2] >= _FEWEST_SAMPLES
+    }
+    least = share
+    if len(moves) > 1:
+        where = min(moves, key=lambda name: moves[name])
+        least = min(share, moves[where])
+        figures += _REASONS["intervals_least"].format(where=where, share=100 * moves[where])
+    if least < level - 2 * _SHORTFALL:
+        everywhere = share < level - 2 * _SHORTFALL
+        text = _REASONS["intervals_narrow" if everywhere else "intervals_narrow_there"]
+        return Reason("with care", figures + text)
     if share < level - _SHORTFALL:
         return Reason("with care", figures + _REASONS["intervals_care"])
     return Reason("yes", figures)
@@ -118,7 +182,7 @@ def _label_reason(report: TrustReport) -> Iterator[Reason]:
     worse = [
         own.label
         for own in report.by_label()
-        if own.n_moved >= 30 and own.moved[ESTIMATE] >= own.moved[TRAINING]
+        if own.n_moved >= _FEWEST_SAMPLES and own.moved[ESTIMATE] >= own.moved[TRAINING]
     ]
     rare = [report.labels[j] for j in np.flatnonzero(report.positives < _FEW_POSITIVES)]
     grades: dict[str, tuple[list[str], Grade, Grade]] = {
@@ -170,9 +234,12 @@ def trust_sections(report: TrustReport) -> list[Section]:
 
 
 def _by_shift(report: TrustReport) -> Section:
-    curves = {name: (report.shifts, report.errors(name)) for name in report.compared}
+    curves = {name: (100 * report.shifts, 100 * report.errors(name)) for name in report.compared}
+    drawn = error_against_shift(
+        curves, title="Error by shift", x_name=SHIFT_AXIS, y_name=ERROR_AXIS, band=(0.1, 0.9)
+    )
     figure = Figure(
-        error_against_shift(curves, title="Error by shift", band=(0.1, 0.9)),
+        drawn,
         _TRUST["by_shift"],
         name="error-by-shift",
     )
@@ -195,7 +262,7 @@ def _by_protocol(report: TrustReport) -> Section:
         )
         for name in report.compared[:-1]
     }
-    figure = Figure(diagonal(pairs), _TRUST["diagonal"], name="diagonal")
+    figure = Figure(diagonal(pairs, percent=True), _TRUST["diagonal"], name="diagonal")
     return Section("Kinds of shift, and bias", (grid, figure))
 
 

@@ -14,7 +14,7 @@ from prevalens.files import ByteSource
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 from prevalens.tables.cells import is_missing
-from prevalens.tables.columns import kind_of
+from prevalens.tables.kinds import kind_of
 from prevalens.tables.labels import separator_of
 from prevalens.tables.opening import open_table
 from prevalens.tables.table import Chunk, Table

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from prevalens.errors import PrevalensWarning, counted
 from prevalens.tables.cells import (
-    answer_of,
+    DecimalMark,
+    is_marker,
     is_missing,
     number_of,
     parse_date,
     shown,
-    slashed_forms,
 )
-from prevalens.tables.labels import separator_of
+from prevalens.tables.kinds import ColumnKind, ColumnUse, is_vector, read_column
 from prevalens.tables.preparation import CellError, Preparation, Unfamiliar
 from prevalens.tables.text import TextPreparation
 from prevalens.types import Floats
 from prevalens.validation import InputError
 
-#: How a column is encoded.
-ColumnKind: TypeAlias = Literal["number", "category", "date", "text", "vector"]
-#: What the cells of a column hold.
-CellKind: TypeAlias = Literal[
-    "empty", "binary", "number", "date", "vector", "tags", "text", "category"
-]
-
 #: Largest number of categories, the most frequent ones, that get a column.
 _MOST_LEVELS = 1000
 #: From this many columns on, a block of categories is sparse.
 _SPARSE_FROM = 50
+#: Columns that a message names.
+_NAMED = 8
 
 
 class Encoder(ABC):
@@ -52,6 +50,10 @@ class Encoder(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def unfitted(self) -> Encoder:
+        """An unfitted copy that reads cells in the same way."""
+        return type(self)(self.name)
 
     def fit_transform(self, cells: Sequence[Any]) -> Any:
         """Learn from the cells, if there is anything to learn, and return their numbers."""
@@ -76,9 +78,27 @@ class Encoder(ABC):
 
 
 class NumberEncoder(Encoder):
-    """Numbers, centred and scaled; missing ones become the median and set an extra 0/1 column."""
+    """Numbers, centred and scaled; missing ones become the median and set an extra 0/1 column.
+
+    Parameters
+    ----------
+    name : str
+    decimal : {".", ","}
+        Decimal mark of texts.
+    words : sequence of str
+        Texts that count as missing, besides the usual ones.
+    """
 
     kind: ColumnKind = "number"
+
+    def __init__(self, name: str, decimal: DecimalMark = ".", words: Sequence[str] = ()) -> None:
+        super().__init__(name)
+        self.decimal = decimal
+        self.words = list(words)
+
+    def unfitted(self) -> NumberEncoder:
+        """An unfitted copy that reads cells in the same way."""
+        return NumberEncoder(self.name, self.decimal, self.words)
 
     def fit_transform(self, cells: Sequence[Any]) -> Any:
         """Learn from the cells and return their numbers, one row each."""
@@ -112,10 +132,12 @@ class NumberEncoder(Encoder):
         return [self.name] * (self.scale > 0) + [f"{self.name} is missing"] * self.misses
 
     def _numbers(self, cells: Sequence[Any]) -> Floats:
-        numbers = [number_of(cell) for cell in cells]
-        if None in numbers:
-            remedy = "correct it, or leave it empty if it is missing"
-            raise self._error(cells, numbers.index(None), "numbers", remedy)
+        numbers = [number_of(cell, self.decimal) for cell in cells]
+        for row in [row for row, number in enumerate(numbers) if number is None]:
+            if str(cells[row]).strip() not in self.words:
+                remedy = "correct it, or leave it empty if it is missing"
+                raise self._error(cells, row, "numbers", remedy)
+        # None becomes NaN.
         return np.array(numbers, dtype=np.float64)
 
     def unfamiliar(self, cells: Sequence[Any]) -> Unfamiliar:
@@ -169,17 +191,35 @@ def _category(cell: Any) -> str:
 
 
 class DateEncoder(Encoder):
-    """The month and the day of the week, as categories."""
+    """The month and the day of the week, as categories.
+
+    Parameters
+    ----------
+    name : str
+    form : str, optional
+        Format of the dates, as in `datetime.strptime`, besides those that are unambiguous.
+    words : sequence of str
+        Texts that count as missing, besides the usual ones.
+    """
 
     kind: ColumnKind = "date"
+
+    def __init__(self, name: str, form: str | None = None, words: Sequence[str] = ()) -> None:
+        super().__init__(name)
+        self.form = form
+        self.words = list(words)
+
+    def unfitted(self) -> DateEncoder:
+        """An unfitted copy that reads cells in the same way."""
+        return DateEncoder(self.name, self.form, self.words)
 
     def transform(self, cells: Sequence[Any]) -> Any:
         """The numbers of the cells, one row each."""
         values = np.zeros((len(cells), 19))
         for row, cell in enumerate(cells):
-            if is_missing(cell):
+            if is_marker(cell) or str(cell).strip() in self.words:
                 continue
-            day = parse_date(cell)
+            day = (parse_date(cell, self.form) if self.form else None) or parse_date(cell)
             if day is None:
                 raise self._error(cells, row, "dates", "write dates as 2024-05-31")
             values[row, day.month - 1] = values[row, 12 + day.weekday()] = 1.0
@@ -227,7 +267,7 @@ class VectorEncoder(Encoder):
     def transform(self, cells: Sequence[Any]) -> Any:
         """The numbers of the cells, one row each."""
         for row, cell in enumerate(cells):
-            if not _is_vector(cell) or len(cell) != self.width:
+            if not is_vector(cell) or len(cell) != self.width:
                 raise self._error(cells, row, f"{self.width} numbers per item")
         return np.array([list(cell) for cell in cells], dtype=np.float64)
 
@@ -236,80 +276,10 @@ class VectorEncoder(Encoder):
         return [f"{self.name}[{position}]" for position in range(self.width)]
 
 
-_ENCODERS: dict[ColumnKind, type[Encoder]] = {
+_ENCODERS: dict[str, type[Encoder]] = {
     encoder.kind: encoder
     for encoder in (NumberEncoder, CategoryEncoder, DateEncoder, TextEncoder, VectorEncoder)
 }
-
-
-def encoder_of(name: str, cells: Sequence[Any], kind: ColumnKind | None = None) -> Encoder:
-    """The encoder for a column, by its cells if no kind is given."""
-    chosen = kind or _encoded_as(cells)
-    if chosen not in _ENCODERS:
-        raise InputError(f"A column is one of {', '.join(_ENCODERS)}; got {chosen!r} for {name!r}.")
-    return _ENCODERS[chosen](name)
-
-
-def _encoded_as(cells: Sequence[Any]) -> ColumnKind:
-    known = [cell for cell in cells if not is_missing(cell)]
-    kind = _certain_kind(known)
-    if kind == "empty" or kind == "binary":
-        return "number"
-    return kind or _text_or_category(known)
-
-
-def kind_of(cells: Sequence[Any]) -> CellKind:
-    """What some cells of a column hold.
-
-    Returns
-    -------
-    {"empty", "binary", "number", "date", "vector", "tags", "text", "category"}
-        "binary" is 0 and 1, yes and no, true and false; "tags" several short names in a cell, with
-        a separator between them (see `separator_of`).
-
-    Examples
-    --------
-    >>> kind_of(["1", "2.5", ""]), kind_of(["north", "south", "north"]), kind_of(["2024-05-31"])
-    ('number', 'category', 'date')
-    >>> kind_of(["0", "1"]), kind_of(["a;b", "b", "a;b;c"]), kind_of(["the printer is on fire"])
-    ('binary', 'tags', 'text')
-    """
-    known = [cell for cell in cells if not is_missing(cell)]
-    certain = _certain_kind(known)
-    if certain is not None:
-        return certain
-    # A preparation treats such dates as categories: only the whole column shows which is the day.
-    if all(isinstance(cell, str) and slashed_forms([cell]) for cell in known):
-        return "date"
-    return "tags" if separator_of(known) is not None else _text_or_category(known)
-
-
-def _certain_kind(
-    known: Sequence[Any],
-) -> Literal["empty", "vector", "binary", "number", "date"] | None:
-    if not known:
-        return "empty"
-    if all(map(_is_vector, known)):
-        return "vector"
-    if all(answer_of(cell) is not None for cell in known):
-        return "binary"
-    if all(number_of(cell) is not None for cell in known):
-        return "number"
-    return "date" if all(parse_date(cell) is not None for cell in known) else None
-
-
-def _text_or_category(known: Sequence[Any]) -> Literal["text", "category"]:
-    texts = [str(cell) for cell in known]
-    distinct = len(set(texts)) / len(texts)
-    spaces = sum(text.count(" ") for text in texts) / len(texts)
-    length = sum(map(len, texts)) / len(texts)
-    return "text" if distinct > 0.5 and (spaces >= 2 or length > 40) else "category"
-
-
-def _is_vector(cell: Any) -> bool:
-    if not isinstance(cell, (list, tuple, np.ndarray)) or not len(cell):
-        return False
-    return all(isinstance(number, (int, float, np.number)) for number in cell)
 
 
 class ColumnPreparation(Preparation):
@@ -319,18 +289,28 @@ class ColumnPreparation(Preparation):
     ----------
     columns : sequence of str, optional
         The columns to use; all if omitted.
-    kinds : mapping of column to {"number", "category", "date", "text", "vector"}, optional
-        Kinds of columns that should not be detected from their cells.
+    kinds : mapping of column to str or Encoder, optional
+        What columns become that should not be decided by their cells: "number", "decimal-point",
+        "decimal-comma" (numbers with that decimal mark), "category", "text", "date", "vector" or
+        "drop".
+    date_form : str, optional
+        Format of dates, as in `datetime.strptime`; detected if omitted.
 
     Attributes
     ----------
     encoders_ : dict of column to its encoder
+    uses_ : tuple of ColumnUse
+        What every column became.
+    dropped_ : tuple of str
+        The columns that are not used.
 
     Notes
     -----
     Missing numbers become the median, and an extra column marks them; categories that do not occur
     in the training get 0 in all columns. Of dates only the month and the day of the week are used:
-    the year of a later batch does not occur in the training.
+    the year of a later batch does not occur in the training. How a column is read is decided once,
+    by the training items (see `prevalens.tables.kinds.read_column`). Fails where codes that are
+    no quantities are written as numbers: ask for categories then.
 
     Examples
     --------
@@ -345,31 +325,71 @@ class ColumnPreparation(Preparation):
         self,
         columns: Sequence[str] | None = None,
         *,
-        kinds: Mapping[str, ColumnKind] | None = None,
+        kinds: Mapping[str, str | Encoder] | None = None,
+        date_form: str | None = None,
     ) -> None:
         self.columns = columns
         self.kinds = kinds
+        self.date_form = date_form
 
     def _learn(self, items: Any) -> Any:
         names = tuple(items) if self.columns is None else tuple(self.columns)
-        kinds = self.kinds or {}
-        self.encoders_ = {}
-        blocks = []
+        self._check_kinds(names)
+        self.encoders_: dict[str, Encoder] = {}
+        blocks, uses = [], []
         for name in names:
-            encoder = encoder_of(name, _cells(items, name), kinds.get(name))
-            block = encoder.fit_transform(_cells(items, name))
-            if block.shape[1]:
-                self.encoders_[name] = encoder
-                blocks.append(block)
-        if not blocks:
-            raise InputError(
-                f"None of the columns {', '.join(map(repr, names))} can be used: each is empty, "
-                "has one value only, or a different one in every row."
-            )
+            cells = _cells(items, name)
+            encoder, use = self._encoder(name, cells)
+            if encoder is not None:
+                block = encoder.fit_transform(cells)
+                if block.shape[1]:
+                    self.encoders_[name] = encoder
+                    blocks.append(block)
+                else:
+                    use = replace(use, use="dropped", detail="nothing occurs more than once")
+            uses.append(use)
+        self.uses_ = tuple(uses)
         self.dropped_ = tuple(name for name in names if name not in self.encoders_)
+        if not blocks:
+            reasons = "; ".join(f"{use.column!r}: {use.detail}" for use in uses[:_NAMED])
+            raise InputError(f"None of the columns can be used ({reasons}).")
+        self._warn_of_dropped()
         matrix = _joined(blocks)
         self.n_features_ = int(matrix.shape[1])
         return matrix
+
+    def _warn_of_dropped(self) -> None:
+        """Name the columns that are not used, unless it was asked for what they become."""
+        asked = self.kinds or {}
+        dropped = [use for use in self.uses_ if use.use == "dropped" and use.column not in asked]
+        if dropped:
+            reasons = "; ".join(f"{use.column!r}: {use.detail}" for use in dropped[:_NAMED])
+            more = f"; and {len(dropped) - _NAMED} more" if len(dropped) > _NAMED else ""
+            warnings.warn(
+                f"{counted(len(dropped), 'column')} not used: {reasons}{more}.",
+                PrevalensWarning,
+                stacklevel=2,
+            )
+
+    def _check_kinds(self, names: Sequence[str]) -> None:
+        for name in self.kinds or {}:
+            if name not in names:
+                raise InputError(
+                    f"The column {name!r} is not among the features, so nothing decides what it "
+                    f"becomes; the features are {', '.join(map(repr, names[:_NAMED]))}."
+                )
+
+    def _encoder(self, name: str, cells: Sequence[Any]) -> tuple[Encoder | None, ColumnUse]:
+        """The unfitted encoder of a column, None if it is dropped; warns of what is doubtful."""
+        given = (self.kinds or {}).get(name)
+        if isinstance(given, Encoder):
+            return given.unfitted(), ColumnUse(name, given.kind)
+        reading = read_column(name, cells, given, date_form=self.date_form)
+        if reading.doubt:
+            warnings.warn(reading.doubt, PrevalensWarning, stacklevel=2)
+        if reading.use.use == "dropped":
+            return None, reading.use
+        return _ENCODERS[reading.use.use](name, **reading.settings), reading.use
 
     def _transform(self, items: Any) -> Any:
         return _joined(
@@ -377,9 +397,8 @@ class ColumnPreparation(Preparation):
         )
 
     def unfitted(self) -> ColumnPreparation:
-        """An unfitted copy with the same kinds of columns, which some items may not show."""
-        kinds = {name: encoder.kind for name, encoder in self.encoders_.items()}
-        return ColumnPreparation(tuple(kinds), kinds=kinds)
+        """An unfitted copy that reads columns in the same way, which some items may not show."""
+        return ColumnPreparation(tuple(self.encoders_), kinds=dict(self.encoders_))
 
     def unfamiliar(self, items: Any) -> Unfamiliar:
         """The share of cells unlike any of the training: new categories, numbers out of range."""
@@ -393,6 +412,10 @@ class ColumnPreparation(Preparation):
         examples = [f"{name}: {word}" for name in worst for word in shares[name].examples]
         return Unfamiliar(share, usual, tuple(examples[:10]))
 
+    def column_uses(self, columns: Sequence[str] | None) -> tuple[ColumnUse, ...]:  # noqa: ARG002
+        """What each column became, those that are not used included."""
+        return self.uses_
+
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """The column's name, with the category, word or position if it has several features."""
         names = [name for encoder in self.encoders_.values() for name in encoder.names()]
@@ -401,8 +424,8 @@ class ColumnPreparation(Preparation):
     def describe(self) -> str:
         """A short description for people."""
         kinds = [encoder.kind for encoder in self.encoders_.values()]
-        counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-        return f"{len(kinds)} columns ({counted}), {self.n_features_:,} features"
+        each = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        return f"{counted(len(kinds), 'column')} ({each}), {self.n_features_:,} features"
 
 
 def _cells(items: Any, name: str) -> Sequence[Any]:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import narwhals as nw
 
-from prevalens.errors import InputError
+from prevalens.errors import InputError, counted
 from prevalens.files import ByteSource, damaged
 from prevalens.tables.table import Chunk, Table, check_header
 
@@ -70,6 +70,9 @@ class CsvTable(_FileTable):
         first = self._next_rows(reader, rows, 1)
         if not first:
             raise damaged(self.name, "the file is empty.")
+        if any("\0" in name for name in first[0]):
+            what = "the names of its columns hold NUL characters, so it is no text file."
+            raise damaged(self.name, what)
         return [name.strip() for name in first[0]]
 
     def _next_rows(self, reader: Any, rows: Iterator[list[str]], count: int) -> list[list[str]]:
@@ -98,9 +101,11 @@ class CsvTable(_FileTable):
         if set(map(len, rows)) == {self._width}:
             return
         bad = next(i for i, row in enumerate(rows) if len(row) != self._width)
+        verb = "is" if len(rows[bad]) == 1 else "are"
         raise damaged(
             f"{place} {first + bad}",
-            f"there are {len(rows[bad])} values for {self._width} columns; quote texts that hold "
+            f"there {verb} {counted(len(rows[bad]), 'value')} for "
+            f"{counted(self._width, 'column')}; quote texts that hold "
             f"{self.delimiter!r} or line breaks.",
         )
 
@@ -318,7 +323,7 @@ class FrameTable(Table):
 
 
 def _listed(cells: Any) -> Sequence[Any]:
-    return cells.to_list() if isinstance(cells, nw.Series) else cells
+    return _cells(cells) if isinstance(cells, nw.Series) else cells
 
 
 def as_table(data: Any, *, name: str = "the data") -> Table:
@@ -341,7 +346,7 @@ def as_table(data: Any, *, name: str = "the data") -> Table:
         return data
     frame = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(frame, nw.Series):
-        return FrameTable({frame.name or "text": frame.to_list()}, name)
+        return FrameTable({frame.name or "text": _cells(frame)}, name)
     if isinstance(frame, nw.DataFrame):
         # Cells become objects of Python chunk by chunk, and only in the columns that are read.
         cells: Any = {str(column): frame.get_column(column) for column in frame.columns}
@@ -349,6 +354,14 @@ def as_table(data: Any, *, name: str = "the data") -> Table:
     if isinstance(data, Mapping):
         return FrameTable({str(column): list(cells) for column, cells in data.items()}, name)
     return _from_list(data, name)
+
+
+def _cells(column: nw.Series[Any]) -> list[Any]:
+    """The cells of a frame's column; missing ones, such as NaT and NA of pandas, are None."""
+    cells = column.to_list()
+    if not column.null_count():
+        return cells
+    return [None if null else cell for cell, null in zip(cells, column.is_null(), strict=True)]
 
 
 def _from_list(data: Any, name: str) -> Table:

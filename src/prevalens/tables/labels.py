@@ -41,7 +41,7 @@ def labels_of_columns(chunk: Chunk, names: Sequence[str]) -> LabelMatrix:
             raise damaged(
                 chunk.place(row),
                 f"the label {name!r} is {shown(chunk[name][row])}; a label column holds 0 or 1. "
-                "A column of tags is named with --tags (tags=).",
+                "A column of tags is named with `tags=`.",
             )
         Y[:, j] = np.array(answers, dtype=np.int8)
     return Y

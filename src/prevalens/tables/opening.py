@@ -11,6 +11,7 @@ from typing import IO
 from prevalens.errors import InputError
 from prevalens.files import ByteSource, damaged, file_ending, from_stdin
 from prevalens.tables.formats import CsvTable, ExcelTable, JsonLinesTable, ParquetTable, json_table
+from prevalens.tables.signatures import check_readable
 from prevalens.tables.table import Table
 
 #: The format of a file by its ending.
@@ -28,7 +29,6 @@ FORMATS = {
     ".xlsm": "excel",
 }
 _NAMES = ("csv", "tsv", "jsonl", "json", "parquet", "excel")
-_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 
 
 def open_table(
@@ -75,6 +75,8 @@ def open_table(
         start = source.start()
         if not start:
             raise damaged(source.name, "the file is empty.")
+        if format is None:
+            check_readable(source, start, encoded=encoding is not None)
         match format or _guess(source, start):
             case "tsv":
                 return CsvTable(source, delimiter or "\t", encoding)
@@ -104,8 +106,6 @@ def _guess(source: ByteSource, start: bytes) -> str:
         return "parquet"
     if start.startswith(b"PK"):
         return "excel"
-    if start.startswith(_OLD_EXCEL):
-        raise damaged(source.name, "this is an old Excel workbook; save it as .xlsx or as CSV.")
     known = FORMATS.get(source.suffix)
     if known in ("parquet", "excel"):
         what = "Parquet file" if known == "parquet" else "Excel workbook"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from prevalens.tables.kinds import ColumnUse
 from prevalens.validation import InputError, check_matrix
 
 
@@ -93,6 +95,10 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """How much of these items does not occur in the training; None if it is not known."""
         return None
 
+    def column_uses(self, columns: Sequence[str] | None) -> tuple[ColumnUse, ...]:
+        """What each of the columns that were read became; empty for items without columns."""
+        return tuple(ColumnUse(name, self.kind, self.describe()) for name in columns or ())
+
     @abstractmethod
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """A name for every column of the matrix."""
@@ -172,13 +178,26 @@ class GivenPreparation(Preparation):
     def _learn(self, items: Any) -> Any:
         if not isinstance(self.transformer, _Transformer):
             raise InputError(f"A preparation needs fit and transform; got {self.transformer!r}.")
-        self.transformer_ = clone(self.transformer).fit(items)
+        self.transformer_ = self._called("fit", clone(self.transformer), items)
         matrix = self._transform(items)
         self.n_features_ = int(matrix.shape[1])
         return matrix
 
     def _transform(self, items: Any) -> Any:
-        return check_matrix(self.transformer_.transform(items), "The prepared items")
+        prepared = self._called("transform", self.transformer_, items)
+        return check_matrix(prepared, "The prepared items")
+
+    def _called(self, method: str, transformer: Any, items: Any) -> Any:
+        """The result of a method of the transformer; its complaints become one sentence."""
+        try:
+            return getattr(transformer, method)(items)
+        except InputError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"The preparation {type(self.transformer).__name__} does not take these items: "
+                f"{' '.join(str(error).split())}"
+            ) from error
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """The names the transformer gives, or ``x0``, ``x1``, ..."""

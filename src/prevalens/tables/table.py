@@ -11,6 +11,7 @@ from typing import Any
 
 from prevalens.errors import InputError
 from prevalens.files import damaged
+from prevalens.tables.cells import shown
 
 #: Rows of a chunk: enough to make the overhead per chunk negligible, few enough for any memory.
 CHUNK_ROWS = 8192
@@ -55,6 +56,19 @@ class Chunk:
         return f"{self.source}, {self.word} {self.first + row}"
 
 
+def _without_nul(chunk: Chunk) -> Chunk:
+    """The chunk; NUL characters, which no text holds, are refused by their line."""
+    for name, cells in chunk.columns.items():
+        for row, cell in enumerate(cells):
+            if isinstance(cell, str) and "\0" in cell:
+                raise damaged(
+                    chunk.place(row),
+                    f"the column {name!r} holds a NUL character; the file is damaged, or in "
+                    "another encoding (`encoding=`).",
+                )
+    return chunk
+
+
 class Table(ABC):
     """Named columns that are read in chunks of rows.
 
@@ -84,7 +98,7 @@ class Table(ABC):
         """
         chosen = self.columns if columns is None else tuple(dict.fromkeys(columns))
         self.check_columns(chosen)
-        return self._chunks(chosen, chunk_rows)
+        return map(_without_nul, self._chunks(chosen, chunk_rows))
 
     @abstractmethod
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
@@ -112,13 +126,13 @@ class Table(ABC):
         close = difflib.get_close_matches(name, self.columns, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         if not hint and len(self.columns) == 1 and any(c in self.columns[0] for c in ",;\t|"):
-            hint = " All of it is one column: name another delimiter."
+            hint = " All of it is one column: name another delimiter with `delimiter=`."
         return f"{self.name} has no column {name!r}; it has {self.shown()}.{hint}"
 
     def shown(self) -> str:
         """The names of the columns, for messages."""
         more = f", ... ({len(self.columns)} in all)" if len(self.columns) > _NAMED else ""
-        return ", ".join(map(repr, self.columns[:_NAMED])) + more
+        return ", ".join(map(shown, self.columns[:_NAMED])) + more
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {len(self.columns)} columns)"

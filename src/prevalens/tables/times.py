@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from prevalens.files import damaged
-from prevalens.tables.cells import date_format, finite, is_missing, parse_date, shown
+from prevalens.tables.cells import date_format, finite, is_marker, parse_date, shown
 from prevalens.tables.table import Chunk
 from prevalens.types import Array, Floats
 
@@ -69,15 +69,15 @@ class TimeColumn:
         form = form or date_format(cells, name)
         if form is not None:
             return cls(name, form)
-        known = [cell for cell in cells if not is_missing(cell)]
+        known = [cell for cell in cells if not is_marker(cell)]
         dates = all(parse_date(cell) is not None for cell in known)
         return cls(name, None, not dates and all(finite(cell) is not None for cell in known))
 
     def number(self, cell: Any) -> float | None:
         """The time in a cell: days since 1970, or the number; None if there is none."""
         if self.numbers:
-            return None if is_missing(cell) else finite(cell)
-        day = None if is_missing(cell) else parse_date(cell, self.form)
+            return None if is_marker(cell) else finite(cell)
+        day = None if is_marker(cell) else parse_date(cell, self.form)
         return None if day is None else day_number(day)
 
     def read(self, chunk: Chunk) -> Floats:
@@ -89,12 +89,12 @@ class TimeColumn:
         return np.array(numbers, dtype=np.float64)
 
     def _problem(self, cell: Any) -> str:
-        if is_missing(cell):
+        if is_marker(cell):
             return f"the column {self.name!r} has no time; fill it in, or leave the row out."
         kind = "number" if self.numbers else "date"
         return (
             f"{shown(cell)} in the column {self.name!r} is no {kind} that can be read; write dates "
-            "as 2024-05-31, or give their form."
+            "as 2024-05-31, or give their form with `date_form=`."
         )
 
     def times(self, numbers: Floats) -> Array:

@@ -1,6 +1,7 @@
 """Intervals for every quantifier, drift, the alarm, and labels from the target."""
 
 from prevalens.uncertainty.bootstrap import Bootstrap
+from prevalens.uncertainty.difference import Difference
 from prevalens.uncertainty.drift import Backtest
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
 from prevalens.uncertainty.target import (
@@ -13,6 +14,7 @@ from prevalens.uncertainty.target import (
 __all__ = [
     "Backtest",
     "Bootstrap",
+    "Difference",
     "label_scores",
     "ppi_mean",
     "warn_of_misfit",

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from prevalens.cli.options import Results, result_options, write_results
+from prevalens.cli.results import Results, result_options, write_results
 from prevalens.errors import InputError
 
 EVERYTHING = {"ä": 1}
