@@ -97,7 +97,7 @@ _FOLDS_OF_BACKTEST = 3
 #: Level of the intervals that say how well scores support the estimates of an alarming batch.
 _CAUTIOUS = 0.9
 #: Items that are scored at a time where only sums are kept; few enough for the cache.
-_PORTION = 25_000
+_PORTION = 16_384
 _SEEDS = ("random_state", "seed")
 
 

@@ -126,13 +126,17 @@ class Summary(Batches):
         times : array of float, shape (n_items,), optional
             When the items arose; NaN where that is not known.
         """
-        summed = {each.name: _begin(each.sums(scores, samples)) for each in statistics}
+        summed: dict[str, Floats] = {}
+        for statistic in statistics:
+            known = statistic.from_sums(summed)
+            sums = statistic.sums(scores, samples) if known is None else known
+            summed[statistic.name] = sums
         sums_of_times = np.zeros((len(samples), 2))
         if times is not None:
-            known = ~np.isnan(times)
-            sums_of_times = samples.sums(np.column_stack([np.where(known, times, 0.0), known]))
+            dated = ~np.isnan(times)
+            sums_of_times = samples.sums(np.column_stack([np.where(dated, times, 0.0), dated]))
         return cls(
-            summed,
+            {name: _begin(sums) for name, sums in summed.items()},
             samples.sizes,
             names,
             kind=scores.kind,
