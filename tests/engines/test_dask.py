@@ -85,9 +85,14 @@ def test_a_killed_worker_loses_nothing_and_counts_nothing_twice(
     for number, path in enumerate(files):
         frame.iloc[number::24].to_csv(path, index=False)
     killed: list[int] = []
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    ) as cluster:
+    # Else the client may try for half a minute to fetch a summary from the dead worker.
+    soon = pytest.importorskip("dask").config.set({"distributed.comm.timeouts.connect": "3s"})
+    with (
+        soon,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+    ):
         with distributed.Client(cluster) as client:
             workers = list(client.run(os.getpid).values())
 
