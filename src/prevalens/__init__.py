@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from prevalens import aggregators, classifiers, datasets, metrics, protocols
     from prevalens.catalogue import parse, register
     from prevalens.collection import Collection
+    from prevalens.engines.anywhere import quantify
     from prevalens.estimate import PrevalenceEstimate
     from prevalens.evaluation import evaluate
     from prevalens.quantifier import Quantifier
@@ -36,6 +37,7 @@ _MODULE_OF = {
     "Scores": "prevalens.scores",
     "evaluate": "prevalens.evaluation",
     "parse": "prevalens.catalogue",
+    "quantify": "prevalens.engines.anywhere",
     "register": "prevalens.catalogue",
 }
 #: Modules and subpackages that are public as a whole.
@@ -55,6 +57,7 @@ __all__ = [
     "metrics",
     "parse",
     "protocols",
+    "quantify",
     "register",
 ]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +41,10 @@ class Statistic(ABC):
     def sums(self, scores: Scores, samples: Samples) -> Floats:
         """Sums over the items of each sample, shape (n_samples, n_sums)."""
 
+    def from_sums(self, known: Mapping[str, Floats]) -> Floats | None:  # noqa: ARG002
+        """The sums, if they follow from those of other statistics, by their names; else None."""
+        return None
+
 
 class Columns(Statistic):
     """The sums of some columns that are computed from the scores.
@@ -66,15 +71,9 @@ class Columns(Statistic):
         return samples.sums(self.of(scores))
 
 
-def _openness(scores: Scores) -> Array:
-    values = np.asarray(scores.values, dtype=np.float64)
-    return values * (1.0 - values)
-
-
-#: The votes or posteriors; those of all members of an ensemble; and p (1 - p), their uncertainty.
+#: The votes or posteriors; those of all members of an ensemble; and no column.
 VALUES = Columns("values", lambda scores: scores.values)
 EVIDENCE = Columns("evidence", lambda scores: scores.evidence)
-OPENNESS = Columns("openness", _openness)
 NOTHING = Columns("nothing", lambda scores: np.empty((scores.n_items, 0)))
 
 
@@ -104,7 +103,10 @@ class Products(Statistic):
             return samples.sums(values.multiply(values) if sp.issparse(values) else values**2)
         values = np.asarray(values, dtype=np.float64)
         width = values.shape[1]
-        totals = [values[rows].T @ values[rows] for rows in samples]
+        # One copy in the order of the samples, whose rows are then next to each other.
+        ordered = values if samples.is_whole else values[samples.flat]
+        parts = (ordered[start:stop] for start, stop in pairwise(samples.offsets.tolist()))
+        totals = [part.T @ part for part in parts]
         return np.reshape(totals, (len(samples), width * width))
 
     @staticmethod
@@ -120,6 +122,30 @@ class Products(Statistic):
         if len(products) == len(means):
             return np.diag(np.maximum(products - means**2, 0.0))
         return products.reshape(len(means), -1) - np.outer(means, means)
+
+
+class _Openness(Columns):
+    """The sums of p (1 - p), the uncertainty of posteriors."""
+
+    def __init__(self) -> None:
+        super().__init__("openness", self._values)
+
+    @staticmethod
+    def _values(scores: Scores) -> Array:
+        values = np.asarray(scores.values, dtype=np.float64)
+        return values * (1.0 - values)
+
+    def from_sums(self, known: Mapping[str, Floats]) -> Floats | None:
+        """See `Statistic`: from the sums of posteriors and of their squares."""
+        values, products = known.get(VALUES.name), known.get(Products(VALUES).name)
+        if values is None or products is None:
+            return None
+        width = values.shape[1]
+        squares = products if products.shape[1] == width else products[:, :: width + 1]
+        return np.maximum(values - squares, 0.0)
+
+
+OPENNESS = _Openness()
 
 
 class Histogram(Statistic):

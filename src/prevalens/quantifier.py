@@ -95,8 +95,8 @@ _TIME_BUDGET = 600.0
 _FOLDS_OF_BACKTEST = 3
 #: Level of the intervals that say how well scores support the estimates of an alarming batch.
 _CAUTIOUS = 0.9
-#: Items that are scored at a time where only sums are kept.
-_PORTION = 50_000
+#: Items that are scored at a time where only sums are kept; few enough for the cache.
+_PORTION = 16_384
 _SEEDS = ("random_state", "seed")
 
 
@@ -753,17 +753,17 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self.summed_statistics()
         X = check_items(X)
         n_items = count_items(X)
-        names = np.zeros(n_items, dtype="<U1") if groups is None else np.asarray(_values(groups))
-        check_same_length(n_items, "X", len(names), "groups")
+        names = None if groups is None else np.asarray(_values(groups))
+        if names is not None:
+            check_same_length(n_items, "X", len(names), "groups")
         times = None if time is None else self.times_of(time)
 
         def parts() -> Iterator[Summary]:
             for start in range(0, max(n_items, 1), _PORTION):
                 rows = slice(start, start + _PORTION)
                 scores = self._score(X if n_items <= _PORTION else take_items(X, rows))
-                yield self.summarise_scores(
-                    scores, names[rows], None if times is None else times[rows]
-                )
+                own = None if names is None else names[rows]
+                yield self.summarise_scores(scores, own, None if times is None else times[rows])
 
         return add_up(parts())
 
@@ -774,19 +774,21 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         return as_numbers(values)[0]
 
     def summarise_scores(
-        self, scores: Scores, groups: Array, times: Floats | None = None
+        self, scores: Scores, groups: Array | None = None, times: Floats | None = None
     ) -> Summary:
         """As `summarise`, of items that have been scored.
 
         Parameters
         ----------
         scores : Scores
-        groups : array, shape (n_items,)
+        groups : array, shape (n_items,), optional
         times : array of float, shape (n_items,), optional
             As numbers (days since 1970 for dates); NaN where it is not known.
         """
-        samples, names = Samples.by_group(groups)
-        named = [str(name) for name in names.tolist()]
+        samples, named = Samples.whole(scores.n_items), [""]
+        if groups is not None:
+            samples, names = Samples.by_group(groups)
+            named = [str(name) for name in names.tolist()]
         known = self.summed_statistics()
         return Summary.of(scores, samples, named, known, fingerprint=self.fingerprint_, times=times)
 

@@ -73,6 +73,8 @@ class Samples:
         prevalence: npt.ArrayLike | None = None,
     ) -> None:
         self.n_items = check_int(n_items, "n_items", minimum=1)
+        #: Whether this is one sample with every item once, in order; then no operator is needed.
+        self.is_whole = False
         self.flat: Array = self._check_flat(flat)
         self.offsets: Ints = np.ascontiguousarray(offsets, dtype=np.int64)
         self._check_offsets()
@@ -141,7 +143,9 @@ class Samples:
     def whole(cls, n_items: int) -> Samples:
         """A single sample that holds every item of the pool once."""
         n_items = check_int(n_items, "n_items", minimum=1)
-        return cls(np.arange(n_items), [0, n_items], n_items=n_items)
+        samples = cls(np.arange(n_items), [0, n_items], n_items=n_items)
+        samples.is_whole = True
+        return samples
 
     @classmethod
     def by_group(cls, groups: npt.ArrayLike) -> tuple[Samples, Array]:
@@ -155,6 +159,8 @@ class Samples:
         """
         names, codes = np.unique(np.asarray(groups), return_inverse=True)
         codes = codes.reshape(-1)
+        if len(names) == 1:
+            return cls.whole(len(codes)), names
         order = np.argsort(codes, kind="stable")
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(names)))])
         return cls(order, offsets, n_items=len(codes)), names
@@ -293,7 +299,8 @@ class Samples:
         return sp.csr_matrix((ones, self.flat, self.offsets), shape=shape, copy=False)
 
     def _dense_totals(self, values: Array) -> Floats:
-        operator = self._operator()
+        # A product is ten times as fast as a sum over the rows of a narrow matrix.
+        operator = np.ones((1, self.n_items)) if self.is_whole else self._operator()
         if values.dtype == np.float64 and not isinstance(values, np.memmap):
             return np.asarray(operator @ values)
         n_columns = values.shape[1]

@@ -127,18 +127,22 @@ class Summary(Batches):
         times : array of float, shape (n_items,), optional
             When the items arose; NaN where that is not known.
         """
-        summed = {each.name: _begin(each.sums(scores, samples)) for each in statistics}
-        pairs = np.zeros((scores.n_items, 2))
+        summed: dict[str, Floats] = {}
+        for statistic in statistics:
+            known = statistic.from_sums(summed)
+            sums = statistic.sums(scores, samples) if known is None else known
+            summed[statistic.name] = sums
+        sums_of_times = np.zeros((len(samples), 2))
         if times is not None:
-            known = ~np.isnan(times)
-            pairs = np.column_stack([np.where(known, times, 0.0), known])
+            dated = ~np.isnan(times)
+            sums_of_times = samples.sums(np.column_stack([np.where(dated, times, 0.0), dated]))
         return cls(
-            summed,
+            {name: _begin(sums) for name, sums in summed.items()},
             samples.sizes,
             names,
             kind=scores.kind,
             fingerprint=fingerprint,
-            times=_begin(samples.sums(pairs)),
+            times=_begin(sums_of_times),
         )
 
     @property
@@ -206,6 +210,11 @@ class Summary(Batches):
 
     def save(self, path: str | Path) -> None:
         """Write the summary to one file, which appears when it is complete."""
+        with writing(path) as file:
+            file.write(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes."""
         header = {
             "format": FORMAT,
             "prevalens": __version__,
@@ -218,22 +227,26 @@ class Summary(Batches):
         arrays: dict[str, npt.NDArray[Any]] = {_SIZES: self.sizes}
         for number, sums in enumerate([self._times, *self._sums.values()]):
             arrays |= {f"{number}-total": sums.total, f"{number}-rest": sums.rest}
-        with (
-            writing(path) as file,
-            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive,
-        ):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
             archive.writestr(_HEADER, json.dumps(header, ensure_ascii=False))
             for name, array in arrays.items():
                 content = io.BytesIO()
                 np.save(content, array, allow_pickle=False)
                 archive.writestr(f"{name}.npy", content.getvalue())
+        return file.getvalue()
 
     @classmethod
     def load(cls, path: str | Path) -> Summary:
         """Read a summary from a file; no code of it is run."""
+        return cls.from_bytes(Path(path).read_bytes(), str(path))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str = "the summary") -> Summary:
+        """As `load`, of the content of a file; `name` is for messages."""
         try:
-            with zipfile.ZipFile(path) as archive:
-                header = _header(archive, path)
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                header = _header(archive, name)
                 arrays = {
                     name.removesuffix(".npy"): np.load(
                         io.BytesIO(archive.read(name)), allow_pickle=False
@@ -242,12 +255,12 @@ class Summary(Batches):
                     if name != _HEADER
                 }
             return _rebuilt(header, arrays)
-        except (FormatError, OSError):
+        except FormatError:
             raise
         # A damaged file can make the readers fail in any way.
         except Exception as error:
             raise FormatError(
-                f"{path}: it is no summary that prevalens wrote, or it is damaged; make it again "
+                f"{name}: it is no summary that prevalens wrote, or it is damaged; make it again "
                 "with prevalens summarise."
             ) from error
 
@@ -366,13 +379,13 @@ def _begin(sums: Floats) -> _Sums:
     return _Sums(sums, np.zeros_like(sums))
 
 
-def _header(archive: zipfile.ZipFile, path: str | Path) -> Any:
+def _header(archive: zipfile.ZipFile, name: str) -> Any:
     if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
-        raise FormatError(f"{path}: it would take more than 4 GB to unpack.")
+        raise FormatError(f"{name}: it would take more than 4 GB to unpack.")
     header = json.loads(archive.read(_HEADER))
     if header["format"] != FORMAT:
         raise FormatError(
-            f"{path}: summaries of format {header['format']} (prevalens {header['prevalens']}) are "
+            f"{name}: summaries of format {header['format']} (prevalens {header['prevalens']}) are "
             f"not read by prevalens {__version__}, which has format {FORMAT}; summarise again."
         )
     return header

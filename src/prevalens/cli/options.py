@@ -62,6 +62,12 @@ date_form_option = click.option(
     metavar="FORM",
     help="Format of the dates, such as %d/%m/%Y; detected if omitted.",
 )
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS|local",
+    help="Score the files on the Dask cluster of the scheduler at this address, such as "
+    "tcp://host:8786, or on Dask workers of this machine; every worker must see the files.",
+)
 #: Which items are a batch.
 batch_options = together(
     click.option("--by", metavar="COL", help="Column whose values are the batches."),

@@ -20,14 +20,15 @@ from prevalens.cli.console import (
     printed_warnings,
     progress_bar,
 )
-from prevalens.cli.options import batch_options, reading_options
+from prevalens.cli.options import batch_options, reading_options, scheduler_option
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
+from prevalens.engines.dask import summarise_files_dask
 from prevalens.errors import InputError
 from prevalens.model.model import Model
 from prevalens.model.quantify import quantify_files
 from prevalens.model.result import BatchResult
 from prevalens.model.rows import check_ending
-from prevalens.model.summarise import ENDING, quantify_summaries
+from prevalens.model.summarise import ENDING, quantify_summaries, quantify_summary
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.headline import headline
 from prevalens.reports.page import write_page
@@ -83,6 +84,7 @@ _MOST_NOTES = 8
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Write a report with charts to this HTML file."
 )
+@scheduler_option
 @force_option
 @reading_options
 @json_option
@@ -96,6 +98,7 @@ def command(
     wide: bool,
     percent: bool,
     strict: bool,
+    scheduler: str | None,
     force: bool,
     as_json: bool,
     **settings: Any,
@@ -114,20 +117,19 @@ def command(
     loaded = Model.load(model)
     if strict:
         _check_alarm(loaded, interval)
+    level = interval or None
     with printed_warnings(), progress_bar() as progress:
         if _are_summaries(batch, labelled, settings):
-            result = quantify_summaries(
-                loaded, batch, interval=interval or None, min_items=settings["min_items"]
-            )
+            least = settings["min_items"]
+            result = quantify_summaries(loaded, batch, interval=level, min_items=least)
+        elif scheduler is not None:
+            _check_no_labelled(labelled, "--scheduler returns sums alone")
+            least = settings.pop("min_items")
+            summary = summarise_files_dask(loaded, batch, scheduler, progress=progress, **settings)
+            result = quantify_summary(loaded, summary, interval=level, min_items=least)
         else:
-            result = quantify_files(
-                loaded,
-                batch,
-                interval=interval or None,
-                labelled=labelled or None,
-                progress=progress,
-                **settings,
-            )
+            settings |= {"labelled": labelled or None, "progress": progress}
+            result = quantify_files(loaded, batch, interval=level, **settings)
     form = {"wide": wide, "percent": percent}
     if output is not None:
         result.write(output, **form)
@@ -153,17 +155,22 @@ def _are_summaries(batch: Sequence[str], labelled: Sequence[str], settings: Any)
             f"{other!r} is no summary; name summaries or files of items, or summarise the items "
             "first: prevalens summarise MODEL FILE -o NAME.summary."
         )
-    names = {"--by": settings["by"], "--by-time": settings["by_time"], "--labelled": labelled}
+    names = {"--by": settings["by"], "--by-time": settings["by_time"]}
     given = [name for name, value in names.items() if value]
     if given:
         raise InputError(
             f"{given[0]} needs the items, and a summary has sums alone; use it with prevalens "
             "summarise."
-            if given[0] != "--labelled"
-            else "--labelled needs the items of the batches, and a summary has sums alone; "
-            "quantify the files."
         )
+    _check_no_labelled(labelled, "a summary has sums alone")
     return True
+
+
+def _check_no_labelled(labelled: Sequence[str], why: str) -> None:
+    if labelled:
+        raise InputError(
+            f"--labelled needs the items of the batches, and {why}; quantify the files here."
+        )
 
 
 def _check_alarm(model: Model, interval: float) -> None:

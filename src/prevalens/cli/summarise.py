@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 from prevalens.cli.console import printed_warnings, progress_bar
-from prevalens.cli.options import batch_options, reading_options
+from prevalens.cli.options import batch_options, reading_options, scheduler_option
 from prevalens.cli.outputs import SUMMARY, check_outputs, force_option
+from prevalens.cluster import LOCAL
+from prevalens.engines.dask import summarise_files_dask
 from prevalens.errors import InputError
 from prevalens.model.summarise import ENDING, summarise_files
 
@@ -36,13 +38,20 @@ from prevalens.model.summarise import ENDING, summarise_files
     "--jobs",
     "n_jobs",
     type=click.IntRange(min=1),
-    default=1,
+    show_default="1; with --scheduler local one per core",
     help="Processes that share the files.",
 )
+@scheduler_option
 @force_option
 @reading_options
 def command(
-    model: Path, batch: tuple[str, ...], output: Path, force: bool, **settings: Any
+    model: Path,
+    batch: tuple[str, ...],
+    output: Path,
+    n_jobs: int | None,
+    scheduler: str | None,
+    force: bool,
+    **settings: Any,
 ) -> None:
     """Sum up every BATCH as MODEL needs it, for `prevalens quantify MODEL *.summary`.
 
@@ -57,8 +66,17 @@ def command(
     check_outputs([(SUMMARY, output)], (model, *batch), force=force)
     # Small groups stay apart: they may be large in the sum over several summaries.
     settings.pop("min_items")
+    if n_jobs is not None and scheduler not in (None, LOCAL):
+        raise InputError(
+            f"--jobs {n_jobs} starts processes on this machine, but --scheduler {scheduler} "
+            "computes elsewhere; leave one of them out."
+        )
     with printed_warnings(), progress_bar() as progress:
-        summary = summarise_files(model, batch, progress=progress, **settings)
+        settings["progress"] = progress
+        if scheduler is None:
+            summary = summarise_files(model, batch, n_jobs=n_jobs or 1, **settings)
+        else:
+            summary = summarise_files_dask(model, batch, scheduler, n_workers=n_jobs, **settings)
     summary.save(output)
     batches = "1 batch" if len(summary) == 1 else f"{len(summary):,} batches"
     click.echo(f"{batches}, {summary.n_items:,} items: {output}")

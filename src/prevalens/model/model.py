@@ -154,6 +154,10 @@ class Model:
         """Means of the prepared matrix over the training items."""
         return self._parts.feature_means
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process may not have the file that the fitted objects are read from.
+        return _of_parts, (self._parts, self.description)
+
     def __repr__(self) -> str:
         return (
             f"Model({self.summary.method!r}, {len(self.labels)} labels, "
@@ -428,6 +432,10 @@ class Model:
         manifest = read_manifest(path)
         description = Description.from_manifest(path, manifest)
         return cls(lambda: _rebuilt(path, manifest, description.labels, trusted), description)
+
+
+def _of_parts(parts: _Parts, description: Description) -> Model:
+    return Model(lambda: parts, description)
 
 
 def _batches(groups: Samples | Groups, n_items: int) -> tuple[Samples, list[Any] | None]:

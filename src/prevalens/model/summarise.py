@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from loky import get_reusable_executor
@@ -30,6 +30,7 @@ from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.quantify import (
     BatchMonitor,
     estimated,
+    model_columns,
     notices_of,
     provenance_of,
     scored,
@@ -45,6 +46,10 @@ from prevalens.validation import check_int
 #: Ending of the files that summaries are kept in.
 ENDING = ".summary"
 
+#: Makes the summaries of files, in their order: of a model (or its path), the arguments of
+#: `summarise_file` for each file, and a watch.
+Engine: TypeAlias = Callable[[Any, Sequence[Any], Watch], Iterator[Summary]]
+
 
 def summarise_files(
     model: Model | str | Path,
@@ -57,6 +62,7 @@ def summarise_files(
     min_group: int = 1,
     reading: Reading | None = None,
     n_jobs: int = 1,
+    engine: Engine | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Summary:
@@ -70,6 +76,8 @@ def summarise_files(
         Batches with fewer items are left out, for their privacy.
     n_jobs : int
         Number of processes, which share the files among them.
+    engine : callable, optional
+        Where the files are summarised instead; see `Engine`.
     progress : callable, optional
         Called with every `Step`.
     cancelled : callable, optional
@@ -86,11 +94,10 @@ def summarise_files(
         (str(path), name, settings, reading or Reading())
         for path, name in zip(files, names, strict=True)
     ]
-    if check_int(n_jobs, "n_jobs", minimum=1) == 1 or len(files) == 1:
-        loaded = model if isinstance(model, Model) else Model.load(model)
-        whole = add_up(summarise_file(loaded, *task, watch=watch) for task in tasks)
-    else:
-        whole = add_up(_in_processes(model, tasks, n_jobs, watch))
+    if engine is None:
+        alone = check_int(n_jobs, "n_jobs", minimum=1) == 1 or len(files) == 1
+        engine = _here if alone else partial(_in_processes, n_jobs)
+    whole = add_up(engine(model, tasks, watch))
     return whole.without_small(min_group) if min_group > 1 else whole
 
 
@@ -141,6 +148,21 @@ def summarise_tables(
     return summed(model, parts, grouping)
 
 
+def columns_read(model: Model, table: Table, settings: dict[str, Any]) -> tuple[str, ...]:
+    """The columns of a table that its summary needs; refused if one of them is not there."""
+    grouping = grouping_of([table], **settings)
+    times = BatchTimes(model.quantifier, model.time_column, [table], grouping)
+    needed = (*model_columns(model, [table]), *grouping.columns, *times.columns)
+    table.check_columns(needed)
+    return tuple(dict.fromkeys(needed))
+
+
+def _here(model: Model | str | Path, tasks: Sequence[Any], watch: Watch) -> Iterator[Summary]:
+    """The summaries of files, made by this process."""
+    loaded = model if isinstance(model, Model) else Model.load(model)
+    return (summarise_file(loaded, *task, watch=watch) for task in tasks)
+
+
 @cache
 def _loaded(path: str) -> Model:
     return Model.load(path)
@@ -151,7 +173,7 @@ def _summarise_in_worker(model: str, *task: Any) -> Summary:
 
 
 def _in_processes(
-    model: Model | str | Path, tasks: Sequence[Any], n_jobs: int, watch: Watch
+    n_jobs: int, model: Model | str | Path, tasks: Sequence[Any], watch: Watch
 ) -> Iterator[Summary]:
     """The summaries of files, in the order of the files, made by several processes."""
     with tempfile.TemporaryDirectory() as folder:

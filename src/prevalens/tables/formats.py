@@ -318,8 +318,12 @@ class FrameTable(Table):
         assert self.total is not None
         for start in range(0, self.total, chunk_rows):
             stop = min(start + chunk_rows, self.total)
-            cells = {name: self._cells[name][start:stop] for name in columns}
+            cells = {name: _listed(self._cells[name][start:stop]) for name in columns}
             yield Chunk(cells, stop - start, start + 1, self.name, stop)
+
+
+def _listed(cells: Any) -> Sequence[Any]:
+    return _cells(cells) if isinstance(cells, nw.Series) else cells
 
 
 def as_table(data: Any, *, name: str = "the data") -> Table:
@@ -344,7 +348,8 @@ def as_table(data: Any, *, name: str = "the data") -> Table:
     if isinstance(frame, nw.Series):
         return FrameTable({frame.name or "text": _cells(frame)}, name)
     if isinstance(frame, nw.DataFrame):
-        cells = {str(column): _cells(frame.get_column(column)) for column in frame.columns}
+        # Cells become objects of Python chunk by chunk, and only in the columns that are read.
+        cells: Any = {str(column): frame.get_column(column) for column in frame.columns}
         return FrameTable(cells, name)
     if isinstance(data, Mapping):
         return FrameTable({str(column): list(cells) for column, cells in data.items()}, name)

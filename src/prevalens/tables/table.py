@@ -59,6 +59,8 @@ class Chunk:
 def _without_nul(chunk: Chunk) -> Chunk:
     """The chunk; NUL characters, which no text holds, are refused by their line."""
     for name, cells in chunk.columns.items():
+        if not _may_have_nul(cells):
+            continue
         for row, cell in enumerate(cells):
             if isinstance(cell, str) and "\0" in cell:
                 raise damaged(
@@ -67,6 +69,14 @@ def _without_nul(chunk: Chunk) -> Chunk:
                     "another encoding (`encoding=`).",
                 )
     return chunk
+
+
+def _may_have_nul(cells: Sequence[Any]) -> bool:
+    """Whether a text may have a NUL character; certain if all cells are texts, as in CSV files."""
+    try:
+        return "\0" in "".join(cells)
+    except TypeError:
+        return True
 
 
 class Table(ABC):
