@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
@@ -18,18 +18,25 @@ from prevalens.errors import InputError
 #: Name of a cluster on this machine, which lives as long as the work.
 LOCAL = "local"
 #: Seconds until a scheduler must have answered, and until it must have a worker.
-_ANSWER, _FIRST_WORKER = 3, 5
-#: One thread per worker: processes times threads must not exceed the cores.
-_ENVIRONMENT = {
+_ANSWER, _FIRST_WORKER = 3, 6
+#: The environment of worker processes: one thread each, as processes times threads must not
+#: exceed the cores, and another number could change the last digits of a result.
+ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
+    "LOKY_MAX_CPU_COUNT": "1",
+    # A worker may keep a dataset; loky would take that for a leak and replace the worker.
+    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",
 }
 
 
 @contextmanager
-def connected(scheduler: str, *, n_workers: int | None = None) -> Iterator[Any]:
+def connected(
+    scheduler: str, *, n_workers: int | None = None, preload: Sequence[str] = ()
+) -> Iterator[Any]:
     """A client of a Dask cluster; needs the extra ``dask``.
 
     Parameters
@@ -39,6 +46,8 @@ def connected(scheduler: str, *, n_workers: int | None = None) -> Iterator[Any]:
         processes on this machine and ends them afterwards.
     n_workers : int, optional
         Processes of a local cluster; one per core if omitted.
+    preload : sequence of str
+        Modules whose `dask_setup` every worker of a local cluster calls at its start.
 
     Yields
     ------
@@ -47,7 +56,7 @@ def connected(scheduler: str, *, n_workers: int | None = None) -> Iterator[Any]:
     library = dask_library()
     if scheduler == LOCAL:
         with (
-            _local_cluster(library, n_workers or os.cpu_count() or 1) as cluster,
+            _local_cluster(library, n_workers or os.cpu_count() or 1, preload) as cluster,
             library.Client(cluster, set_as_default=False) as client,
         ):
             yield client
@@ -68,15 +77,18 @@ def dask_library() -> Any:
         ) from error
 
 
-def _local_cluster(library: Any, n_workers: int) -> Any:
+def _local_cluster(library: Any, n_workers: int, preload: Sequence[str]) -> Any:
     return library.LocalCluster(
         n_workers=n_workers,
         threads_per_worker=1,
         processes=True,
+        # Dask would stop a worker that uses more than its share; other processes are not stopped.
+        memory_limit=None,
         # Any free port: with None two clusters on a machine would ask for the same one.
         dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL,
-        env=_ENVIRONMENT,
+        env=ENVIRONMENT,
+        preload=list(preload),
     )
 
 
@@ -106,15 +118,15 @@ async def _type_of_server(address: str) -> str:
 
 def _check_workers(client: Any, address: str) -> None:
     """Refuse a cluster that has no workers, or workers that would compute something else."""
+    ask = _question()
+    # The scheduler reads the tasks that it hands on, so it needs the package too.
+    _check_versions(f"The Dask scheduler at {address}", client.run_on_scheduler(ask))
     try:
         client.wait_for_workers(1, timeout=_FIRST_WORKER)
     except TimeoutError as error:
         raise InputError(
             f"The Dask scheduler at {address} has no worker; start one: dask worker {address}"
         ) from error
-    ask = _question()
-    # The scheduler reads the tasks that it hands on, so it needs the package too.
-    _check_versions(f"The Dask scheduler at {address}", client.run_on_scheduler(ask))
     for worker, versions in client.run(ask).items():
         _check_versions(f"The Dask worker at {worker}", versions)
 

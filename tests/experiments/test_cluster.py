@@ -143,8 +143,8 @@ def test_a_local_cluster_computes_the_same_and_prints_nothing(
     ("before", "sentence"),
     [
         (HIDE, "has no prevalens; install prevalens"),
-        ("import prevalens._version as v; v.__version__ = '0.0.9'", "has prevalens 0.0.9; install"),
-        ("import platform; platform.python_version = lambda: '3.0'", "has python 3.0, but this "),
+        ("import prevalens._version as v; v.__version__ = '0.0.9'", "has prevalens 0.0.9, but"),
+        ("import platform; platform.python_version = lambda: '3.0'", "runs Python 3.0, but this "),
         ("", "has other data of 'emotions' than this process; copy the files, or set PREVALENS"),
     ],
 )
@@ -190,7 +190,7 @@ def test_a_scheduler_without_the_package_is_refused(tmp_path: Path, wait_for: Wa
 def test_a_scheduler_without_workers_is_refused(
     scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_FIRST_WORKER", 0.2)
+    monkeypatch.setattr("prevalens.cluster._FIRST_WORKER", 0.2)
     with (
         pytest.raises(InputError, match=f"{scheduler} has no worker; start one: dask worker tcp"),
         dask_executor(scheduler),
@@ -220,7 +220,7 @@ def listening(answer: bytes) -> Iterator[str]:
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
 def test_another_service_is_no_scheduler(answer: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ANSWER", 1)
+    monkeypatch.setattr("prevalens.cluster._ANSWER", 1)
     with (
         listening(answer) as address,
         pytest.raises(InputError, match=f"No Dask scheduler answers at '{address}' \\(.*; start"),
@@ -238,7 +238,7 @@ def test_another_service_is_no_scheduler(answer: bytes, monkeypatch: pytest.Monk
     ],
 )
 def test_wrong_addresses(address: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ANSWER", 1)
+    monkeypatch.setattr("prevalens.cluster._ANSWER", 1)
     expected = f"No Dask scheduler answers at '{address}' ({reason}"
     with pytest.raises(InputError, match=re.escape(expected)), dask_executor(address):
         pass

@@ -14,9 +14,10 @@ import click
 from prevalens.cli.console import printed_warnings
 from prevalens.cli.options import Decorator, together
 from prevalens.cli.outputs import DOCUMENT, PAGE, OutputKind, check_outputs, force_option
+from prevalens.cluster import LOCAL
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
-from prevalens.experiments.cluster import LOCAL, dask_executor
+from prevalens.experiments.cluster import dask_executor
 from prevalens.experiments.plan import Plan
 from prevalens.experiments.runner import RunOutcome, run_plan
 from prevalens.experiments.specs import suggestion

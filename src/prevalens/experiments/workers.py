@@ -32,6 +32,7 @@ from loky import ProcessPoolExecutor
 from threadpoolctl import threadpool_limits
 
 from prevalens.catalogue import load_parts, own_modules
+from prevalens.cluster import ENVIRONMENT
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell
 from prevalens.experiments.run import CellResult, Failure, failure_of, run_cells
@@ -43,19 +44,6 @@ Outcome: TypeAlias = CellResult | Failure
 Group: TypeAlias = Sequence[Cell]
 #: Computes a group of cells; can be sent to another process.
 Task: TypeAlias = Callable[[Group], list[Outcome]]
-
-#: The environment of worker processes. One thread in every cell, alone or not: another number
-#: could change the last digits.
-ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "VECLIB_MAXIMUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-    "LOKY_MAX_CPU_COUNT": "1",
-    # A worker keeps the last dataset; loky would take that for a leak and replace the worker.
-    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",
-}
 
 
 def compute(
