@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prevalens import Quantifier, datasets, parse
-from prevalens.batches import FINE, VALUES
+from prevalens.batches import FINE, VALUES, Products
 from prevalens.errors import FormatError, InputError
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.model import Model
@@ -186,3 +186,19 @@ def test_a_fingerprint_is_that_of_the_fit_also_after_reading_it_from_a_file(tmp_
     np.testing.assert_allclose(
         model.quantifier.estimate(summary).point[0], model.quantify(X, interval=None).point
     )
+
+
+@pytest.mark.parametrize("most", [0, 100])
+def test_noise_has_the_covariances_of_the_items(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(Products, "most", most)
+    rng = np.random.default_rng(0)
+    values = rng.random((500, 1)) * 0.5 + rng.random((500, 3)) * 0.5
+    summary = Summary.of(
+        Scores(values), Samples.whole(500), [""], [VALUES, Products(VALUES)], fingerprint=""
+    )
+    white = rng.standard_normal((3, 200_000))
+    found = np.cov(
+        Products.scaled(white, summary.mean(Products(VALUES))[0], summary.mean(VALUES)[0])
+    )
+    expected = np.cov(values.T, bias=True)
+    np.testing.assert_allclose(found, expected if most else np.diag(np.diag(expected)), atol=2e-3)

@@ -90,7 +90,7 @@ class Products(Statistic):
     """
 
     #: Columns up to which all products are summed.
-    most = 256
+    most = 100
 
     def __init__(self, columns: Columns) -> None:
         super().__init__(f"products of {columns.name}")
@@ -110,18 +110,21 @@ class Products(Statistic):
         return np.reshape(totals, (len(samples), width * width))
 
     @staticmethod
-    def covariance(products: Floats, means: Floats) -> Floats:
-        """Covariances of the columns over the items of one batch, shape (n_columns, n_columns).
+    def scaled(noise: Floats, products: Floats, means: Floats) -> Floats:
+        """White noise as noise with the covariances of the columns over the items of a batch.
 
         Parameters
         ----------
+        noise : array of float, shape (n_columns, times)
         products : array of float, shape (n_columns^2,) or (n_columns,)
             Means of the products, or of the squares alone: columns then count as independent.
         means : array of float, shape (n_columns,)
         """
         if len(products) == len(means):
-            return np.diag(np.maximum(products - means**2, 0.0))
-        return products.reshape(len(means), -1) - np.outer(means, means)
+            return np.asarray(np.sqrt(np.maximum(products - means**2, 0.0))[:, np.newaxis] * noise)
+        covariance = products.reshape(len(means), -1) - np.outer(means, means)
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T) @ noise)
 
 
 class _Openness(Columns):

@@ -264,11 +264,9 @@ def _means_redrawn(
         drawn = counts / size
         return np.stack([drawn, drawn * scores], axis=1).reshape(times, -1)
     assert isinstance(statistic, Columns)
-    covariance = Products.covariance(batch.mean(Products(statistic))[0], means[0])
     noise = rng.standard_normal((*means.shape[1:], times))
-    values, vectors = np.linalg.eigh(covariance / size)
-    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-    return np.asarray(np.clip(means + (root @ noise).T, 0.0, 1.0))
+    moved = Products.scaled(noise, batch.mean(Products(statistic))[0], means[0])
+    return np.asarray(np.clip(means + moved.T / np.sqrt(size), 0.0, 1.0))
 
 
 def _to_one(shares: Floats) -> Floats:
