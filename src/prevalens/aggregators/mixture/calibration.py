@@ -68,17 +68,22 @@ class Multiples:
         """Quantiles over validation samples; families without an entry in `weights` weigh 1."""
         moved = np.concatenate([_moved(p, split.naive) for split, p in validated.items()])
         cuts = np.quantile(moved, np.arange(1, n_classes) / n_classes)
-        place = np.searchsorted(cuts, moved)[:, np.newaxis]
+        place = np.searchsorted(cuts, moved)
         away, move, stratum = _errors(validated)
         each = np.broadcast_to(_sample_weights(validated, weights)[:, np.newaxis], away.shape)
         values = np.tile(_gaussian(), (n_classes, len(_MOVES) + 1, len(_STRATA) + 1, 2, 1))
         for number in np.unique(place):
+            rows = place == number
+            cells, kinds = stratum[rows], move[rows]
+            errors, weight = away[rows], each[rows]
             for cell in range(len(_STRATA) + 1):
-                inside = (place == number) & (stratum == cell)
-                values[number, :, cell] = _sides(away, each, inside, values[number, 0, cell])
+                inside = cells == cell
+                some, heavy = errors[inside], weight[inside]
+                values[number, :, cell] = _sides(some, heavy, values[number, 0, cell])
                 for kind in range(len(_MOVES) + 1):
-                    own = inside & (move == kind)
-                    values[number, kind, cell] = _sides(away, each, own, values[number, kind, cell])
+                    own = kinds[inside] == kind
+                    default = values[number, kind, cell]
+                    values[number, kind, cell] = _sides(some[own], heavy[own], default)
         return cls(cuts, values)
 
     def places(self, posterior: Posterior, prevalence: Floats) -> Ints:
@@ -196,13 +201,12 @@ def _ends(multiples: Floats, posterior: Posterior, prevalence: Floats) -> Ends:
     return np.where(up, towards, away), np.where(up, away, towards)
 
 
-def _sides(away: Floats, weights: Floats, inside: Any, default: Floats) -> Floats:
+def _sides(errors: Floats, weights: Floats, default: Floats) -> Floats:
     """Quantiles of the errors on both sides, shape (2, n_levels); the default for few errors."""
-    if inside.sum() < _ENOUGH:
+    if len(errors) < _ENOUGH:
         return default
     tails = (1 + _LEVELS) / 2
-    errors, weight = away[inside], weights[inside]
-    return np.stack([np.maximum(_quantiles(side * errors, weight, tails), 0) for side in (-1, 1)])
+    return np.stack([np.maximum(_quantiles(side * errors, weights, tails), 0) for side in (-1, 1)])
 
 
 def _errors(validated: _Validated) -> tuple[Floats, Ints, Ints]:
