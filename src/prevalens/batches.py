@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Self
 
@@ -220,12 +220,39 @@ def _fine_edges() -> Floats:
 FINE = Histogram("fine histogram", _fine_edges())
 
 
-def digest_of(arrays: Iterable[Floats]) -> str:
-    """A short text that tells sequences of arrays apart, in the name of a statistic."""
+def fingerprint_of(state: Any) -> str:
+    """Identifies fitted objects, or arrays, by the numbers and texts in them, at any depth.
+
+    Examples
+    --------
+    >>> fingerprint_of({"a": [1, 2.0]}) == fingerprint_of({"a": [1, 2.0]})
+    True
+    """
     found = hashlib.sha256()
-    for array in arrays:
-        found.update(np.ascontiguousarray(array).tobytes() + b";")
+    for piece in _pieces(state, set()):
+        found.update(piece)
     return found.hexdigest()[:16]
+
+
+def _pieces(value: Any, seen: set[int]) -> Iterator[bytes]:
+    if value is None or isinstance(value, (str, bytes, bool, int, float, np.generic)):
+        yield f"{type(value).__name__} {value!s};".encode()
+        return
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    yield type(value).__qualname__.encode()
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        yield f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, dict):
+        for key in sorted(value, key=str):
+            yield f"{key!s}=".encode()
+            yield from _pieces(value[key], seen)
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        for part in value:
+            yield from _pieces(part, seen)
+    elif hasattr(value, "__dict__"):
+        yield from _pieces(vars(value), seen)
 
 
 class Batches(ABC):

@@ -28,6 +28,7 @@ from prevalens.batches import (
     Products,
     ScoredSamples,
     Statistic,
+    fingerprint_of,
 )
 from prevalens.classifiers import CrossFit, PerLabel
 from prevalens.classifiers.base import MultiLabelClassifier
@@ -50,7 +51,7 @@ from prevalens.selection.backtest import (
     rivals,
     run_backtest,
 )
-from prevalens.summary import Summary, add_up, fingerprint_of
+from prevalens.summary import Summary, add_up
 from prevalens.types import (
     Array,
     Classifier,

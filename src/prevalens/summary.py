@@ -6,11 +6,10 @@ of its sites. A summary is as large for a billion items as for ten, and holds no
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -338,41 +337,6 @@ def _check_alike(first: Summary, other: Summary) -> None:
             "The summaries hold different sums, though they name the same model; make both "
             "with the same version of prevalens."
         )
-
-
-def fingerprint_of(state: Any) -> str:
-    """Identifies fitted objects by the numbers and texts in them, at any depth.
-
-    Examples
-    --------
-    >>> fingerprint_of({"a": [1, 2.0]}) == fingerprint_of({"a": [1, 2.0]})
-    True
-    """
-    found = hashlib.sha256()
-    for piece in _pieces(state, set()):
-        found.update(piece)
-    return found.hexdigest()[:16]
-
-
-def _pieces(value: Any, seen: set[int]) -> Iterator[bytes]:
-    if value is None or isinstance(value, (str, bytes, bool, int, float, np.generic)):
-        yield f"{type(value).__name__} {value!s};".encode()
-        return
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    yield type(value).__qualname__.encode()
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        yield f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
-    elif isinstance(value, dict):
-        for key in sorted(value, key=str):
-            yield f"{key!s}=".encode()
-            yield from _pieces(value[key], seen)
-    elif isinstance(value, (list, tuple, np.ndarray)):
-        for part in value:
-            yield from _pieces(part, seen)
-    elif hasattr(value, "__dict__"):
-        yield from _pieces(vars(value), seen)
 
 
 def _begin(sums: Floats) -> _Sums:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
 
 from prevalens.aggregators.base import Aggregator, label_chunks, per_label
-from prevalens.batches import Columns, Statistic, digest_of
+from prevalens.batches import Columns, Statistic, fingerprint_of
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
@@ -136,7 +136,7 @@ class PAV(Aggregator):
     def statistic(self) -> Statistic:
         """The calibrated posteriors."""
         labels = np.arange(self.n_labels_)
-        name = f"calibrated {digest_of(array for pair in self.calibration_ for array in pair)}"
+        name = f"calibrated {fingerprint_of(self.calibration_)}"
         return Columns(name, lambda scores: self._calibrated(scores, labels))
 
     def _from_means(self, means: Floats, sizes: Ints) -> Floats:  # noqa: ARG002

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.aggregators.base import Aggregator
-from prevalens.batches import Columns, Histogram, digest_of
+from prevalens.batches import Columns, Histogram, fingerprint_of
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
@@ -240,7 +240,7 @@ class HDx(Aggregator):
     def statistic(self) -> Columns:
         """In which bin of each feature the items are, for all sets of bins."""
         edges = [edges for each in self._histograms for edges in each.edges]
-        name = f"features {digest_of(edges)}"
+        name = f"features {fingerprint_of(edges)}"
         return Columns(name, lambda scores: self._encoded(_check_items(scores.values)))
 
     def _encoded(self, X: Any) -> Any:

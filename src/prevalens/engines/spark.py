@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def summarise_batches(
                 f"A Spark worker has prevalens {__version__}, but the driver has {version}; "
                 "install the same version on both."
             )
-        reader = arrow.RecordBatchReader.from_batches(first.schema, _joined(first, filled))
+        reader = arrow.RecordBatchReader.from_batches(first.schema, chain([first], filled))
         found = summarise_tables(model, [ArrowTable(reader, ITEMS)], settings)
         summary = found.to_bytes()
     # As a row, as Spark would repeat the task and wrap the sentence in two tracebacks.
@@ -146,11 +147,6 @@ def summarise_batches(
             "error": arrow.array([error], arrow.string()),
         }
     )
-
-
-def _joined(first: Any, others: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from others
 
 
 def _collected(rows: Any) -> list[Any]:

@@ -10,7 +10,7 @@ import csv
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +108,9 @@ def _records(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     if first is None:
         return
     if not first.lstrip().startswith("{"):
-        yield from csv.DictReader(_joined(first, lines))
+        yield from csv.DictReader(chain([first], lines))
         return
-    for number, line in enumerate(_joined(first, lines), 1):
+    for number, line in enumerate(chain([first], lines), 1):
         if line.strip():
             try:
                 record = json.loads(line)
@@ -119,11 +119,6 @@ def _records(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
             if not isinstance(record, dict):
                 raise FormatError(f"Standard input, line {number}: no JSON object: {line[:60]!r}.")
             yield record
-
-
-def _joined(first: str, lines: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from lines
 
 
 def follow(
