@@ -79,6 +79,10 @@ CLOSE = 0.005
 #: usual size; the smaller they are, the more noise favours counting, which cannot follow shifts
 #: larger than those of the validation samples.
 HANDICAP = 0.05
+#: Settings of the mixture if the items are given scores. There are fewer labelled items than
+#: classifiers are trained on, so that their noise, not a model that fits badly, makes a batch look
+#: unlike a scenario; and calibrated answers of a fixed labeller follow the labels, not the items.
+GIVEN_MIXTURE: Settings = {"evidence_weight": 1.0, "prior": (1.0, 1.0, 2.0, 0.2)}
 
 
 @dataclass(frozen=True)
@@ -448,6 +452,7 @@ class _Search:
         )
         self.costs = self.trainer.costs
         self._screened: dict[tuple[str, ...], list[_Tried]] = {}
+        self._mixture_settings: Settings = {}
 
     def run(self) -> Choice:
         self.budget.planned += self.costs.linear(1) + self._cost(1)
@@ -458,6 +463,7 @@ class _Search:
 
     def run_given(self) -> Choice:
         """The choice if the items are scores of labellers."""
+        self._mixture_settings = GIVEN_MIXTURE
         return self._decide([[self.trainer.given()]])
 
     def _divide(self) -> list[Division]:
@@ -520,7 +526,7 @@ class _Search:
         return self._screened[key]
 
     def _mixture(self) -> ScenarioMixture:
-        return ScenarioMixture(random_state=self.random_state)
+        return ScenarioMixture(random_state=self.random_state, **self._mixture_settings)
 
     def _decide(self, ensembles: list[list[Member]]) -> Choice:
         self.progress("choosing")
