@@ -301,11 +301,19 @@ class Trainer:
             for member, values in zip(members, scores, strict=True)
         ]
 
-    def given(self) -> Member:
-        """Scores of labellers, calibrated out of fold."""
-        labelled = out_of_fold(Given(), self.X, self.Y, self.divisions, refit=False)
-        scores = labelled[0].scores
-        return Member(Given.code, Given(), scores.values, members=scores.members)
+    def given(self) -> list[Member]:
+        """Scores of labellers, calibrated out of fold; several labellers together and separate."""
+        several = self.X.shape[1] > self.Y.shape[1]
+        settings = [{"separate": False}, {}] if several else [{}]
+        labelled = out_of_fold(
+            Given(), self.X, self.Y, self.divisions, settings=settings, refit=False
+        )
+        kinds = [Given(**setting) for setting in settings]
+        found = [labelled_scores.scores for labelled_scores in labelled]
+        return [
+            Member(_text(kind), kind, scores.values, members=scores.members)
+            for kind, scores in zip(kinds, found, strict=True)
+        ]
 
     @cached_property
     def _uncorrelated(self) -> Items:
@@ -464,7 +472,7 @@ class _Search:
     def run_given(self) -> Choice:
         """The choice if the items are scores of labellers."""
         self._mixture_settings = GIVEN_MIXTURE
-        return self._decide([[self.trainer.given()]])
+        return self._decide([[member] for member in self.trainer.given()])
 
     def _divide(self) -> list[Division]:
         n_parts = len(self.Y if self.groups is None else np.unique(self.groups))
