@@ -128,6 +128,9 @@ def fit_files(
     _check_items(data)
     kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
     if data.scores is not None:
+        if preparation is not None or kinds:
+            given = "a preparation" if preparation is not None else "`kinds=`"
+            raise InputError(f"Scores are read as they are, so that {given} has nothing to change.")
         preparation = data.scores.for_labels(kept)
     elif preparation is None and data.text is None:
         preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)

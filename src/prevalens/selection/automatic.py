@@ -82,7 +82,9 @@ HANDICAP = 0.05
 #: Settings of the mixture if the items are given scores. There are fewer labelled items than
 #: classifiers are trained on, so that their noise, not a model that fits badly, makes a batch look
 #: unlike a scenario; and calibrated answers of a fixed labeller follow the labels, not the items.
-GIVEN_MIXTURE: Settings = {"evidence_weight": 1.0, "prior": (1.0, 1.0, 2.0, 0.2)}
+GIVEN_MIXTURE = {"evidence_weight": 1.0, "prior": (1.0, 1.0, 2.0, 0.2)}
+#: Its shrinkage times the number of labelled items, if these are too few to choose it by.
+GIVEN_SHRINKAGE = 100
 
 
 @dataclass(frozen=True)
@@ -472,6 +474,10 @@ class _Search:
     def run_given(self) -> Choice:
         """The choice if the items are scores of labellers."""
         self._mixture_settings = GIVEN_MIXTURE
+        if len(self.Y) < MANY:
+            # Too few to choose the shrinkage by; the fewer, the noisier are the covariances.
+            few = round(max(SHRINKAGE, min(1.0, GIVEN_SHRINKAGE / len(self.Y))), 2)
+            self._mixture_settings = GIVEN_MIXTURE | {"shrinkage": few}
         return self._decide([[member] for member in self.trainer.given()])
 
     def _divide(self) -> list[Division]:
@@ -526,7 +532,7 @@ class _Search:
             found = []
             for aggregator in [self._mixture(), *_counting(members)]:
                 quick = aggregator
-                if isinstance(aggregator, ScenarioMixture):
+                if isinstance(aggregator, ScenarioMixture) and aggregator.shrinkage is None:
                     quick = clone(aggregator).set_params(shrinkage=SHRINKAGE)
                 candidate = _candidate(members, aggregator, self._loss(quick, scores, screen=True))
                 found.append(_Tried(candidate, aggregator, scores, members, screened=True))
