@@ -282,3 +282,13 @@ def test_one_label_needs_no_common_name(tmp_path, train):
     assert model.quantify(frame, interval=None).point[0] == pytest.approx(
         frame["fault"].mean(), abs=0.05
     )
+
+
+def test_scores_in_memory_may_be_called_like_the_labels(train):
+    items = train[[f"p_{label}" for label in LABELS]].set_axis(LABELS, axis=1)
+    Y = train[[f"y_{label}" for label in LABELS]].set_axis(LABELS, axis=1)
+    model = Model.fit(items, Y, scores=[LABELS], method=QUICK)
+    assert model.labels == tuple(LABELS)
+    assert model.columns == tuple(LABELS)
+    with pytest.raises(InputError, match="'bug' is named twice"):
+        Model.fit(items, Y, scores=[LABELS, "bug"], method=QUICK)

@@ -244,10 +244,9 @@ class Model:
         chosen = preparation_for(items, names, text=text is not None, given=preparation)
         # A method that is not understood is refused before the work begins.
         dated = time is not None
-        given_scores = isinstance(chosen, ScorePreparation)
-        unfitted = quantifier_of(
-            method, time_budget, random_state, drift=drift, dated=dated, scores=given_scores
-        )
+        how: dict[str, Any] = {"drift": drift, "dated": dated}
+        how["scores"] = isinstance(chosen, ScorePreparation)
+        unfitted = quantifier_of(method, time_budget, random_state, **how)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             on_stage("preparing items")
@@ -271,8 +270,7 @@ class Model:
             drift_summary(quantifier, time, time_column),
             uses,
         )
-        means = column_means(X)
-        parts = _Parts(chosen, quantifier, means)
+        parts = _Parts(chosen, quantifier, column_means(X))
         return cls(lambda: parts, description)
 
     @property

@@ -306,13 +306,12 @@ def quantify_tables(
     parts = scored(model, tables, grouping, times, monitor, marked, watch)
     sums = marked is None and model.quantifier.statistics is not None
     grouping.keeps_items = not sums
-    batches: Batches
     with unknown_labels_once() as unknown:
-        if sums:
-            batches, folded = _folded(summed(model, parts, grouping), grouping, min_items)
-            means = batches.times
-        else:
-            folded, batches, means = _with_items(parts, grouping, min_items)
+        folded, batches, means = (
+            _summed(model, parts, grouping, min_items)
+            if sums
+            else _with_items(parts, grouping, min_items)
+        )
     watch.step("estimating", n_items=int(batches.sizes.sum()))
     if folded is not None:
         monitor.fold(folded.codes)
@@ -372,9 +371,17 @@ def scored(
         yield Part(model.quantifier.score(X), *noted.popleft())
 
 
+def _summed(
+    model: Model, parts: Iterable[Part], grouping: Grouping, min_items: int
+) -> tuple[Folded | None, Batches, Floats]:
+    """What was folded, the batches as sums over their items, and their mean times."""
+    batches, folded = _folded(summed(model, parts, grouping), grouping, min_items)
+    return folded, batches, batches.times
+
+
 def _with_items(
     parts: Iterable[Part], grouping: Grouping, min_items: int
-) -> tuple[Folded | None, ScoredSamples, Floats]:
+) -> tuple[Folded | None, Batches, Floats]:
     """What was folded, the batches with the scores of all items, and their mean times."""
     times: list[Floats] = []
 
