@@ -27,9 +27,19 @@ def stacked(blocks: Sequence[Items]) -> Items:
     return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
 
 
+def has_missing(X: Items) -> bool:
+    """Whether a matrix has values that are missing; only given scores have some."""
+    return not sp.issparse(X) and bool(np.isnan(X.sum()))
+
+
+def filled(X: Items) -> Items:
+    """The matrix with the mean of its column in place of each missing value."""
+    return np.where(np.isnan(X), column_means(X), X) if has_missing(X) else X
+
+
 def column_means(X: Items) -> Floats:
     """Means of the columns of a matrix, over the values that are there; 0 if there is none."""
-    if sp.issparse(X) or not np.isnan(X.sum()):
+    if not has_missing(X):
         return np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
     given = ~np.isnan(X)
     sums = np.where(given, X, 0.0).sum(axis=0)

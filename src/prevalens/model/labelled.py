@@ -104,6 +104,7 @@ class Labellers(NamedTuple):
         self, table: Table, labels: Sequence[str], patterns: Sequence[str] = ()
     ) -> tuple[ScorePreparation, list[int]]:
         """The preparation of the scores, and the numbers of the labels that have some."""
+        self.columns(table, ())
         columns = [stems(label_columns(table, own), own) for own in self.scores]
         return match_scores(stems(labels, patterns), columns, self.tags)
 

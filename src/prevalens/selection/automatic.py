@@ -79,6 +79,12 @@ CLOSE = 0.005
 #: usual size; the smaller they are, the more noise favours counting, which cannot follow shifts
 #: larger than those of the validation samples.
 HANDICAP = 0.05
+#: Settings of the mixture if the items are given scores. There are fewer labelled items than
+#: classifiers are trained on, so that their noise, not a model that fits badly, makes a batch look
+#: unlike a scenario; and calibrated answers of a fixed labeller follow the labels, not the items.
+GIVEN_MIXTURE = {"evidence_weight": 1.0, "prior": (1.0, 1.0, 2.0, 0.2)}
+#: Its shrinkage times the number of labelled items, if these are too few to choose it by.
+GIVEN_SHRINKAGE = 100
 
 
 @dataclass(frozen=True)
@@ -297,11 +303,19 @@ class Trainer:
             for member, values in zip(members, scores, strict=True)
         ]
 
-    def given(self) -> Member:
-        """Scores of labellers, calibrated out of fold."""
-        labelled = out_of_fold(Given(), self.X, self.Y, self.divisions, refit=False)
-        scores = labelled[0].scores
-        return Member(Given.code, Given(), scores.values, members=scores.members)
+    def given(self) -> list[Member]:
+        """Scores of labellers, calibrated out of fold; several labellers together and separate."""
+        several = self.X.shape[1] > self.Y.shape[1]
+        settings = [{"separate": False}, {}] if several else [{}]
+        labelled = out_of_fold(
+            Given(), self.X, self.Y, self.divisions, settings=settings, refit=False
+        )
+        kinds = [Given(**setting) for setting in settings]
+        found = [labelled_scores.scores for labelled_scores in labelled]
+        return [
+            Member(_text(kind), kind, scores.values, members=scores.members)
+            for kind, scores in zip(kinds, found, strict=True)
+        ]
 
     @cached_property
     def _uncorrelated(self) -> Items:
@@ -448,6 +462,7 @@ class _Search:
         )
         self.costs = self.trainer.costs
         self._screened: dict[tuple[str, ...], list[_Tried]] = {}
+        self._mixture_settings: Settings = {}
 
     def run(self) -> Choice:
         self.budget.planned += self.costs.linear(1) + self._cost(1)
@@ -458,7 +473,12 @@ class _Search:
 
     def run_given(self) -> Choice:
         """The choice if the items are scores of labellers."""
-        return self._decide([[self.trainer.given()]])
+        self._mixture_settings = GIVEN_MIXTURE
+        if len(self.Y) < MANY:
+            # Too few to choose the shrinkage by; the fewer, the noisier are the covariances.
+            few = round(max(SHRINKAGE, min(1.0, GIVEN_SHRINKAGE / len(self.Y))), 2)
+            self._mixture_settings = GIVEN_MIXTURE | {"shrinkage": few}
+        return self._decide([[member] for member in self.trainer.given()])
 
     def _divide(self) -> list[Division]:
         n_parts = len(self.Y if self.groups is None else np.unique(self.groups))
@@ -512,7 +532,7 @@ class _Search:
             found = []
             for aggregator in [self._mixture(), *_counting(members)]:
                 quick = aggregator
-                if isinstance(aggregator, ScenarioMixture):
+                if isinstance(aggregator, ScenarioMixture) and aggregator.shrinkage is None:
                     quick = clone(aggregator).set_params(shrinkage=SHRINKAGE)
                 candidate = _candidate(members, aggregator, self._loss(quick, scores, screen=True))
                 found.append(_Tried(candidate, aggregator, scores, members, screened=True))
@@ -520,7 +540,7 @@ class _Search:
         return self._screened[key]
 
     def _mixture(self) -> ScenarioMixture:
-        return ScenarioMixture(random_state=self.random_state)
+        return ScenarioMixture(random_state=self.random_state, **self._mixture_settings)
 
     def _decide(self, ensembles: list[list[Member]]) -> Choice:
         self.progress("choosing")
