@@ -320,7 +320,7 @@ def _weighted_counts(
     if sample_weight is None:
         return Y.sum(axis=0, dtype=np.float64)[labels], float(len(Y))
     if sample_weight.ndim == 1:
-        return (sample_weight @ Y)[labels], float(sample_weight.sum())
+        return np.asarray(sample_weight @ Y, dtype=np.float64)[labels], float(sample_weight.sum())
     return np.asarray((sample_weight * Y[:, labels]).sum(axis=0)), sample_weight.sum(axis=0)
 
 

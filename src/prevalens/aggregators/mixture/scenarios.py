@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.aggregators.mixture.shifts import Drifts, Noise, OneLabel, ScoreLine, Tilts
+from prevalens.aggregators.mixture.shifts import Drifts, Noise, ScoreLine, Tilts
 from prevalens.types import Floats, LabelMatrix
 
 #: Keeps directions without any variance finite.
