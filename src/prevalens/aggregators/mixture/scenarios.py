@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.aggregators.mixture.shifts import Drifts, Noise, ScoreLine, Tilts
+from prevalens.aggregators.mixture.shifts import Drifts, LineNoise, ScoreLine, Tilts
 from prevalens.types import Floats, LabelMatrix
 
 #: Keeps directions without any variance finite.
@@ -371,7 +371,7 @@ class ScenarioModel:
         """Items that the mean score of a sample is worth, if nothing or many labels moved."""
         return evidence_weight / (1 / size + self._mean_signal_share / self.moments.n_items)
 
-    def _noise(self, size: float) -> Noise:
+    def _noise(self, size: float) -> LineNoise:
         """Variance of the mean score, if each label moved to a prevalence g.
 
         It is that of `size` items, and that of the class means themselves, which a rare
@@ -380,7 +380,7 @@ class ScenarioModel:
         moments = self.moments
         high = self._mean_signal_share / np.maximum(moments.positives, 1)
         low = self._mean_signal_share / np.maximum(moments.negatives, 1)
-        return Noise.of(1 / size, low, high)
+        return LineNoise.of(1 / size, low, high)
 
     def _broad(self, seen: _Seen, count: float) -> Floats:
         """Log-evidence, prior included, of no move, of tilts and of drifts."""

@@ -35,7 +35,7 @@ class OneLabel(NamedTuple):
     g2: Floats
 
 
-class Noise(NamedTuple):
+class LineNoise(NamedTuple):
     """Variance of a mean score at prevalence g of a label: ``constant + g linear + g^2 quadratic``.
 
     Each of shape (n_labels,), in units of the variance of one item.
@@ -46,7 +46,7 @@ class Noise(NamedTuple):
     quadratic: Floats
 
     @classmethod
-    def of(cls, alone: float, without: Floats, with_label: Floats) -> Noise:
+    def of(cls, alone: float, without: Floats, with_label: Floats) -> LineNoise:
         """From ``alone + (1 - g)^2 without + g^2 with_label``."""
         return cls(alone + without, -2 * without, without + with_label)
 
@@ -74,7 +74,7 @@ class ScoreLine:
     squared : shape (n_labels,)
     n_scores : int
         Dimensions the distance is taken in.
-    noise : Noise
+    noise : LineNoise
         Of the mean scores around the line.
     likeliest : shape (n_samples, n_labels)
         The prevalence at which each line comes nearest.
@@ -86,13 +86,15 @@ class ScoreLine:
     along: Floats
     squared: Floats
     n_scores: int
-    noise: Noise
+    noise: LineNoise
     likeliest: Floats
     variance: Floats
     misfit: Floats
 
     @classmethod
-    def of(cls, z: Floats, length: Floats, low: Floats, step: Floats, noise: Noise) -> ScoreLine:
+    def of(
+        cls, z: Floats, length: Floats, low: Floats, step: Floats, noise: LineNoise
+    ) -> ScoreLine:
         """From samples z (n_samples, n_scores) and lines low + g step (n_labels, n_scores)."""
         offset = length[:, np.newaxis] - 2 * z @ low.T + np.square(low).sum(axis=1)
         along = z @ step.T - np.einsum("ij,ij->i", low, step)
