@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
 from prevalens.classifiers import ClassifierEnsemble, CrossFit, ExtraTrees, Forest, PerLabel
 from prevalens.classifiers.ensemble import is_weighted, mean_posterior, train_members
+from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.trees import OutOfBag
 from prevalens.crossfit import Division, out_of_fold, warn_of_constant_labels
 from prevalens.errors import PrevalensWarning
@@ -44,6 +45,9 @@ BALANCED, BALANCED_STRONGER = (1.0,), 10.0
 TOLERANCE = 1e-4
 #: Dense features are turned into uncorrelated ones if there are at most so many items or features.
 MANY_FEATURES = 2000
+#: Up to so many numbers in a product of the items with the parameters of all labels, the folds are
+#: solved together: the time goes into many small products.
+SMALL = 2 * 10**6
 #: Trees of a forest. With fewer than the second, the posteriors out of bag, which are means over a
 #: third of the trees, are not worth their noise; the screening does with the second.
 TREES, FEWEST_TREES = 200, 80
@@ -275,8 +279,14 @@ class Trainer:
         """Logistic regressions per label, one for each strength, solved together."""
         first = PerLabel(class_weight=class_weight)
         settings = [{"C": strength} for strength in strengths]
-        quick = clone(first).set_params(tol=TOLERANCE)
-        scores = self._out_of_fold(quick, "logistic regressions", settings, self._uncorrelated)
+        X = self._uncorrelated
+        if not sp.issparse(X) and X.size * self.Y.shape[1] <= SMALL:
+            self.progress("logistic regressions")
+            quick = BatchedLogistic(class_weight=class_weight, tol=TOLERANCE)
+            scores = quick.out_of_fold(strengths, X, self.Y, self.divisions)
+        else:
+            each = clone(first).set_params(tol=TOLERANCE)
+            scores = self._out_of_fold(each, "logistic regressions", settings, X)
         members = [clone(first).set_params(**setting) for setting in settings]
         return [
             Member(_text(member), member, values)
