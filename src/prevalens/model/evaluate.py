@@ -12,7 +12,7 @@ import numpy as np
 
 from prevalens.collection import label_matrix
 from prevalens.errors import InputError, PrevalensWarning
-from prevalens.model.items import chunks_of, stacked
+from prevalens.model.items import chunks_of, filled, stacked
 from prevalens.model.labelled import Labelled, read_labelled
 from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
@@ -253,7 +253,7 @@ class _Pool:
         self.votes = model.votes(self.X)
 
     def trial(self, protocol: Protocol, interval: float | None, rng: np.random.Generator) -> Trial:
-        samples = protocol.with_items(self.X).draw(self.Y, rng)
+        samples = protocol.with_items(filled(self.X)).draw(self.Y, rng)
         rows = np.sort(rng.permutation(len(samples))[:_MOST_INTERVALS])
         lower, upper = self._intervals(samples[rows], interval)
         return Trial(

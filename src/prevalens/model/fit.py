@@ -112,6 +112,11 @@ def fit_files(
         on items of a group that it was trained on.
     reading : Reading, optional
         Delimiter, encoding, sheet.
+    scores : sequence of str, or of sequences of str, optional
+        Scores of labellers, to learn from instead of texts or features: for each labeller its
+        columns, as a pattern such as ``p_*`` or several names.
+    scores_tags : sequence of str, optional
+        For each further labeller, the column of its answers, which name labels.
     """
     watch = Watch(progress, cancelled)
     # A method that is not understood is refused before any file is read.
@@ -122,8 +127,7 @@ def fit_files(
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     _check_items(data)
     kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
-    if preparation is None and data.text is None:
-        preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
+    preparation = _preparation(data, kept, preparation, kinds, date_form)
     held = None if holdout is None else Holdout.of(data, holdout, random_state)
     settings: dict[str, Any] = {
         "method": method,
@@ -153,6 +157,24 @@ def fit_files(
             watching = {"progress": progress, "cancelled": cancelled}
             model.holdout = held.evaluate(trial, data, seed=random_state, **watching)
     return model
+
+
+def _preparation(
+    data: Labelled,
+    kept: Sequence[int],
+    given: Any,
+    kinds: Mapping[str, str] | None,
+    date_form: str | None,
+) -> Any:
+    """How the items become numbers; None if that is seen from the items."""
+    if data.scores is not None:
+        if given is not None or kinds:
+            what = "`kinds=`" if given is None else "a preparation"
+            raise InputError(f"Scores are read as they are, so that {what} has nothing to change.")
+        return data.scores.for_labels(kept)
+    if given is None and data.text is None:
+        return ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
+    return given
 
 
 @contextmanager
