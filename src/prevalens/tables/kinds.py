@@ -25,6 +25,7 @@ from prevalens.tables.cells import (
     written_number,
 )
 from prevalens.tables.labels import separator_of
+from prevalens.tables.table import vector_array
 
 #: How a column is encoded.
 ColumnKind: TypeAlias = Literal["number", "category", "date", "text", "vector"]
@@ -129,11 +130,14 @@ alternative='category')
         raise InputError(f"A column is one of {', '.join(CHOICES)}; got {choice!r} for {name!r}.")
     if choice == "drop":
         return _dropped(name, "as asked for")
+    array = vector_array(cells)
+    if array is not None:
+        return ColumnReading(_vectors(name, array[:1]))
     known = [cell for cell in cells if not is_missing(cell)]
     if not known:
         return _dropped(name, "all cells are empty")
     if choice == "vector" or all(map(is_vector, known)):
-        return ColumnReading(ColumnUse(name, "vector", "", "drop"))
+        return ColumnReading(_vectors(name, known))
     first = str(known[0]).strip()
     if len(known) == len(cells) and all(str(cell).strip() == first for cell in known):
         return _dropped(name, f"only one value, {shown(known[0])}")
@@ -146,6 +150,11 @@ alternative='category')
         or _text(name, known)
         or _category(name, values)
     )
+
+
+def _vectors(name: str, known: Any) -> ColumnUse:
+    width = len(known[0]) if is_vector(known[0]) else 0
+    return ColumnUse(name, "vector", f"{width:,} numbers" if width else "", "drop")
 
 
 @dataclass(frozen=True)
@@ -395,6 +404,9 @@ def _text_or_category(known: Sequence[Any]) -> Literal["text", "category"]:
 
 def is_vector(cell: Any) -> bool:
     """Whether a cell is a list of numbers."""
-    if not isinstance(cell, (list, tuple, np.ndarray)) or not len(cell):
+    if isinstance(cell, np.ndarray):
+        return cell.ndim == 1 and len(cell) > 0 and np.issubdtype(cell.dtype, np.number)
+    if not isinstance(cell, (list, tuple)) or not cell:
         return False
-    return all(isinstance(number, (int, float, np.number)) for number in cell)
+    # There are far fewer types than numbers.
+    return all(issubclass(kind, (int, float, np.number)) for kind in set(map(type, cell)))
