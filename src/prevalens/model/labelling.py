@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.errors import InputError, counted
+from prevalens.errors import InputError, PrevalensWarning, counted
 from prevalens.files import damaged
 from prevalens.tables.annotations import RESERVED
 from prevalens.tables.cells import answer_of, finite, is_missing, shown
@@ -24,6 +25,8 @@ from prevalens.types import Floats, LabelMatrix
 ITEM = f"{RESERVED}item"
 #: Column of the weights, if the items were not drawn uniformly.
 WEIGHT = f"{RESERVED}weight"
+#: The column in which doccano exports labels.
+_DOCCANO = "label"
 #: Hexadecimal digits of a fingerprint.
 _DIGITS = 12
 
@@ -136,6 +139,8 @@ class LabelledItems:
         sheet = table.read()
         if tags is None:
             _check_columns(sheet, known)
+        elif tags == _DOCCANO:
+            _warn_of_empty(sheet)
         Y, weights = [], []
         for row in range(len(sheet)):
             answers = (
@@ -219,6 +224,19 @@ def _chosen(sheet: Chunk, row: int, tags: str, labels: Sequence[str]) -> list[in
                 f"the label {tag!r} is not among the {counted(len(labels), 'label')} of the model.",
             )
     return [int(name in cell) for name in labels]
+
+
+def _warn_of_empty(sheet: Chunk) -> None:
+    """Warn of items without labels, which doccano exports whether or not somebody saw them."""
+    empty = sum(cell is not None and not len(cell) for cell in sheet[_DOCCANO])
+    if empty:
+        warnings.warn(
+            f"{counted(empty, 'item')} of {len(sheet):,} in {sheet.source} without labels count as "
+            "seen; an export of doccano does not tell, unless only approved documents are "
+            "exported.",
+            PrevalensWarning,
+            stacklevel=2,
+        )
 
 
 def _weight(sheet: Chunk, row: int) -> float:
