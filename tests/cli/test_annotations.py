@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An export in which every tenth task was skipped, a batch, and vectors that tell labels."""
     place = tmp_path_factory.mktemp("annotations")
     tasks = []
-    for number, (text, labels) in enumerate(_items(150, 0)):
+    for number, (text, labels) in enumerate(_items(200, 0)):
         result = {"from_name": "t", "type": "choices", "value": {"choices": labels}}
         entry = {"completed_by": 1, "was_cancelled": number % 10 == 0, "result": [result]}
         tasks.append({"data": {"text": text}, "annotations": [entry], "predictions": []})
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     items = _items(80, 1)
     (place / "may.csv").write_text("text,age\n" + "".join(f"{t},{len(t)}\n" for t, _ in items))
     rng = np.random.default_rng(2)
-    for name, rows in (("export", _items(150, 0)), ("may", items)):
+    for name, rows in (("export", _items(200, 0)), ("may", items)):
         signal = np.array([[float(label in labels) for label in WORDS] for _, labels in rows])
         np.save(place / f"{name}.npy", np.hstack([signal, rng.normal(size=(len(rows), 6))]))
     return place
@@ -52,21 +52,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_export_needs_no_options(folder: Path) -> None:
     model = folder / "m.prevalens"
     done = run("fit", folder / "export.json", "--method", "lr+pacc", "-o", model)
-    assert "Learnt 2 labels from 135 items" in done.output
-    assert "15 items of" in done.output
+    assert "Learnt 2 labels from 180 items" in done.output
+    assert "20 items of" in done.output
     assert "was skipped" in done.output
     run("evaluate", model, folder / "export.json", "--samples", 10)
     rows = run("quantify", model, folder / "may.csv", folder / "export.json").stdout.splitlines()
     assert [row.split(",")[:3] for row in rows[1::2]] == [
         ["may", "billing", "80"],
-        ["export", "billing", "150"],
+        ["export", "billing", "200"],
     ]
     compared = run("compare", folder / "export.json", "--methods", "lr+pcc", "--samples", 10)
     assert "lr+pcc" in compared.output
 
 
 def test_texts_embeddings_and_columns_together(folder: Path, tmp_path: Path) -> None:
-    rows = [{"body": text, "age": len(text), "labels": labels} for text, labels in _items(150, 0)]
+    rows = [{"body": text, "age": len(text), "labels": labels} for text, labels in _items(200, 0)]
     train = tmp_path / "export.jsonl"
     train.write_text("".join(json.dumps(row) + "\n" for row in rows))
     batch = (folder / "may.csv").read_text().replace("text,age", "body,age")

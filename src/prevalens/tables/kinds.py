@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -24,7 +24,7 @@ from prevalens.tables.cells import (
     shown,
     written_number,
 )
-from prevalens.tables.labels import separator_of
+from prevalens.tables.labels import is_list_of_texts, separator_of
 from prevalens.tables.table import vector_array
 
 #: How a column is encoded.
@@ -138,6 +138,8 @@ alternative='category')
         return _dropped(name, "all cells are empty")
     if choice == "vector" or all(map(is_vector, known)):
         return ColumnReading(_vectors(name, known))
+    if all(isinstance(cell, Mapping) for cell in known):
+        return _dropped(name, "objects with several values each")
     first = str(known[0]).strip()
     if len(known) == len(cells) and all(str(cell).strip() == first for cell in known):
         return _dropped(name, f"only one value, {shown(known[0])}")
@@ -370,7 +372,7 @@ def kind_of(cells: Sequence[Any]) -> CellKind:
     -------
     {"empty", "binary", "number", "date", "vector", "tags", "text", "category"}
         "binary" is 0 and 1, yes and no, true and false; "tags" several short names in a cell, with
-        a separator between them (see `separator_of`).
+        a separator between them (see `separator_of`), or a list of names.
 
     Examples
     --------
@@ -384,6 +386,8 @@ def kind_of(cells: Sequence[Any]) -> CellKind:
         return "empty"
     if all(map(is_vector, known)):
         return "vector"
+    if all(map(is_list_of_texts, known)):
+        return "tags"
     if all(answer_of(cell) is not None for cell in known):
         return "binary"
     values = _Values.of(cells, known)

@@ -89,12 +89,13 @@ def listed_tags(table: Table) -> str | None:
     for name in (column for column in _LISTS if column in table.columns):
         rows = next(table.chunks([name], chunk_rows=_LOOKED_AT), None)
         known = [] if rows is None else [cell for cell in rows[name] if cell is not None]
-        if known and all(map(_is_list_of_texts, known)) and any(map(len, known)):
+        if known and all(map(is_list_of_texts, known)) and any(map(len, known)):
             return name
     return None
 
 
-def _is_list_of_texts(cell: Any) -> bool:
+def is_list_of_texts(cell: Any) -> bool:
+    """Whether a cell is a list of texts, such as the labels of an item."""
     return is_list(cell) and all(isinstance(part, str) for part in cell)
 
 
