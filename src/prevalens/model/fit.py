@@ -125,11 +125,6 @@ def fit_files(
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     _check_items(data)
     kept = _frequent(data, min_positives, from_tags=data.tags is not None)
-    if kinds and (preparation is not None or data.only_texts):
-        other = "a preparation" if preparation is not None else "`text=`"
-        raise InputError(f"`kinds=` is about feature columns, and with {other} there are none.")
-    if preparation is None:
-        preparation = labelled_preparation(data, kinds, date_form)
     held = None if holdout is None else Holdout.of(data, holdout, random_state)
     settings: dict[str, Any] = {
         "method": method,
@@ -137,7 +132,7 @@ def fit_files(
         "random_state": random_state,
         "text": data.text if data.only_texts else None,
         "columns": data.columns,
-        "preparation": preparation,
+        "preparation": _preparation(data, preparation, kinds, date_form),
         "time_column": data.time,
         "drift": drift,
         "source": data.source,
@@ -194,6 +189,16 @@ def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) 
     except Exception:
         return
     check_storable(trial, trusted)
+
+
+def _preparation(
+    data: Labelled, given: Any, kinds: Mapping[str, str] | None, date_form: str | None
+) -> Any:
+    """The preparation; kinds of columns are refused where there are none to choose."""
+    if kinds and (given is not None or data.only_texts):
+        other = "a preparation" if given is not None else "`text=`"
+        raise InputError(f"`kinds=` is about feature columns, and with {other} there are none.")
+    return labelled_preparation(data, kinds, date_form) if given is None else given
 
 
 def _check_items(data: Labelled) -> None:

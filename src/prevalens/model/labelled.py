@@ -146,7 +146,7 @@ def read_labelled(
         Reports the progress.
     """
     check_separator(sep)
-    if date_form is not None and time is None and text is not None:
+    if date_form is not None and time is None and text is not None and not features:
         raise InputError("`date_form=` needs the column of the dates it is about, `time=`.")
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
     others = [name for name in (id, group, time) if name is not None]
@@ -157,12 +157,11 @@ def read_labelled(
     parts = [chunk for _, chunk in (watch or Watch(None, None)).over("reading", tables, wanted)]
     if not sum(map(len, parts)):
         raise InputError(f"{tables[0].name} has a header but no rows.")
-    if tags is not None:
-        parts = _answered(parts, tags)
     if tags is None:
         names = label_names
         Y = np.vstack([labels_of_columns(part, names) for part in parts])
     else:
+        parts = _answered(parts, tags)
         names, Y = _from_tags(parts, tags, sep)
     items = _joined(parts, columns, tables)
     files = [{"name": table.name, "size": table.total} for table in tables]

@@ -17,7 +17,7 @@ _SHOWN = f"{RESERVED}text"
 
 
 @dataclass(frozen=True)
-class _Task:
+class _ShownItem:
     """An item to label.
 
     Attributes
@@ -43,7 +43,7 @@ class _Task:
         }
 
 
-_Tasks: TypeAlias = Sequence[_Task]
+_ShownItems: TypeAlias = Sequence[_ShownItem]
 
 
 def task_files(
@@ -69,20 +69,22 @@ def task_files(
     return TOOLS[tool](tasks, labels, texts[0] if len(texts) == 1 else None)
 
 
-def _task(row: Mapping[str, Any], labels: Sequence[str], texts: Sequence[str]) -> _Task:
+def _task(row: Mapping[str, Any], labels: Sequence[str], texts: Sequence[str]) -> _ShownItem:
     own = {name: cell for name, cell in row.items() if name.startswith(RESERVED)}
     cells = {name: cell for name, cell in row.items() if name not in {*own, *labels}}
     if len(texts) == 1:
-        return _Task(_text(cells.get(texts[0])), cells, own)
+        return _ShownItem(_text(cells.get(texts[0])), cells, own)
     lines = [f"{name}: {_text(cells.get(name))}" for name in texts or cells]
-    return _Task("\n".join(lines), cells, own)
+    return _ShownItem("\n".join(lines), cells, own)
 
 
 def _text(cell: Any) -> str:
     return "" if cell is None else str(cell)
 
 
-def _label_studio(tasks: _Tasks, labels: Sequence[str], column: str | None) -> dict[str, bytes]:
+def _label_studio(
+    tasks: _ShownItems, labels: Sequence[str], column: str | None
+) -> dict[str, bytes]:
     """Tasks, and the labelling configuration that shows them."""
     shown = column if column is not None and column.isidentifier() else _SHOWN
     data = [{"data": {**task.others(), shown: task.text, **task.own}} for task in tasks]
@@ -95,7 +97,7 @@ def _label_studio(tasks: _Tasks, labels: Sequence[str], column: str | None) -> d
     return {".json": json_bytes(data), ".xml": config.encode()}
 
 
-def _argilla(tasks: _Tasks, labels: Sequence[str], column: str | None) -> dict[str, bytes]:  # noqa: ARG001
+def _argilla(tasks: _ShownItems, labels: Sequence[str], column: str | None) -> dict[str, bytes]:  # noqa: ARG001
     """Records; the labels are part of the settings of a dataset, which has no file."""
     field = column or "text"
     records = [
@@ -112,7 +114,7 @@ def _argilla(tasks: _Tasks, labels: Sequence[str], column: str | None) -> dict[s
     return {".json": json_bytes(records)}
 
 
-def _doccano(tasks: _Tasks, labels: Sequence[str], column: str | None) -> dict[str, bytes]:
+def _doccano(tasks: _ShownItems, labels: Sequence[str], column: str | None) -> dict[str, bytes]:
     """Examples, and the types of labels."""
     examples = [
         {"text": task.text, "label": [], **task.others(column, "text", "label", "id"), **task.own}
@@ -121,7 +123,7 @@ def _doccano(tasks: _Tasks, labels: Sequence[str], column: str | None) -> dict[s
     return {".jsonl": _lines(examples), ".json": json_bytes([{"text": name} for name in labels])}
 
 
-def _prodigy(tasks: _Tasks, labels: Sequence[str], column: str | None) -> dict[str, bytes]:
+def _prodigy(tasks: _ShownItems, labels: Sequence[str], column: str | None) -> dict[str, bytes]:
     options = [{"id": label, "text": label} for label in labels]
     questions = [
         {"text": task.text, "options": options, "meta": task.others(column), **task.own}
@@ -135,7 +137,7 @@ def _lines(records: Sequence[Any]) -> bytes:
 
 
 #: The tools by name, and what makes their files.
-TOOLS: dict[str, Callable[[_Tasks, Sequence[str], str | None], dict[str, bytes]]] = {
+TOOLS: dict[str, Callable[[_ShownItems, Sequence[str], str | None], dict[str, bytes]]] = {
     "label-studio": _label_studio,
     "argilla": _argilla,
     "doccano": _doccano,
