@@ -182,7 +182,6 @@ def test_spans_and_texts_are_no_lists_of_labels() -> None:
 
 DAMAGED = [
     (task("a") | {"annotations": "none"}, "'annotations' is 'none', not a list"),
-    ({"data": "a", "annotations": []}, "'data' is 'a', not an object"),
     (task("a", [[]]), r"an entry of 'annotations' is \[\], not an object"),
     (task("a", [annotation(result(True))]), "'choices' holds True, which is no label"),
     (task("a", [], [{"result": [result("x", score="high")]}]), "score of topic is 'high'"),
@@ -191,8 +190,8 @@ DAMAGED = [
         {"fields": {}, "suggestions": {"q": {"value": ["x"], "score": [0.1, 0.2]}}},
         "1 labels and 2 scores",
     ),
-    ({"text": "a", "options": [], "answer": "maybe"}, "'answer' is 'maybe', not accept, reject"),
-    ({"text": "a", "options": [], "accept": [None], "answer": "accept"}, "'accept' holds None"),
+    ({"text": "a", "_task_hash": 1, "answer": "maybe"}, "'answer' is 'maybe', not accept, reject"),
+    ({"_task_hash": 1, "accept": [None], "answer": "accept"}, "'accept' holds None"),
 ]
 
 
@@ -211,6 +210,21 @@ def test_damaged_records_are_named_by_tool_and_place(
 def test_a_later_record_of_another_kind_is_named() -> None:
     with pytest.raises(FormatError, match="item 2: this looks like an export of Label Studio"):
         table_of(task("a", [annotation(result("x"))]), {"text": "b"})
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "2 + 2?", "options": ["3", "4"], "answer": "B"},
+        {"data": "a text", "predictions": ["x"]},
+        {"fields": 3, "responses": 2},
+        {"mail.responses": 4, "text": "a"},
+    ],
+)
+def test_rows_that_only_resemble_an_export_are_plain(row: dict[str, Any]) -> None:
+    table = table_of(row, row)
+    assert table.columns == tuple(row)
+    assert table.item_columns is None
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), unique=True), min_size=1, max_size=7))

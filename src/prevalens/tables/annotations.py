@@ -244,8 +244,9 @@ _TASK = {"id", "data", "meta", "annotations", "predictions", "completions"}
 
 
 def _is_label_studio(record: Record) -> bool:
-    parts = any(isinstance(record.get(name), list) for name in (*_ANSWERED, "predictions"))
-    return "data" in record and (parts or (isinstance(record["data"], dict) and {*record} <= _TASK))
+    if not isinstance(record.get("data"), Mapping):
+        return False
+    return any(name in record for name in (*_ANSWERED, "predictions")) or {*record} <= _TASK
 
 
 def _label_studio(record: Record) -> _Item:
@@ -339,7 +340,8 @@ _UNFINISHED = {"draft", "discarded", "pending"}
 
 
 def _is_argilla(record: Record) -> bool:
-    return "fields" in record and any(name in record for name in ("responses", "suggestions"))
+    asked = any(name in record for name in ("responses", "suggestions"))
+    return asked and isinstance(record.get("fields"), Mapping)
 
 
 def _argilla(record: Record) -> _Item:
@@ -396,7 +398,12 @@ _ENDINGS = (".users", ".status", ".score", ".agent")
 
 
 def _is_flat_argilla(record: Record) -> bool:
-    return any(name.endswith((_RESPONSES, _SUGGESTION)) for name in map(str, record))
+    # Other tables may have columns that end so, but not with what Argilla says about them.
+    return any(
+        name.endswith((_RESPONSES, _SUGGESTION))
+        and any(f"{name}{ending}" in record for ending in _ENDINGS)
+        for name in map(str, record)
+    )
 
 
 def _flat_argilla(record: Record) -> _Item:
@@ -428,8 +435,12 @@ _CONTROL = {"options", "accept", "answer", "label", "config", "meta", "tokens", 
 
 
 def _is_prodigy(record: Record) -> bool:
-    asks = isinstance(record.get("options"), list) or "_task_hash" in record
-    return asks and ("answer" in record or "options" in record)
+    options = record.get("options")
+    # Exams have options and an answer, too, but their options are texts.
+    offered = isinstance(options, list) and any(
+        isinstance(o, Mapping) and "id" in o for o in options
+    )
+    return "_task_hash" in record or (offered and record.get("answer") in (None, *_STATES))
 
 
 def _prodigy(record: Record) -> _Item:

@@ -289,7 +289,7 @@ class VectorEncoder(Encoder):
         centred = values - self.mean
         centred[missing] = 0.0
         spread = float(np.einsum("ij,ij->", centred, centred, dtype=np.float64)) / len(known)
-        self.scale = 1.0 / np.sqrt(spread) if spread > 0 else 0.0
+        self.scale = float(1.0 / np.sqrt(spread)) if spread > 0 else 0.0
         centred *= np.float32(self.scale)
         return self._marked(centred, missing)
 
