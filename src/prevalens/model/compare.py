@@ -21,7 +21,12 @@ from prevalens.errors import InputError, PrevalensError, PrevalensWarning
 from prevalens.expression import expression_of, to_text
 from prevalens.metrics import ae
 from prevalens.model.evaluate import DEFAULT_PROTOCOLS, protocols_of, sample_size
-from prevalens.model.items import filled, preparation_for, training_items
+from prevalens.model.items import (
+    filled,
+    labelled_preparation,
+    preparation_for,
+    training_items,
+)
 from prevalens.model.labelled import LabelledColumns, read_labelled
 from prevalens.model.progress import Cancelled, CancelledError, Progress, Watch
 from prevalens.protocols import Protocol
@@ -242,12 +247,7 @@ def compare_files(
     kept = np.flatnonzero(data.Y.sum(axis=0, dtype=np.int64) >= min_positives)
     if not kept.size:
         raise InputError(f"No label has {min_positives} positive items in {data.items.source}.")
-    preparation = preparation_for(
-        data.items,
-        data.columns,
-        text=data.text is not None,
-        given=None if data.scores is None else data.scores.for_labels(kept.tolist()),
-    )
+    preparation = labelled_preparation(data, kept.tolist())
     return compare_methods(
         training_items(data.items, preparation, data.columns),
         data.Y[:, kept],
