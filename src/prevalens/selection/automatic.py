@@ -197,6 +197,9 @@ def choose(
     prevalence. Forests are trained once and score their items out of bag; with `groups`, and
     all other classifiers, out of fold.
 
+    Given scores are calibrated out of fold (several labellers together, and each besides), and read
+    by the mean posterior and by a scenario mixture with settings for few labelled items.
+
     Forests are chosen only if they lower the validation loss by at least 3 % of that of the
     best choice without them. A fitted forest may take 100 MB, and one of its trees 1 GB while it is
     grown; a forest that would take more gets fewer trees, or is left out if these are too few.
