@@ -10,7 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from prevalens.cli.console import Duration, plain_table, printed_warnings, progress_bar
-from prevalens.cli.options import item_options, labelled_options, protocol_option, sample_options
+from prevalens.cli.options import (
+    item_options,
+    labelled_options,
+    protocol_option,
+    sample_options,
+    training_scheduler_option,
+)
 from prevalens.cli.results import Results, result_options
 from prevalens.model.compare import AUTO_BUDGET, DEFAULT_METHODS, Leaderboard, compare_files
 from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
@@ -41,6 +47,7 @@ from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
     size="Items per sample. Default: 100, or a third of a fold if that is less.",
     samples="Samples per fold and family of shifts.",
 )
+@training_scheduler_option
 @result_options("Write a page to this HTML file.")
 def command(train: tuple[str, ...], methods: str, results: Results, **settings: Any) -> None:
     """Compare methods on the labelled items in TRAIN.
