@@ -19,7 +19,7 @@ from prevalens.parallel import computing_on
 #: Name of a cluster on this machine, which lives as long as the work.
 LOCAL = "local"
 #: Seconds until a scheduler must have answered, and until it must have a worker.
-_ANSWER, _FIRST_WORKER = 3, 6
+_ANSWER, _FIRST_WORKER = 5, 6
 #: Settings of Dask. By default a client tries for 30 seconds to fetch a result from a dead worker
 #: before the result is computed again; and it warns of tasks with the row numbers of large folds.
 _SETTINGS = {

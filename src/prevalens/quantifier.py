@@ -749,9 +749,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         Notes
         -----
         Items are scored in portions, so memory does not grow with their number. Exact for CC, PCC,
-        ACC, PACC, HDy, HDx, PAV, the mixture, the automatic choice, and RQ over these; SLD
-        reads histograms of 323 bins, which changed no estimate by more than 0.0005 where it was
-        tried. Methods that must see the items (LPQ, quantifiers of QuaPy) are refused.
+        ACC, PACC, HDy, HDx, PAV, the mixture, the automatic choice, LPQ over CC, PCC, ACC or
+        PACC, and RQ over these; SLD reads histograms of 323 bins, which changed no estimate by
+        more than 0.0005 where it was tried. Methods that must see the items (LPQ over SLD,
+        quantifiers of QuaPy) are refused.
         """
         self.summed_statistics()
         X = check_items(X)
