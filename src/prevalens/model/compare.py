@@ -358,7 +358,7 @@ def _prepared(items: Items, given: Any) -> Items:
     return chosen.fit_transform(training_items(items, chosen, None) if given is None else items)
 
 
-class _Outcome(NamedTuple):
+class _FoldResult(NamedTuple):
     """How a method did in a fold: its error by protocol, its time, or why it failed."""
 
     name: str
@@ -406,7 +406,7 @@ class _Fold:
             quantifier.set_params(scheme=scheme)
         return quantifier
 
-    def outcome(self, name: str, progress: Callable[[str], None] | None = None) -> _Outcome:
+    def outcome(self, name: str, progress: Callable[[str], None] | None = None) -> _FoldResult:
         """Train a method on the other folds, and compare its estimates in this one."""
         start = time.perf_counter()
         try:
@@ -420,17 +420,17 @@ class _Fold:
         except CancelledError:
             raise
         except PrevalensError as error:
-            return _Outcome(name, self.fold, failure=str(error))
+            return _FoldResult(name, self.fold, failure=str(error))
         errors = []
         for drawn in self.samples:
             estimated = quantifier.aggregate(scores, drawn).point
             errors.append(float(ae(drawn.mean(self.pool_Y), estimated).mean()))
-        return _Outcome(name, self.fold, errors, time.perf_counter() - start)
+        return _FoldResult(name, self.fold, errors, time.perf_counter() - start)
 
 
 def _outcomes(
     names: Sequence[str], X: Items, Y: LabelMatrix, rules: _Rules, watch: Watch
-) -> Iterator[_Outcome]:
+) -> Iterator[_FoldResult]:
     """All methods in all folds, one after the other; without those that failed before."""
     failed: set[str] = set()
     total = len(names) * rules.n_folds
@@ -446,7 +446,7 @@ def _outcomes(
 
 def _outcomes_elsewhere(
     names: Sequence[str], X: Items, Y: LabelMatrix, rules: _Rules, watch: Watch
-) -> Iterator[_Outcome]:
+) -> Iterator[_FoldResult]:
     """As `_outcomes`; in each fold, the methods that share a classifier are one task."""
     together: dict[str, list[str]] = {}
     for name in names:
@@ -466,7 +466,7 @@ def _outcomes_elsewhere(
 
 def _outcomes_of_task(
     X: Items, Y: LabelMatrix, rules: _Rules, fold: int, names: Sequence[str]
-) -> list[_Outcome]:
+) -> list[_FoldResult]:
     pool = _Fold(X, Y, rules, fold)
     return [pool.outcome(name) for name in names]
 
@@ -491,7 +491,7 @@ class _SharedScheme:
 class _ErrorTable:
     """Errors and times of methods, by fold."""
 
-    def __init__(self, names: list[str], rules: _Rules, outcomes: Iterable[_Outcome]) -> None:
+    def __init__(self, names: list[str], rules: _Rules, outcomes: Iterable[_FoldResult]) -> None:
         self.names = names
         self.protocols = tuple(protocol.name for protocol in rules.protocols.values())
         self.errors = np.full((len(names), rules.n_folds, len(self.protocols)), np.nan)
