@@ -680,8 +680,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return self.estimate(self.summarise(X), interval, time=at).sample(0)
         interval = 0.9 if labelled is not None and interval is None else interval
         scores = self.score(X)
-        whole = Samples.whole(scores.n_items)
-        estimate = self.aggregate(scores, whole, interval, time=at).sample(0)
+        batches: Batches = ScoredSamples(scores, Samples.whole(scores.n_items))
+        if self.statistics is not None:
+            batches = self.summarise_scores(scores)
+        estimate = self.read(batches, interval, time=at).sample(0)
         if labelled is None:
             return estimate
         return with_labels(estimate, label_scores(scores, self.n_labels_), labelled)
@@ -760,9 +762,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         Notes
         -----
         Items are scored in portions, so memory does not grow with their number. Exact for CC, PCC,
-        ACC, PACC, HDy, HDx, PAV, the mixture, the automatic choice, and RQ over these; SLD
-        reads histograms of 323 bins, which changed no estimate by more than 0.0005 where it was
-        tried. Methods that must see the items (LPQ, quantifiers of QuaPy) are refused.
+        ACC, PACC, HDy, HDx, PAV, the mixture, the automatic choice, LPQ over CC, PCC, ACC or
+        PACC, and RQ over these; SLD reads histograms of 323 bins, which changed no estimate by
+        more than 0.0005 where it was tried. Methods that must see the items (LPQ over SLD,
+        quantifiers of QuaPy) are refused.
         """
         self.summed_statistics()
         X = self._checked(X)
@@ -803,6 +806,17 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if groups is not None:
             samples, names = Samples.by_group(groups)
             named = [str(name) for name in names.tolist()]
+        return self.summarise_samples(scores, samples, named, times)
+
+    def summarise_samples(
+        self,
+        scores: Scores,
+        samples: Samples,
+        names: Sequence[str] | None = None,
+        times: Floats | None = None,
+    ) -> Summary:
+        """As `summarise_scores`, of samples of the items, by their names or numbers."""
+        named = list(map(str, range(len(samples)))) if names is None else names
         known = self.summed_statistics()
         return Summary.of(scores, samples, named, known, fingerprint=self.fingerprint_, times=times)
 

@@ -13,7 +13,13 @@ import click
 from prevalens import model as models
 from prevalens.cli.columns import as_option, print_columns
 from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
-from prevalens.cli.options import date_form_option, item_options, labelled_options, score_options
+from prevalens.cli.options import (
+    date_form_option,
+    item_options,
+    labelled_options,
+    score_options,
+    training_scheduler_option,
+)
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.errors import InputError, counted
 from prevalens.model.labelled import check_labelled
@@ -98,6 +104,7 @@ _FAST = 5.0
     "on them. They are drawn at random; with --time they are the latest. The saved model is fitted "
     "on all items. Takes about twice as long.",
 )
+@training_scheduler_option
 @force_option
 @json_option
 def command(

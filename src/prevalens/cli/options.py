@@ -76,6 +76,12 @@ scheduler_option = click.option(
     help="Score the files on the Dask cluster of the scheduler at this address, such as "
     "tcp://host:8786, or on Dask workers of this machine; every worker must see the files.",
 )
+training_scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS|local",
+    help="Train on the Dask cluster of the scheduler at this address, such as tcp://host:8786, or "
+    "on Dask workers of this machine; the result is the same.",
+)
 #: Which items are a batch.
 batch_options = together(
     click.option("--by", metavar="COL", help="Column whose values are the batches."),

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from prevalens.cluster import computing_on_cluster
 from prevalens.errors import FormatError, InputError, PrevalensWarning, counted
 from prevalens.files import damaged
 from prevalens.model.file import check_storable
@@ -45,6 +46,7 @@ def fit_files(
     kinds: Mapping[str, str] | None = None,
     holdout: float | None = None,
     trusted: Sequence[str] = (),
+    scheduler: str | None = None,
     progress: Progress | None = None,
     on_columns: Callable[[tuple[ColumnUse, ...]], None] | None = None,
     cancelled: Cancelled | None = None,
@@ -88,6 +90,10 @@ def fit_files(
     trusted : sequence of str
         Full names of types beyond those of prevalens and scikit-learn that the model may hold. A
         method that could not be saved with these is refused before it is trained.
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers train the classifiers of the folds and the
+        forests, or ``local`` for processes on this machine. The model is the same as that of one
+        process with ``OMP_NUM_THREADS=1``.
     progress : callable, optional
         Called with every `Step`.
     on_columns : callable, optional
@@ -142,7 +148,7 @@ def fit_files(
         "drift": drift,
         "source": data.source,
     }
-    with _named_places(data):
+    with _named_places(data), computing_on_cluster(scheduler, waiting=watch.check):
         model = Model.fit(
             data.items,
             data.Y[:, kept],

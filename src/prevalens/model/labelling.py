@@ -6,7 +6,7 @@ import hashlib
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,11 +15,13 @@ import numpy.typing as npt
 
 from prevalens.errors import InputError, PrevalensWarning, counted
 from prevalens.files import damaged
+from prevalens.scores import Scores
 from prevalens.tables.annotations import RESERVED
 from prevalens.tables.cells import answer_of, finite, is_missing, shown
 from prevalens.tables.labels import listed_tags
 from prevalens.tables.table import Chunk, Table
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Array, Floats, LabelMatrix
+from prevalens.uncertainty import ScoredLabels
 
 #: Column that says which item of the batch a row is.
 ITEM = f"{RESERVED}item"
@@ -122,7 +124,8 @@ class LabelledItems:
                 f"No row of {', '.join(table.name for table in tables)} is labelled; write 0 or 1 "
                 "under every label of an item."
             )
-        self._rows: npt.NDArray[np.intp] = np.full(len(self._keys), -1)
+        self._batch: npt.NDArray[np.intp] = np.full(len(self._keys), -1)
+        self._scores: Floats = np.zeros((len(self._keys), len(labels)))
         self._position = Position()
 
     def _read(
@@ -169,26 +172,44 @@ class LabelledItems:
         self._keys[key] = len(self._places)
         self._places.append(place)
 
-    def find(self, table: Table, chunk: Chunk, columns: Sequence[str]) -> None:
-        """Look for labelled items among the next rows of the batch."""
-        start, first = self._position.next(table, chunk)
+    def find(self, table: Table, chunk: Chunk, columns: Sequence[str]) -> list[tuple[int, int]]:
+        """Numbers of labelled items, and the rows of the next chunk of the batch that they are."""
+        start = self._position.next(table, chunk)[0]
         file = Path(table.name).name
         numbers = {key.row - 1 - start for key in self._keys if key.file == file}
+        found = []
         for row in sorted(number for number in numbers if 0 <= number < len(chunk)):
             key = ItemKey.of(table, chunk, row, start=start, columns=columns)
             place = self._keys.get(key)
-            if place is not None and self._rows[place] < 0:
-                self._rows[place] = first + row
+            if place is not None:
+                found.append((place, row))
+        return found
 
-    def matched(self) -> tuple[npt.NDArray[np.intp], LabelMatrix, Floats]:
-        """Rows of the batch, their labels and their weights, once the whole batch was read."""
+    def note(self, found: Sequence[tuple[int, int]], scores: Scores, codes: Array) -> None:
+        """Keep the scores of items that were found in a chunk, and the numbers of their batches."""
+        for place, row in found:
+            # Of two files of one name and the same content, the first is meant.
+            if self._batch[place] < 0:
+                self._batch[place] = codes[row]
+                if scores.kind != "features":
+                    self._scores[place] = scores.values[row]
+
+    def matched(self, batch_of: Mapping[int, int]) -> ScoredLabels:
+        """The labelled items, once the whole batch was read.
+
+        Parameters
+        ----------
+        batch_of : mapping of int to int
+            The position of every batch, by its number.
+        """
         for key, place in self._keys.items():
-            if self._rows[place] < 0:
+            if self._batch[place] < 0:
                 raise InputError(
                     f"{self._places[place]}: the batch does not have this item (row {key.row} of "
                     f"{key.file} with the same content); give the batch that it was drawn from."
                 )
-        return self._rows, self._Y, self._weights
+        batch = np.array([batch_of[code] for code in self._batch.tolist()], dtype=np.intp)
+        return ScoredLabels(batch, self._Y, self._weights, self._scores)
 
 
 def _answers(sheet: Chunk, row: int, labels: Sequence[str]) -> list[int] | None:

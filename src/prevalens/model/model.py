@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from prevalens.batches import Batches, ScoredSamples
 from prevalens.catalogue import parse
 from prevalens.classifiers import CrossFit, Given
 from prevalens.collection import label_matrix
@@ -664,19 +665,24 @@ def _estimate_fields(
 ) -> _Fields:
     """Estimates and, with a level, intervals, bands and the p-value of the alarm, by their names.
 
-    Of a batch larger than 10,000 items, as many are drawn at random and represent it. Its intervals
-    have the width of theirs, around the estimate of all items: in batches of that size the width is
-    that of training and drift more than that of the batch.
+    They are read from sums, as everywhere, if the method needs no more. Otherwise, of a batch
+    larger than 10,000 items, as many are drawn at random and represent it. Its intervals have the
+    width of theirs, around the estimate of all items: in batches of that size the width is that of
+    training and drift more than that of the batch.
     """
     if level is None:
         return {"point": quantifier.aggregate(scores, samples, time=time).point}
     times = None if time is None else np.broadcast_to(np.asarray(time), (len(samples),))
+    sums = quantifier.statistics is not None
     parts: list[_Fields] = []
     for where, block in samples.blocks(_AT_A_TIME):
-        smaller = _thinned(block)
+        smaller = block if sums else _thinned(block)
         own, alone = _alone(scores, smaller)
         at = None if times is None else times[where]
-        estimate = quantifier.aggregate(own, alone, level, index=list(names[where]), time=at)
+        batches: Batches = ScoredSamples(own, alone)
+        if sums:
+            batches = quantifier.summarise_samples(own, alone)
+        estimate = quantifier.read(batches, level, index=list(names[where]), time=at)
         known = {name: vars(estimate)[name] for name in ("point", *_ENDS, "p_value")}
         fields = {name: value for name, value in known.items() if value is not None}
         if smaller is not block:

@@ -5,19 +5,23 @@ from prevalens.uncertainty.difference import Difference
 from prevalens.uncertainty.drift import Backtest
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
 from prevalens.uncertainty.target import (
+    ScoredLabels,
     label_scores,
     ppi_mean,
     with_labels,
     with_labels_of_batches,
+    with_labels_of_sums,
 )
 
 __all__ = [
     "Backtest",
     "Bootstrap",
     "Difference",
+    "ScoredLabels",
     "label_scores",
     "ppi_mean",
     "warn_of_misfit",
     "with_labels",
     "with_labels_of_batches",
+    "with_labels_of_sums",
 ]
