@@ -20,6 +20,10 @@ __all__ = ["cli", "main"]
 
 #: Module and one-line help of each command, so that ``--help`` need not load them.
 COMMANDS = {
+    "adjust": (
+        "prevalens.cli.adjust",
+        "Correct counts by known sensitivity and specificity, without training.",
+    ),
     "bench": ("prevalens.cli.bench", "Run a plan of experiments; finished cells are skipped."),
     "compare": ("prevalens.cli.compare", "Rank methods by their error on labelled files."),
     "compare-batches": (

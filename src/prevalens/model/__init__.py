@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from prevalens.model.adjust import AdjustedCounts, adjust_files
     from prevalens.model.compare import Leaderboard, compare_files, compare_methods
     from prevalens.model.draw import Draw
     from prevalens.model.evaluate import evaluate_files, evaluate_model
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 #: The module that defines each public name; it is imported when the name is first used.
 _MODULE_OF = {
+    "AdjustedCounts": "prevalens.model.adjust",
     "BatchResult": "prevalens.model.result",
     "CancelledError": "prevalens.model.progress",
     "Draw": "prevalens.model.draw",
@@ -32,6 +34,7 @@ _MODULE_OF = {
     "Model": "prevalens.model.model",
     "Step": "prevalens.model.progress",
     "TrainingSummary": "prevalens.model.manifest",
+    "adjust_files": "prevalens.model.adjust",
     "compare_files": "prevalens.model.compare",
     "compare_methods": "prevalens.model.compare",
     "evaluate_files": "prevalens.model.evaluate",
@@ -43,6 +46,7 @@ _MODULE_OF = {
 }
 
 __all__ = [
+    "AdjustedCounts",
     "BatchResult",
     "CancelledError",
     "Draw",
@@ -52,6 +56,7 @@ __all__ = [
     "Model",
     "Step",
     "TrainingSummary",
+    "adjust_files",
     "compare_files",
     "compare_methods",
     "evaluate_files",

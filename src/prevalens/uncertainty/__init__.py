@@ -4,6 +4,7 @@ from prevalens.uncertainty.bootstrap import Bootstrap
 from prevalens.uncertainty.difference import Difference
 from prevalens.uncertainty.drift import Backtest
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
+from prevalens.uncertainty.misclassification import AdjustedPrevalence, Rate, adjust_prevalence
 from prevalens.uncertainty.target import (
     label_scores,
     ppi_mean,
@@ -12,9 +13,12 @@ from prevalens.uncertainty.target import (
 )
 
 __all__ = [
+    "AdjustedPrevalence",
     "Backtest",
     "Bootstrap",
     "Difference",
+    "Rate",
+    "adjust_prevalence",
     "label_scores",
     "ppi_mean",
     "warn_of_misfit",
