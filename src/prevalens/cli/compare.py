@@ -10,7 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from prevalens.cli.console import Duration, plain_table, printed_warnings, progress_bar
-from prevalens.cli.options import item_options, labelled_options, protocol_option, sample_options
+from prevalens.cli.options import (
+    item_options,
+    labelled_options,
+    protocol_option,
+    sample_options,
+    score_options,
+)
 from prevalens.cli.results import Results, result_options
 from prevalens.model.compare import AUTO_BUDGET, DEFAULT_METHODS, Leaderboard, compare_files
 from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
@@ -33,6 +39,7 @@ from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
     help="Time that auto may take in each fold, such as 20s or 10m.",
 )
 @item_options
+@score_options
 @labelled_options
 @click.option("--folds", default=5, show_default=True, help="Folds of the cross-validation.")
 @protocol_option

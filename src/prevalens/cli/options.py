@@ -109,6 +109,26 @@ labelled_options = together(
     reading_options,
 )
 
+#: Answers of labellers, instead of texts or features.
+score_options = together(
+    click.option(
+        "--scores",
+        multiple=True,
+        metavar="PATTERN",
+        callback=lambda _context, _option, values: [listed([value]) for value in values] or None,
+        help="Score columns of a labeller, such as 'p_*': probabilities or votes, empty if it did "
+        "not answer. Matched with the labels by name. Repeat for several labellers.",
+    ),
+    click.option(
+        "--scores-tags",
+        multiple=True,
+        metavar="COL",
+        callback=lambda _context, _option, values: list(values) or None,
+        help="Column of a labeller's answers, such as billing;login or billing:0.9. May be "
+        "repeated.",
+    ),
+)
+
 protocol_option = click.option(
     "--protocol",
     "protocols",

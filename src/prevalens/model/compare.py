@@ -233,7 +233,12 @@ def compare_files(
     kept = np.flatnonzero(data.Y.sum(axis=0, dtype=np.int64) >= min_positives)
     if not kept.size:
         raise InputError(f"No label has {min_positives} positive items in {data.items.source}.")
-    preparation = preparation_for(data.items, data.columns, text=data.text is not None)
+    preparation = preparation_for(
+        data.items,
+        data.columns,
+        text=data.text is not None,
+        given=None if data.scores is None else data.scores.for_labels(kept.tolist()),
+    )
     return compare_methods(
         training_items(data.items, preparation, data.columns),
         data.Y[:, kept],

@@ -112,6 +112,11 @@ def fit_files(
         on items of a group that it was trained on.
     reading : Reading, optional
         Delimiter, encoding, sheet.
+    scores : sequence of str, or of sequences of str, optional
+        Scores of labellers, to learn from instead of texts or features: for each labeller its
+        columns, as a pattern such as ``p_*`` or several names.
+    scores_tags : sequence of str, optional
+        For each further labeller, the column of its answers, which name labels.
     """
     watch = Watch(progress, cancelled)
     # A method that is not understood is refused before any file is read.
@@ -122,7 +127,9 @@ def fit_files(
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     _check_items(data)
     kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
-    if preparation is None and data.text is None:
+    if data.scores is not None:
+        preparation = data.scores.for_labels(kept)
+    elif preparation is None and data.text is None:
         preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
     held = None if holdout is None else Holdout.of(data, holdout, random_state)
     settings: dict[str, Any] = {
@@ -130,7 +137,7 @@ def fit_files(
         "time_budget": time_budget,
         "random_state": random_state,
         "text": data.text,
-        "columns": data.columns,
+        "columns": data.columns if data.scores is None else preparation.table_columns(),
         "preparation": preparation,
         "time_column": data.time,
         "drift": drift,

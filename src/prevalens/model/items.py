@@ -13,9 +13,10 @@ from prevalens.errors import InputError
 from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.formats import as_table
 from prevalens.tables.preparation import ArrayPreparation, GivenPreparation, Preparation
+from prevalens.tables.scores import ScorePreparation
 from prevalens.tables.table import CHUNK_ROWS, Chunk, Table
 from prevalens.tables.text import TextPreparation
-from prevalens.types import Ints, Items
+from prevalens.types import Floats, Ints, Items
 from prevalens.validation import count_items, is_texts, take_items
 
 
@@ -24,6 +25,15 @@ def stacked(blocks: Sequence[Items]) -> Items:
     if len(blocks) == 1:
         return blocks[0]
     return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+
+
+def column_means(X: Items) -> Floats:
+    """Means of the columns of a matrix, over the values that are there; 0 if there is none."""
+    if sp.issparse(X) or not np.isnan(X.sum()):
+        return np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    given = ~np.isnan(X)
+    sums = np.where(given, X, 0.0).sum(axis=0)
+    return np.asarray(sums / np.maximum(given.sum(axis=0), 1))
 
 
 def is_table(items: Items) -> bool:
@@ -72,7 +82,7 @@ def _is_own_frame(items: Items, preparation: Preparation, columns: Sequence[str]
 def chunk_items(chunk: Chunk, preparation: Preparation, columns: Sequence[str] | None) -> Items:
     """The items of a chunk of rows, in the form the preparation takes."""
     names = tuple(chunk.columns) if columns is None else tuple(columns)
-    if isinstance(preparation, ColumnPreparation):
+    if isinstance(preparation, (ColumnPreparation, ScorePreparation)):
         return {name: chunk[name] for name in names}
     if len(names) == 1:
         return chunk[names[0]]

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from prevalens.tables.labels import (
     tag_sets,
 )
 from prevalens.tables.opening import Reading, expand
+from prevalens.tables.scores import ScorePreparation, check_distinct, match_scores, stems
 from prevalens.tables.table import Chunk, Table
 from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, LabelMatrix
@@ -53,6 +54,8 @@ class Labelled:
         When each item arose.
     time : TimeColumn or None
         The column of the times.
+    scores : ScorePreparation or None
+        How the items become scores, if they are answers of labellers; unfitted.
     """
 
     items: Chunk
@@ -64,11 +67,45 @@ class Labelled:
     groups: npt.NDArray[np.str_] | None = None
     times: Array | None = None
     time: TimeColumn | None = None
+    scores: ScorePreparation | None = None
 
     @property
     def file_names(self) -> str:
         """The names of the files, for people."""
         return ", ".join(file["name"] for file in self.source["files"])
+
+
+class Labellers(NamedTuple):
+    """Where the answers of labellers are: patterns of score columns, and columns of answers."""
+
+    scores: list[list[str]]
+    tags: list[str]
+
+    @classmethod
+    def of(
+        cls, scores: Sequence[str | Sequence[str]] | None, tags: Sequence[str] | None
+    ) -> Labellers | None:
+        """None if no labeller is named."""
+        if not scores and not tags:
+            return None
+        if isinstance(scores, str):
+            scores = [scores]
+        patterns = [[own] if isinstance(own, str) else list(own) for own in scores or ()]
+        return cls(patterns, [tags] if isinstance(tags, str) else list(tags or ()))
+
+    def columns(self, table: Table, labels: Sequence[str]) -> list[str]:
+        """The columns of all labellers."""
+        table.check_columns(self.tags)
+        named = [name for own in self.scores for name in label_columns(table, own)]
+        check_distinct([*named, *self.tags], labels)
+        return [*named, *self.tags]
+
+    def match(
+        self, table: Table, labels: Sequence[str], patterns: Sequence[str] = ()
+    ) -> tuple[ScorePreparation, list[int]]:
+        """The preparation of the scores, and the numbers of the labels that have some."""
+        columns = [stems(label_columns(table, own), own) for own in self.scores]
+        return match_scores(stems(labels, patterns), columns, self.tags)
 
 
 class LabelledColumns(TypedDict, total=False):
@@ -82,6 +119,8 @@ class LabelledColumns(TypedDict, total=False):
     id: str | None
     group: str | None
     reading: Reading | None
+    scores: Sequence[str | Sequence[str]] | None
+    scores_tags: Sequence[str] | None
 
 
 def read_labelled(
@@ -97,6 +136,8 @@ def read_labelled(
     time: str | None = None,
     date_form: str | None = None,
     reading: Reading | None = None,
+    scores: Sequence[str | Sequence[str]] | None = None,
+    scores_tags: Sequence[str] | None = None,
     watch: Watch | None = None,
 ) -> Labelled:
     """Read labelled items.
@@ -124,15 +165,23 @@ def read_labelled(
         Format of the dates, as in `datetime.strptime`; detected if omitted.
     reading : Reading, optional
         Delimiter, encoding, sheet.
+    scores : sequence of str, or of sequences of str, optional
+        Scores of labellers instead of texts or features: for each labeller its columns, as a
+        pattern such as ``p_*`` or as several names. Columns and labels are matched by name, apart
+        from what the pattern fixes; see `prevalens.tables.scores.match_scores`.
+    scores_tags : sequence of str, optional
+        For each further labeller, the column of its answers, which name labels; see
+        `prevalens.tables.ScorePreparation`.
     watch : Watch, optional
         Reports the progress.
     """
     check_separator(sep)
+    labellers = Labellers.of(scores, scores_tags)
     if date_form is not None and time is None and text is not None:
         raise InputError("`date_form=` needs the column of the dates it is about, `time=`.")
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
     others = [name for name in (id, group, time) if name is not None]
-    label_names, columns = _chosen(tables, text, features, labels, tags, others)
+    label_names, columns = _chosen(tables, text, features, labels, tags, others, labellers)
     read = [name for name in (group, time) if name is not None]
     wanted = list(dict.fromkeys([*columns, *label_names, *read]))
     parts = [chunk for _, chunk in (watch or Watch(None, None)).over("reading", tables, wanted)]
@@ -143,12 +192,28 @@ def read_labelled(
         Y = np.vstack([labels_of_columns(part, names) for part in parts])
     else:
         names, Y = _from_tags(parts, tags, sep)
+    preparation = None
+    if labellers is not None:
+        preparation, kept = labellers.match(tables[0], names, labels or ())
+        names, Y = [names[j] for j in kept], Y[:, kept]
+        columns = list(preparation.table_columns())
     items = _joined(parts, columns, tables)
     files = [{"name": table.name, "size": table.total} for table in tables]
     source = {"files": files, "rows": len(items)}
     groups = None if group is None else _groups(parts, group)
     times, column = (None, None) if time is None else _times(parts, time, date_form)
-    return Labelled(items, Y, tuple(names), tuple(columns), text, source, groups, times, column)
+    return Labelled(
+        items,
+        Y,
+        tuple(names),
+        tuple(columns),
+        text,
+        source,
+        groups,
+        times,
+        column,
+        preparation,
+    )
 
 
 def check_labelled(
@@ -174,7 +239,8 @@ def check_labelled(
     if files:
         tables = [reading.open(path) for path in files]
         given = (columns.get("text"), columns.get("features"), columns.get("labels"))
-        _chosen(tables, *given, columns.get("tags"), named)
+        labellers = Labellers.of(columns.get("scores"), columns.get("scores_tags"))
+        _chosen(tables, *given, columns.get("tags"), named, labellers)
         tables[0].check_columns(others)
 
 
@@ -185,10 +251,19 @@ def _chosen(
     labels: Sequence[str] | None,
     tags: str | None,
     others: Sequence[str],
+    labellers: Labellers | None = None,
 ) -> tuple[list[str], list[str]]:
     """The columns of labels and of items, which all tables must have, as well as the others."""
     label_names = _label_names(tables[0], labels, tags)
-    columns = _item_columns(tables[0], text, features, label_names, others)
+    if labellers is None:
+        columns = _item_columns(tables[0], text, features, label_names, others)
+    elif text is not None or features:
+        raise InputError(
+            "Name either scores (`scores=`, `scores_tags=`) or the texts or features to learn "
+            "from; scores need no texts."
+        )
+    else:
+        columns = labellers.columns(tables[0], label_names)
     for table in tables:
         table.check_columns([*columns, *label_names, *others])
     return label_names, columns

@@ -20,7 +20,14 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
-from prevalens.classifiers import ClassifierEnsemble, CrossFit, ExtraTrees, Forest, PerLabel
+from prevalens.classifiers import (
+    ClassifierEnsemble,
+    CrossFit,
+    ExtraTrees,
+    Forest,
+    Given,
+    PerLabel,
+)
 from prevalens.classifiers.ensemble import is_weighted, mean_posterior, train_members
 from prevalens.classifiers.trees import OutOfBag
 from prevalens.crossfit import Division, out_of_fold, warn_of_constant_labels
@@ -148,6 +155,7 @@ def choose(
     X: Items,
     Y: LabelMatrix,
     *,
+    given: bool = False,
     groups: Groups = None,
     time_budget: float = 600.0,
     random_state: int = 0,
@@ -159,6 +167,8 @@ def choose(
     ----------
     X : matrix of features, or texts
     Y : 0/1 array of int8, shape (n_items, n_labels)
+    given : bool
+        Whether X holds scores of labellers, as `prevalens.classifiers.Given` takes them.
     groups : sequence, one entry per item, optional
         Items of one group are never both trained on and scored.
     time_budget : float
@@ -193,7 +203,8 @@ def choose(
         raise InputError(f"time_budget must be above 0 seconds; got {time_budget}.")
     if len(Y) < 2:
         raise InputError("One labelled item is too few to learn from; give at least two.")
-    return _Search(X, Y, groups, time_budget, random_state, progress or (lambda _: None)).run()
+    search = _Search(X, Y, groups, time_budget, random_state, progress or (lambda _: None))
+    return search.run_given() if given else search.run()
 
 
 @dataclass
@@ -208,12 +219,15 @@ class Member:
     scores : array of float, shape (n_items, n_labels)
     out_of_bag : OutOfBag or None
         Of a forest that was fitted on all items, maybe with fewer trees.
+    members : array of float, shape (n_items, n_members * n_labels), or None
+        Scores of the members, if the classifier has members itself.
     """
 
     name: str
     classifier: Classifier
     scores: Floats
     out_of_bag: OutOfBag | None = None
+    members: Floats | None = None
 
     @property
     def weighted(self) -> bool:
@@ -225,7 +239,7 @@ def scores_of(members: Sequence[Member]) -> Scores:
     """Scores of a member, or of several members with the mean of those with plain posteriors."""
     values = [np.clip(member.scores, 0, 1) for member in members]
     if len(values) == 1:
-        return Scores(values[0])
+        return Scores(values[0], members=members[0].members)
     mean = mean_posterior(np.stack(values, axis=1), [not member.weighted for member in members])
     return Scores(mean, members=np.hstack(values))
 
@@ -282,6 +296,12 @@ class Trainer:
             Member(_text(member), member, values)
             for member, values in zip(members, scores, strict=True)
         ]
+
+    def given(self) -> Member:
+        """Scores of labellers, calibrated out of fold."""
+        labelled = out_of_fold(Given(), self.X, self.Y, self.divisions, refit=False)
+        scores = labelled[0].scores
+        return Member(Given.code, Given(), scores.values, members=scores.members)
 
     @cached_property
     def _uncorrelated(self) -> Items:
@@ -436,6 +456,10 @@ class _Search:
         trees = self.trainer.trees() if self.splits else []
         return self._decide(_ensembles(plain, balanced, trees))
 
+    def run_given(self) -> Choice:
+        """The choice if the items are scores of labellers."""
+        return self._decide([[self.trainer.given()]])
+
     def _divide(self) -> list[Division]:
         n_parts = len(self.Y if self.groups is None else np.unique(self.groups))
         scheme = CrossFit(min(5, max(2, n_parts)), random_state=self.random_state)
@@ -560,7 +584,7 @@ class _Search:
         if len(fitted) > 1:
             n_labels, n_features = self.Y.shape[1], self.X.shape[1]
             classifier = ClassifierEnsemble.of_fitted(fitted, n_labels, n_features)
-        if fitted:
+        if fitted and not isinstance(classifier, Given):
             steps = [] if self.preparation is None else [self.preparation]
             names = None if self.preparation is None else self.preparation.terms_
             guard = ColumnGuard().fit(self.X, self.Y, names=names)
