@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 
 from prevalens.errors import FormatError, InputError, PrevalensWarning, counted
 from prevalens.files import damaged
+from prevalens.model.annotators import StatedNoise, noise_of
 from prevalens.model.file import check_storable
 from prevalens.model.holdout import Holdout
 from prevalens.model.labelled import Labelled, LabelledColumns, read_labelled
@@ -44,6 +45,9 @@ def fit_files(
     min_positives: int | None = None,
     kinds: Mapping[str, str] | None = None,
     holdout: float | None = None,
+    agreement: Any = None,
+    kappa: Any = None,
+    errors: str | None = None,
     trusted: Sequence[str] = (),
     progress: Progress | None = None,
     on_columns: Callable[[tuple[ColumnUse, ...]], None] | None = None,
@@ -85,6 +89,12 @@ def fit_files(
         evaluated on them, and ``model.holdout`` says how far it can be trusted. The items are drawn
         at random; with `time`, they are the latest. The model itself is fitted on all items.
         Takes about twice as long.
+    agreement, kappa : float or str, optional
+        In which share of their answers the people who labelled the items agree with others, such as
+        0.95 or ``"0.95 (0.93-0.97)"``; or their Cohen's kappa. The model then estimates true labels
+        (see `prevalens.uncertainty.LabelNoise`), as it does with `second_labels` or `second_tags`.
+    errors : {"balanced", "symmetric", "misses"}, optional
+        What is assumed about their errors; balanced if omitted.
     trusted : sequence of str
         Full names of types beyond those of prevalens and scikit-learn that the model may hold. A
         method that could not be saved with these is refused before it is trained.
@@ -112,6 +122,9 @@ def fit_files(
         on items of a group that it was trained on.
     reading : Reading, optional
         Delimiter, encoding, sheet.
+    second_labels, second_tags : as `labels` and `tags`, optional
+        Answers of a second annotator, at least of some rows; cells are empty where there are none.
+        In a column of tags, ``-`` means that there is no label.
     scores : sequence of str, or of sequences of str, optional
         Scores of labellers, to learn from instead of texts or features: for each labeller its
         columns, as a pattern such as ``p_*`` or several names.
@@ -131,6 +144,14 @@ def fit_files(
         preparation = data.scores.for_labels(kept)
     elif preparation is None and data.text is None:
         preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
+    stated: StatedNoise = {"agreement": agreement, "kappa": kappa, "errors": errors}
+    second = None if data.second is None else data.second[:, kept]
+    noise = noise_of(data.Y[:, kept], second, stated)
+    if noise is not None and holdout is not None:
+        raise InputError(
+            "`holdout=` tests with the labels as they were given, and these have errors; leave it "
+            "out, or leave out what corrects the errors."
+        )
     held = None if holdout is None else Holdout.of(data, holdout, random_state)
     settings: dict[str, Any] = {
         "method": method,
@@ -150,6 +171,7 @@ def fit_files(
             labels=[data.labels[j] for j in kept],
             groups=data.groups,
             time=data.times,
+            noise=noise,
             progress=watch.within("fitting", n_items=len(data.items)),
             on_columns=on_columns,
             **settings,

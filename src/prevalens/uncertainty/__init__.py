@@ -4,6 +4,7 @@ from prevalens.uncertainty.bootstrap import Bootstrap
 from prevalens.uncertainty.difference import Difference
 from prevalens.uncertainty.drift import Backtest
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
+from prevalens.uncertainty.label_noise import LabelNoise
 from prevalens.uncertainty.misclassification import AdjustedPrevalence, Rate, adjust_prevalence
 from prevalens.uncertainty.target import (
     label_scores,
@@ -17,6 +18,7 @@ __all__ = [
     "Backtest",
     "Bootstrap",
     "Difference",
+    "LabelNoise",
     "Rate",
     "adjust_prevalence",
     "label_scores",
