@@ -627,6 +627,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         p_value = self._p_value(batches, horizon)
         if p_value is not None:
             own = replace(own, p_value=p_value)
+        if self.noise_ is not None:
+            own = self.noise_.stretched(own, base)
         point = self._point(batches, horizon, base, p_value)
         if self.backtest_ is None or horizon is None:
             intervals = widened(own, base, self.drift_, level).holding(point)

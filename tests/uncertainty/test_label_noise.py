@@ -135,7 +135,7 @@ def test_bad_input_is_refused() -> None:
         LabelNoise.from_second(Y, np.full(Y.shape, np.nan))
     with pytest.raises(InputError, match="annotators who give labels at random"):
         LabelNoise.from_agreement(Y, 0.5)
-    with pytest.raises(InputError, match="A kappa of 0.05 is hardly"):
+    with pytest.raises(InputError, match=r"A kappa of 0\.05 is hardly"):
         LabelNoise.from_kappa(Y, 0.05)
     with pytest.raises(InputError, match="errors must be"):
         LabelNoise.from_kappa(Y, 0.5, errors="none")  # type: ignore[arg-type]

@@ -94,7 +94,8 @@ def _from_tags(chunk: Chunk, column: str, sep: str, names: Sequence[str]) -> Flo
     unknown: dict[str, None] = {}
     for row, tags in enumerate(tag_sets(chunk, column, sep)):
         cell = chunk[column][row]
-        if is_missing(cell) or (isinstance(cell, str) and not tags):
+        # A dash is an answer here, though it means a missing value in other columns.
+        if not (cell.strip() if isinstance(cell, str) else not is_missing(cell)):
             continue
         found[row] = 0.0
         if len(tags) == 1 and next(iter(tags)).lower() in _NO_LABEL:

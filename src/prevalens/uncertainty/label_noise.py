@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from prevalens.classifiers import CrossFit, PerLabel
 from prevalens.errors import InputError
-from prevalens.estimate import PrevalenceEstimate
+from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.types import Floats, Groups, Items, LabelMatrix
 from prevalens.uncertainty.drift import arcsine, from_arcsine, quantile
 from prevalens.uncertainty.misclassification import Rate
@@ -35,6 +36,8 @@ _START = 0.5
 #: A posterior is kept this far from 0 and 1.
 _EDGE = 1e-6
 _STEP = 1e-4
+#: Largest constant that is added to log-odds, and how often its interval is halved.
+_MOST_ODDS, _BISECTIONS = 30.0, 50
 _ENDS = ("point", "lower", "upper", "band_lower", "band_upper")
 
 
@@ -205,7 +208,8 @@ class LabelNoise:
         -----
         A classifier learns the answers; its posteriors of items it was not trained on, ``s``, give
         those of the true label, ``(s - 1 + specificity) / (sensitivity + specificity - 1)``, which
-        the answers of one or both annotators then update by Bayes' theorem. From these chances
+        the answers of one or both annotators then update by Bayes' theorem. One constant per label
+        is added to their log-odds, so that their mean is the true prevalence. From these chances
         labels are drawn systematically, sorted by chance: their number is off by less than one.
         What is fitted to them sees items and labels as they would be without errors. A label that
         no item would keep stays as it was given.
@@ -219,7 +223,7 @@ class LabelNoise:
         if self.second is not None:
             known = ~np.isnan(self.second)
             odds = odds * np.where(known, self._evidence(np.where(known, self.second, 0)), 1.0)
-        drawn = _drawn(odds / (1.0 + odds))
+        drawn = _drawn(_with_mean(np.log(odds), self.prevalence))
         constant = (drawn.min(axis=0) == drawn.max(axis=0)) & (Y.min(axis=0) != Y.max(axis=0))
         return np.where(constant, Y, drawn).astype(np.int8)
 
@@ -240,6 +244,21 @@ class LabelNoise:
         slope = self.deviation / (2.0 * self.kappa)
         error = np.hypot(offset, np.abs(point - self.prevalence) * slope)
         return (arcsine(point + error) - arcsine(point - error)) / 2.0
+
+    def stretched(self, intervals: Intervals, point: Floats) -> Intervals:
+        """Intervals of a quantifier that took drawn labels for true ones, made wide enough.
+
+        The squared correlation of an answer and the true label is kappa, under each of the
+        assumptions: n answers say as much as ``kappa * n`` true labels. Distances from the point
+        are divided by its square root, on the scale of `arcsine`.
+        """
+        centre, factor = arcsine(point), 1.0 / np.sqrt(self.kappa)
+        ends = {
+            name: from_arcsine(centre + factor * (arcsine(end) - centre))
+            for name, end in vars(intervals).items()
+            if name != "p_value"
+        }
+        return replace(intervals, **ends)
 
     def as_seen(self, estimate: PrevalenceEstimate) -> PrevalenceEstimate:
         """What annotators would count where the true prevalences are those of an estimate."""
@@ -316,6 +335,16 @@ def _solved(q: Floats, kappa: Floats, errors: Errors) -> tuple[Floats, Floats]:
     apart = 2.0 * q * (1.0 - q) * (1.0 - kappa)
     gain = np.sqrt(np.maximum(1.0 - 2.0 * apart, _EDGE))
     return np.clip((q - (1.0 - gain) / 2.0) / gain, 0.0, 1.0), gain
+
+
+def _with_mean(log_odds: Floats, mean: Floats) -> Floats:
+    """Chances from log-odds plus a constant per column, found by bisection, that gives the mean."""
+    low, high = np.full(mean.shape, -_MOST_ODDS), np.full(mean.shape, _MOST_ODDS)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2.0
+        above = expit(log_odds + middle).mean(axis=0) > mean
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.asarray(expit(log_odds + low))
 
 
 def _drawn(chances: Floats) -> npt.NDArray[np.int8]:
