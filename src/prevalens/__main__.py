@@ -46,6 +46,7 @@ COMMANDS = {
         "prevalens.cli.paper",
         "Run the paper's experiments and compare with its tables.",
     ),
+    "plan": ("prevalens.cli.plan", "Forecast how many labels narrow intervals need."),
     "quantify": (
         "prevalens.cli.quantify",
         "Estimate how frequent each label is in batches of files.",

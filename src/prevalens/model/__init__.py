@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from prevalens.model.labelled import Labelled, read_labelled
     from prevalens.model.manifest import TrainingSummary
     from prevalens.model.model import Model
+    from prevalens.model.plan import LabelPlan, plan_files, plan_scores
     from prevalens.model.progress import CancelledError, Step
     from prevalens.model.quantify import quantify_files
     from prevalens.model.result import BatchResult
@@ -28,6 +29,7 @@ _MODULE_OF = {
     "BatchResult": "prevalens.model.result",
     "CancelledError": "prevalens.model.progress",
     "Draw": "prevalens.model.draw",
+    "LabelPlan": "prevalens.model.plan",
     "LabelSheet": "prevalens.model.sample",
     "Labelled": "prevalens.model.labelled",
     "Leaderboard": "prevalens.model.compare",
@@ -40,6 +42,8 @@ _MODULE_OF = {
     "evaluate_files": "prevalens.model.evaluate",
     "evaluate_model": "prevalens.model.evaluate",
     "fit_files": "prevalens.model.fit",
+    "plan_files": "prevalens.model.plan",
+    "plan_scores": "prevalens.model.plan",
     "quantify_files": "prevalens.model.quantify",
     "read_labelled": "prevalens.model.labelled",
     "sample_files": "prevalens.model.sample",
@@ -50,6 +54,7 @@ __all__ = [
     "BatchResult",
     "CancelledError",
     "Draw",
+    "LabelPlan",
     "LabelSheet",
     "Labelled",
     "Leaderboard",
@@ -62,6 +67,8 @@ __all__ = [
     "evaluate_files",
     "evaluate_model",
     "fit_files",
+    "plan_files",
+    "plan_scores",
     "quantify_files",
     "read_labelled",
     "sample_files",
