@@ -56,19 +56,19 @@ _SHOWN, _MOST_ROWS = (100, 300, 1000, 5000), 40
 )
 @click.option("--specificity", help=f"The same, on items without a label. Default: {SPECIFICITY}.")
 @click.option(
-    "--sheet",
+    "--to-label",
     type=click.Path(path_type=Path),
     help="Write items to label next to this file, as `prevalens sample` does: of --batch, or of "
     "FILE if it has no labels.",
 )
-@click.option("-n", "n", default=100, show_default=True, help="Items of the --sheet.")
+@click.option("-n", "n", default=100, show_default=True, help="Items of --to-label.")
 @click.option("--stratified", is_flag=True, help="Draw unsure items more often, with weights.")
 @click.option("--seed", "random_state", default=0, show_default=True, help="Random seed.")
 @result_options("Write a report with a chart to this HTML file.")
 def command(
     file: tuple[str, ...],
     results: Results,
-    sheet: Path | None,
+    to_label: Path | None,
     n: int,
     stratified: bool,
     target_width: float,
@@ -83,40 +83,42 @@ def command(
     """
     batch = settings["batch"] = list(settings["batch"]) or None
     results.check(*file, *(batch or ()))
-    if sheet is not None:
-        check_ending(sheet)
-        check_outputs([(TABLE, sheet)], (*file, *(batch or ())), force=results.force)
+    if to_label is not None:
+        check_ending(to_label)
+        check_outputs([(TABLE, to_label)], (*file, *(batch or ())), force=results.force)
+        if to_label.exists() and not results.force:
+            raise InputError(f"{to_label} exists and may have labels; overwrite it with --force.")
     settings["target_width"] = target_width / 100
     draw = {"stratified": stratified, "random_state": settings["random_state"]}
     with printed_warnings(), progress_bar() as progress:
         if settings["labels"] or settings["tags"]:
-            plan, drawn = _from_pilot(file, settings, progress, sheet, n, draw)
+            plan, drawn = _from_pilot(file, settings, progress, to_label, n, draw)
         else:
-            plan, drawn = _from_scores(file, settings, sheet, n, draw)
-    if drawn is not None and sheet is not None:
-        drawn.write(sheet)
+            plan, drawn = _from_scores(file, settings, to_label, n, draw)
+    if drawn is not None and to_label is not None:
+        drawn.write(to_label)
     results.write(lambda: plan_page(plan), plan.to_rows, plan.to_dict())
     if not results.as_json:
         _print(plan)
         if drawn is not None:
-            click.echo(f"{len(drawn.rows):,} items to label: {sheet}")
+            click.echo(f"{len(drawn.rows):,} items to label: {to_label}")
 
 
 def _from_pilot(
     file: Sequence[str],
     settings: dict[str, Any],
     progress: Any,
-    sheet: Path | None,
+    to_label: Path | None,
     n: int,
     draw: dict[str, Any],
 ) -> tuple[LabelPlan, LabelSheet | None]:
     for name in ("sensitivity", "specificity"):
         if settings.pop(name) is not None:
             raise InputError(f"--{name} is assumed where there are no labels; leave it out.")
-    if sheet is not None and settings["batch"] is None:
-        raise InputError("--sheet draws items of a batch; name it with --batch.")
+    if to_label is not None and settings["batch"] is None:
+        raise InputError("--to-label draws items of a batch; name it with --batch.")
     plan, model = plan_files(file, progress=progress, **settings)
-    if sheet is None:
+    if to_label is None:
         return plan, None
     return plan, sample_files(model, settings["batch"], n, reading=settings["reading"], **draw)
 
@@ -124,7 +126,7 @@ def _from_pilot(
 def _from_scores(
     file: Sequence[str],
     settings: dict[str, Any],
-    sheet: Path | None,
+    to_label: Path | None,
     n: int,
     draw: dict[str, Any],
 ) -> tuple[LabelPlan, LabelSheet | None]:
@@ -137,7 +139,7 @@ def _from_scores(
     names = ("sensitivity", "specificity", "batch_size", "drift", "interval", "target_width")
     given = {name: settings[name] for name in names if settings[name] is not None}
     plan = plan_scores(file, **scored, **given)
-    return plan, None if sheet is None else sheet_of_scores(file, n, **scored, **draw)
+    return plan, None if to_label is None else sheet_of_scores(file, n, **scored, **draw)
 
 
 def _print(plan: LabelPlan) -> None:

@@ -108,11 +108,11 @@ class LabelPlan:
         possible = known[np.isfinite(known)]
         text = ""
         if possible.size:
+            which = "All" if possible.size == needed.size else f"{possible.size} of {needed.size}"
             text = (
-                f"Intervals of {100 * self.level:g} % that are {points} wide need about "
-                f"{_rounded(np.median(possible)):,} labelled items for half of the labels, and "
-                f"{_rounded(possible.max()):,} for all"
-                f"{'' if possible.size == needed.size else f' of {possible.size}'}. "
+                f"{which} labels get {100 * self.level:g} % intervals that are {points} wide or "
+                f"narrower: half of these with about {_rounded(float(np.median(possible))):,} "
+                f"labelled items, all with about {_rounded(float(possible.max())):,}. "
             )
         out = int(np.isinf(known).sum())
         if out:
