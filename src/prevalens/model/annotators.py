@@ -1,11 +1,14 @@
-"""The answers of a second annotator in files, and what is stated about annotators."""
+"""The answers of a second annotator in files.
+
+This module imports no estimator, so that columns can be checked at once.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,19 +17,10 @@ from prevalens.tables.cells import is_missing
 from prevalens.tables.labels import label_columns, labels_of_columns, tag_sets
 from prevalens.tables.scores import stems
 from prevalens.tables.table import Chunk, Table
-from prevalens.types import Floats, LabelMatrix
-from prevalens.uncertainty.label_noise import LabelNoise
+from prevalens.types import Floats
 
 #: Cells of a column of tags which mean that an annotator saw no label.
 _NO_LABEL = {"-", "none", "[]"}
-
-
-class StatedNoise(TypedDict, total=False):
-    """What is stated about annotators; see `prevalens.model.fit_files`."""
-
-    agreement: Any
-    kappa: Any
-    errors: Any
 
 
 class SecondLabels(NamedTuple):
@@ -110,33 +104,3 @@ def _from_tags(chunk: Chunk, column: str, sep: str, names: Sequence[str]) -> Flo
             stacklevel=4,
         )
     return found
-
-
-def noise_of(Y: LabelMatrix, second: Floats | None, stated: StatedNoise) -> LabelNoise | None:
-    """The errors of annotators, from their answers or as stated; None if nothing is known.
-
-    Parameters
-    ----------
-    Y : 0/1 array, shape (n_items, n_labels)
-    second : array of float, shape (n_items, n_labels), or None
-    stated : StatedNoise
-    """
-    given: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
-    errors = given.pop("errors", "balanced")
-    if len(given) + (second is not None) > 1:
-        raise InputError(
-            "Errors of annotators are taken from a second annotator, from `agreement=` or from "
-            "`kappa=`; give one of them."
-        )
-    if second is not None:
-        return LabelNoise.from_second(Y, second, errors=errors)
-    if "agreement" in given:
-        return LabelNoise.from_agreement(Y, given["agreement"], errors=errors)
-    if "kappa" in given:
-        return LabelNoise.from_kappa(Y, given["kappa"], errors=errors)
-    if stated.get("errors") is not None:
-        raise InputError(
-            "`errors=` is an assumption about annotators; name a second annotator, or state their "
-            "agreement (`agreement=`, `kappa=`)."
-        )
-    return None

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, clone
 
 from prevalens.errors import FormatError, InputError, PrevalensWarning, counted
 from prevalens.files import damaged
-from prevalens.model.annotators import StatedNoise, noise_of
 from prevalens.model.file import check_storable
 from prevalens.model.holdout import Holdout
 from prevalens.model.labelled import Labelled, LabelledColumns, read_labelled
@@ -24,7 +23,8 @@ from prevalens.selection import GridSearch
 from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import CellError
-from prevalens.types import Ints
+from prevalens.types import Floats, Ints, LabelMatrix
+from prevalens.uncertainty.label_noise import LabelNoise
 from prevalens.validation import check_int
 
 #: Fewer items cannot be divided into useful folds.
@@ -144,9 +144,8 @@ def fit_files(
         preparation = data.scores.for_labels(kept)
     elif preparation is None and data.text is None:
         preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
-    stated: StatedNoise = {"agreement": agreement, "kappa": kappa, "errors": errors}
     second = None if data.second is None else data.second[:, kept]
-    noise = noise_of(data.Y[:, kept], second, stated)
+    noise = _noise(data.Y[:, kept], second, agreement=agreement, kappa=kappa, errors=errors)
     if noise is not None and holdout is not None:
         raise InputError(
             "`holdout=` tests with the labels as they were given, and these have errors; leave it "
@@ -282,3 +281,26 @@ def _check_labels(data: Labelled, positives: Ints) -> None:
                 f"In {data.items.source} {often} has the label {name!r}, so it cannot be learnt; "
                 "leave it out, or let `min_positives=1` leave out what never occurs."
             )
+
+
+def _noise(Y: LabelMatrix, second: Floats | None, **stated: Any) -> LabelNoise | None:
+    """The errors of annotators, from their answers or as stated; None if nothing is known."""
+    given = {name: value for name, value in stated.items() if value is not None}
+    errors = given.pop("errors", "balanced")
+    if len(given) + (second is not None) > 1:
+        raise InputError(
+            "Errors of annotators are taken from a second annotator, from `agreement=` or from "
+            "`kappa=`; give one of them."
+        )
+    if second is not None:
+        return LabelNoise.from_second(Y, second, errors=errors)
+    if "agreement" in given:
+        return LabelNoise.from_agreement(Y, given["agreement"], errors=errors)
+    if "kappa" in given:
+        return LabelNoise.from_kappa(Y, given["kappa"], errors=errors)
+    if stated.get("errors") is not None:
+        raise InputError(
+            "`errors=` is an assumption about annotators; name a second annotator, or state their "
+            "agreement (`agreement=`, `kappa=`)."
+        )
+    return None
