@@ -20,7 +20,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from prevalens.aggregators import Aggregator, ScenarioMixture
+from prevalens.aggregators import Aggregator, ScenarioMixture, TrainingPrevalence
 from prevalens.batches import (
     OPENNESS,
     VALUES,
@@ -487,9 +487,11 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         return self._score(self._checked(X))
 
     def _checked(self, X: Items) -> Items:
-        """The items; numbers may be missing only if the classifier says that it takes them so."""
-        tags = None if self.classifier is None else get_tags(self.classifier)
-        return check_items(X, missing=tags is not None and tags.input_tags.allow_nan)
+        """The items; numbers may be missing only if the classifier takes them so."""
+        if self.classifier is None:
+            # The training prevalence does not look at the items.
+            return check_items(X, missing=isinstance(self.aggregator, TrainingPrevalence))
+        return check_items(X, missing=get_tags(self.classifier).input_tags.allow_nan)
 
     def _score(self, X: Items) -> Scores:
         """The scores of items that have been checked."""

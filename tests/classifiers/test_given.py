@@ -132,3 +132,14 @@ def test_what_are_no_scores_is_refused(X, says):
 def test_only_given_scores_can_be_named_in_the_automatic_choice():
     with pytest.raises(InputError, match="only given scores"):
         parse("auto(lr)")
+
+
+def test_labellers_that_are_not_separate_give_one_posterior_per_label():
+    rng = np.random.default_rng(10)
+    Y = (rng.random((100, 2)) < 0.4).astype(int)
+    X = np.hstack([np.clip(Y + rng.normal(0, 0.4, Y.shape), 0, 1) for _ in range(2)])
+    together, separate = Given(separate=False).fit(X, Y), Given().fit(X, Y)
+    assert together.member_posteriors(X) == pytest.approx(separate.predict_proba(X))
+    choice = Quantifier(Given()).fit(X, Y).choice_
+    tried = {candidate.name.split("+")[0] for candidate in choice.candidates}
+    assert tried >= {"given", "given(separate=False)"}

@@ -31,11 +31,19 @@ class Given(MultiLabelClassifier):
     The items are the answers themselves. Labelled items calibrate them: `predict_proba` is the
     probability that a person gives the label, if the labeller answered so.
 
+    Parameters
+    ----------
+    separate : bool
+        Whether aggregators that can weigh them read every labeller besides all of them together.
+        With few labelled items, so many columns are more noise than help; the automatic choice
+        tries both.
+
     Attributes
     ----------
     n_labellers_ : int
     coefficients_ : list of arrays of float, shape (n_labels, 3)
-        Of each labeller alone: constant, slope of the scaled log-odds, missing answer.
+        Of each labeller alone: constant, slope of the scaled log-odds, missing answer. Only the
+        `joint_coefficients_` if the labellers are not separate.
     joint_coefficients_ : array of float, shape (n_labels, 1 + 2 * n_labellers)
         Of all labellers together.
 
@@ -74,6 +82,9 @@ class Given(MultiLabelClassifier):
 
     code = "given"
 
+    def __init__(self, *, separate: bool = True) -> None:
+        self.separate = separate
+
     def _check_items(self, X: Any, *, reset: bool) -> Floats:
         names = column_names(X)
         scores = check_scores(X)
@@ -91,16 +102,17 @@ class Given(MultiLabelClassifier):
         blocks = _features(scaled_log_odds(X), n_labels)
         self.joint_coefficients_ = _calibrated(blocks, Y)
         self.coefficients_ = [self.joint_coefficients_]
-        if self.n_labellers_ > 1:
+        if self.n_labellers_ > 1 and self.separate:
             self.coefficients_ = [_calibrated([block], Y) for block in blocks]
 
     def member_posteriors(self, X: Any) -> Floats:
         """Calibrated posteriors: of each labeller, and of all together if there are several.
 
-        Shape (n_items, n_labels) for one labeller, else (n_items, (n_labellers + 1) * n_labels).
+        Shape (n_items, (n_labellers + 1) * n_labels), or (n_items, n_labels) for one labeller, or
+        if they are not to be separate.
         """
         X = self._check_items(X, reset=False)
-        if self.n_labellers_ == 1:
+        if len(self.coefficients_) == 1:
             return self._posteriors(X)
         odds, n_labels = scaled_log_odds(X), self.n_labels_
         alone = [

@@ -18,7 +18,7 @@ from prevalens.cli.options import (
     score_options,
 )
 from prevalens.cli.results import Results, result_options
-from prevalens.model.compare import AUTO_BUDGET, DEFAULT_METHODS, Leaderboard, compare_files
+from prevalens.model.compare import AUTO_BUDGET, Leaderboard, compare_files
 from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
 
 
@@ -26,10 +26,10 @@ from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
 @click.argument("train", nargs=-1, required=True)
 @click.option(
     "--methods",
-    default=";".join(DEFAULT_METHODS),
+    default=None,
     help="Expressions separated by semicolons; `prevalens methods` lists their parts. Default: "
     "auto, as `prevalens fit` uses it, and eight methods from the training prevalence to joint "
-    "corrections.",
+    "corrections; with scores, methods for these.",
 )
 @click.option(
     "--time-budget",
@@ -49,7 +49,7 @@ from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
     samples="Samples per fold and family of shifts.",
 )
 @result_options("Write a page to this HTML file.")
-def command(train: tuple[str, ...], methods: str, results: Results, **settings: Any) -> None:
+def command(train: tuple[str, ...], methods: str | None, results: Results, **settings: Any) -> None:
     """Compare methods on the labelled items in TRAIN.
 
     In cross-validation, every method is trained on all folds but one and estimates samples of the

@@ -45,14 +45,22 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How files are to be read; the command gets one `reading`."""
 
     @functools.wraps(command)
-    def reads(*, delimiter: Any, encoding: Any, sheet: Any, **others: Any) -> Any:
-        reading = Reading(delimiter=delimiter, encoding=encoding, sheet=sheet)
+    def reads(*, delimiter: Any, encoding: Any, sheet: Any, embeddings: Any, **others: Any) -> Any:
+        reading = Reading(
+            delimiter=delimiter, encoding=encoding, sheet=sheet, embeddings=embeddings
+        )
         return command(reading=reading, **others)
 
     options = together(
         click.option("--delimiter", help="Column delimiter; detected if omitted."),
         click.option("--encoding", help="Encoding of the files; UTF-8 if omitted."),
         click.option("--sheet", help="Sheet of an Excel workbook; the first if omitted."),
+        click.option(
+            "--embeddings",
+            metavar="FILE.npy",
+            help="Array with a row of numbers per item, as the feature column 'embeddings'; for "
+            "several files a pattern such as vectors/*.npy, where * is the name of each.",
+        ),
     )
     return options(reads)
 
@@ -90,7 +98,11 @@ batch_options = together(
 #: Which columns are items.
 item_options = together(
     click.option("--text", metavar="COL", help="Text column."),
-    _columns("--features", "Feature columns; all columns that are not labels if omitted."),
+    _columns(
+        "--features",
+        "Feature columns, besides that of --text; all columns that are not labels if both are "
+        "omitted.",
+    ),
     click.option(
         "--id", metavar="COL", help="Identifier column; used neither as feature nor as label."
     ),

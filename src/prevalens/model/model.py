@@ -44,7 +44,7 @@ from prevalens.tables.column_guard import ColumnGuard, guard_of
 from prevalens.tables.formats import as_table
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import ArrayPreparation, Preparation
-from prevalens.tables.scores import ScorePreparation
+from prevalens.tables.scores import ScorePreparation, unknown_labels_warned_once
 from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, Floats, Groups, Items, LabelMatrix, Labels, Progress
 from prevalens.uncertainty import label_scores, with_labels_of_batches
@@ -248,10 +248,9 @@ class Model:
         chosen = preparation_for(items, names, text=text is not None, given=preparation)
         # A method that is not understood is refused before the work begins.
         dated = time is not None
-        given_scores = isinstance(chosen, ScorePreparation)
-        unfitted = quantifier_of(
-            method, time_budget, random_state, drift=drift, dated=dated, scores=given_scores
-        )
+        how: dict[str, Any] = {"drift": drift, "dated": dated}
+        how["scores"] = isinstance(chosen, ScorePreparation)
+        unfitted = quantifier_of(method, time_budget, random_state, **how)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             on_stage("preparing items")
@@ -278,8 +277,7 @@ class Model:
             uses,
             "" if noise is None else noise.sentence(label_names),
         )
-        means = column_means(X)
-        parts = _Parts(chosen, quantifier, means)
+        parts = _Parts(chosen, quantifier, column_means(X))
         return cls(lambda: parts, description)
 
     @property
@@ -287,6 +285,7 @@ class Model:
         """Share of training items that have each label."""
         return self.summary.prevalence
 
+    @unknown_labels_warned_once()
     def score(self, items: Items) -> Scores:
         """Scores of items, chunk by chunk, as the aggregator reads them."""
         chunks = chunks_of(items, self.preparation, self.columns)
@@ -358,6 +357,7 @@ class Model:
         )
         return estimate.sample(0) if groups is None else estimate
 
+    @unknown_labels_warned_once()
     def summarise(self, items: Items, groups: Groups = None, *, time: Any = None) -> Summary:
         """The sums over items that estimates need; see `Quantifier.summarise`.
 
@@ -591,6 +591,7 @@ def _summary(
     seconds: float,
     caught: Sequence[warnings.WarningMessage],
 ) -> TrainingSummary:
+    counts = preparation.counted_ if isinstance(preparation, ScorePreparation) else ()
     return TrainingSummary(
         n_items=len(Y),
         n_features=preparation.n_features_,
@@ -603,6 +604,7 @@ def _summary(
         kind=preparation.kind,
         seconds=seconds,
         warnings=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+        counted=tuple(counts),
     )
 
 

@@ -484,4 +484,4 @@ def sheet_of_scores(
     unsure = Scores(np.nan_to_num(given.scores, nan=0.5), "posteriors") if stratified else None
     draw = draw_items(whole, n, scores=unsure, random_state=random_state)
     rows = sheet_rows(given.tables, given.columns, draw, given.labels, weighted=stratified)
-    return LabelSheet(rows, len(given.scores))
+    return LabelSheet(rows, len(given.scores), given.labels)

@@ -54,6 +54,15 @@ class UnknownLabelsWarning(PrevalensWarning):
 
 
 @contextmanager
+def unknown_labels_warned_once() -> Iterator[None]:
+    """One warning of unknown labels for many chunks; also a decorator."""
+    with unknown_labels_once() as sentences:
+        yield
+    for sentence in sentences:
+        warnings.warn(sentence, PrevalensWarning, stacklevel=3)
+
+
+@contextmanager
 def unknown_labels_once() -> Iterator[list[str]]:
     """Collect the warnings of unknown labels of many chunks into one sentence.
 
@@ -143,6 +152,8 @@ class ScorePreparation(Preparation):
         What divides the labels of an answer, for columns of answers that are texts.
     counts_ : array of float, shape (n_labellers, n_labels)
         Share of the answers in training that voted for each label; NaN if there is none.
+    counted_ : array of float, shape (n_labels,)
+        The same of all labellers together, by the mean of their scores.
     answered_ : array of float, shape (n_labellers, n_labels)
         Share of the training items with an answer.
     human_ : array of float, shape (n_labels,), or None
@@ -227,6 +238,9 @@ class ScorePreparation(Preparation):
                 )
         with np.errstate(invalid="ignore"):
             self.counts_ = (by_labeller > 0.5).sum(axis=0) / given.sum(axis=0)
+        sums = np.where(given, by_labeller, 0.0).sum(axis=1)
+        votes = sums > 0.5 * given.sum(axis=1)
+        self.counted_ = votes.sum(axis=0) / np.maximum(given.any(axis=1).sum(axis=0), 1)
         least = np.where(given, by_labeller, np.inf).min(axis=0)
         most = np.where(given, by_labeller, -np.inf).max(axis=0)
         constant = np.all((least >= most) & (given.all(axis=0) | ~given.any(axis=0)), axis=0)
