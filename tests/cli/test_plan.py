@@ -34,7 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_a_pilot_gives_a_plan_a_page_and_a_sheet(folder: Path) -> None:
+def test_a_pilot_gives_a_plan_a_page_and_a_sheet(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two parts are enough for a curve.
+    monkeypatch.setattr("prevalens.model.plan._PARTS", ((0.4, 1), (0.75, 1)))
     page, rows, sheet = folder / "plan.html", folder / "plan.csv", folder / "next.csv"
     words = ("--scores", "p_*", "--labels", "y_*", "--method", "given+pcc")
     outputs = ("--html", page, "-o", rows, "--to-label", sheet, "-n", "30", "--stratified")
