@@ -23,7 +23,7 @@ from prevalens.quantifier import Quantifier
 from prevalens.selection import GridSearch
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import CellError
-from prevalens.types import Floats, Ints, LabelMatrix
+from prevalens.types import Ints
 from prevalens.uncertainty.label_noise import LabelNoise
 from prevalens.validation import check_int
 
@@ -135,21 +135,14 @@ def fit_files(
     """
     watch = Watch(progress, cancelled)
     # A method that is not understood is refused before any file is read.
-    _check_savable(quantifier_of(method, drift=drift, dated=time is not None), trusted)
+    quantifier = quantifier_of(method, drift=drift, dated=time is not None)
+    _check_savable(quantifier, preparation, trusted)
     if min_positives is not None:
         check_int(min_positives, "`min_positives=`", minimum=0)
-    if preparation is not None:
-        check_storable(preparation, trusted)
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     _check_items(data)
     kept = _frequent(data, min_positives, from_tags=data.tags is not None)
-    second = None if data.second is None else data.second[:, kept]
-    noise = _noise(data.Y[:, kept], second, agreement=agreement, kappa=kappa, errors=errors)
-    if noise is not None and holdout is not None:
-        raise InputError(
-            "`holdout=` tests with the labels as they were given, and these have errors; leave it "
-            "out, or leave out what corrects the errors."
-        )
+    noise = _noise(data, kept, holdout, agreement=agreement, kappa=kappa, errors=errors)
     held = None if holdout is None else Holdout.of(data, holdout, random_state)
     settings: dict[str, Any] = {
         "method": method,
@@ -195,12 +188,16 @@ def _named_places(data: Labelled) -> Iterator[None]:
         raise InputError(f"{data.items.source}: {error}") from error
 
 
-def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) -> None:
+def _check_savable(
+    quantifier: Quantifier | GridSearch, preparation: Any, trusted: Sequence[str]
+) -> None:
     """Refuse a method whose fitted objects no model file may hold.
 
     Parts of this package can always be saved. Others are fitted to a few made-up items first, since
     their state shows only then.
     """
+    if preparation is not None:
+        check_storable(preparation, trusted)
     parts = [quantifier, *quantifier.get_params(deep=True).values()]
     estimators = [part for part in parts if isinstance(part, BaseEstimator)]
     if all(type(part).__module__.startswith("prevalens.") for part in estimators):
@@ -288,14 +285,22 @@ def _check_labels(data: Labelled, positives: Ints) -> None:
             )
 
 
-def _noise(Y: LabelMatrix, second: Floats | None, **stated: Any) -> LabelNoise | None:
+def _noise(
+    data: Labelled, kept: Sequence[int], holdout: float | None, **stated: Any
+) -> LabelNoise | None:
     """The errors of annotators, from their answers or as stated; None if nothing is known."""
+    Y, second = data.Y[:, kept], None if data.second is None else data.second[:, kept]
     given = {name: value for name, value in stated.items() if value is not None}
     errors = given.pop("errors", "balanced")
     if len(given) + (second is not None) > 1:
         raise InputError(
             "Errors of annotators are taken from a second annotator, from `agreement=` or from "
             "`kappa=`; give one of them."
+        )
+    if holdout is not None and (given or second is not None):
+        raise InputError(
+            "`holdout=` tests with the labels as they were given, and these have errors; leave it "
+            "out, or leave out what corrects the errors."
         )
     if second is not None:
         return LabelNoise.from_second(Y, second, errors=errors)

@@ -260,9 +260,7 @@ class Model:
             uses = chosen.column_uses(names)
             if on_columns is not None:
                 on_columns(uses)
-            given = {"labels": label_names, "groups": groups}
-            if noise is not None:
-                given["noise"] = noise
+            given = {"labels": label_names, "groups": groups, "noise": noise}
             if time is not None:
                 given |= {"time": time, "prepare": _prepare(own, chosen, unfitted)}
             quantifier = _fitted(unfitted, X, Y, given, on_stage)
@@ -572,9 +570,10 @@ def _fitted(
     """The trained quantifier; of a search, the best quantifier."""
     if isinstance(quantifier, Quantifier):
         return quantifier.fit(X, Y, **given, progress=on_stage)
-    if "noise" in given:
+    noise, searched = given["noise"], {name: given[name] for name in ("labels", "groups")}
+    if noise is not None:
         raise InputError("A GridSearch does not correct labels; fit its best_quantifier_ instead.")
-    best = quantifier.fit(X, Y, **given).best_quantifier_
+    best = quantifier.fit(X, Y, **searched).best_quantifier_
     if not isinstance(best, Quantifier):
         raise InputError(f"A model holds a Quantifier; the search found {best!r}.")
     return best

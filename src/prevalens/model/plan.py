@@ -252,23 +252,12 @@ def plan_files(
     on_stage = watch.within("measuring widths", n_items=len(Y))
     rng = np.random.default_rng(random_state)
     measured = _measured(unfitted, X, Y, items, size, level, rng, on_stage)
-    limit, slope = _fitted_curve(measured)
     basis = (
         f"Measured with {model.summary.method} on parts of {len(Y):,} labelled items, in batches "
         f"of {size:,}. {model.drift.allowance}"
     )
-    plan = LabelPlan(
-        model.labels,
-        level,
-        target,
-        size,
-        limit,
-        slope,
-        measured,
-        Y.sum(axis=0, dtype=np.int64),
-        basis.strip(),
-    )
-    return plan, model
+    curve = (*_fitted_curve(measured), measured, Y.sum(axis=0, dtype=np.int64))
+    return LabelPlan(model.labels, level, target, size, *curve, basis.strip()), model
 
 
 def _size(given: int | None, own: int | None) -> int:
