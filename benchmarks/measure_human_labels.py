@@ -2,7 +2,7 @@
 
     python benchmarks/measure_human_labels.py [adjust] [noise] [plan]
 
-Prints Markdown tables. Takes about ten minutes on one core.
+Prints Markdown tables. Takes about twenty minutes on one core.
 """
 
 from __future__ import annotations

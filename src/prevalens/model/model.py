@@ -247,8 +247,7 @@ class Model:
             names = preparation.table_columns()
         chosen = preparation_for(items, names, text=text is not None, given=preparation)
         # A method that is not understood is refused before the work begins.
-        dated = time is not None
-        how: dict[str, Any] = {"drift": drift, "dated": dated}
+        how: dict[str, Any] = {"drift": drift, "dated": time is not None}
         how["scores"] = isinstance(chosen, ScorePreparation)
         unfitted = quantifier_of(method, time_budget, random_state, **how)
         with warnings.catch_warnings(record=True) as caught:
