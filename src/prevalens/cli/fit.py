@@ -17,6 +17,7 @@ from prevalens.cli.options import (
     date_form_option,
     item_options,
     labelled_options,
+    noise_options,
     score_options,
     training_scheduler_option,
 )
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 #: Settings that name columns, or say how files are read.
 _COLUMNS = (
     *("text", "features", "labels", "tags", "id", "group", "time", "reading"),
-    *("scores", "scores_tags"),
+    *("scores", "scores_tags", "second_labels", "second_tags"),
 )
 #: Seconds of `--fast`.
 _FAST = 5.0
@@ -51,6 +52,7 @@ _FAST = 5.0
 @as_option
 @score_options
 @labelled_options
+@noise_options
 @click.option(
     "--method",
     default="auto",
@@ -154,6 +156,8 @@ def _print(model: Model, output: Path, seconds: float) -> None:
         f"{seconds:.1f} s: "
         f"{summary.method}, {summary.preparation}."
     )
+    if model.description.label_errors:
+        click.echo(model.description.label_errors)
     if model.drift.sentences:
         click.echo(model.drift.sentences)
     if model.holdout is not None:

@@ -147,6 +147,34 @@ score_options = together(
     ),
 )
 
+#: Errors of the people who labelled the items.
+noise_options = together(
+    _columns(
+        "--second-labels",
+        "Label columns of a second annotator, matched with --labels by name; empty where there is "
+        "no second answer. Errors of the labels are then corrected.",
+    ),
+    click.option(
+        "--second-tags",
+        metavar="COL",
+        help="The same as a column of tags; - means no label, an empty cell no answer.",
+    ),
+    click.option(
+        "--agreement",
+        metavar="SHARE",
+        help="Instead: share of the answers that two annotators agree in, such as 0.95 or "
+        "'0.95 (0.93-0.97)'.",
+    ),
+    click.option("--kappa", metavar="VALUE", help="Instead: their Cohen's kappa, such as 0.7."),
+    click.option(
+        "--errors",
+        type=click.Choice(["balanced", "symmetric", "misses"]),
+        help="Assumption about errors: labels are missed as often as set wrongly (balanced, the "
+        "default), items with and without a label are judged wrongly at the same rate, or labels "
+        "are only ever missed.",
+    ),
+)
+
 protocol_option = click.option(
     "--protocol",
     "protocols",

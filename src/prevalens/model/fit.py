@@ -25,6 +25,7 @@ from prevalens.selection import GridSearch
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import CellError
 from prevalens.types import Ints
+from prevalens.uncertainty.label_noise import LabelNoise
 from prevalens.validation import check_int
 
 #: Fewer items cannot be divided into useful folds.
@@ -45,6 +46,9 @@ def fit_files(
     min_positives: int | None = None,
     kinds: Mapping[str, str] | None = None,
     holdout: float | None = None,
+    agreement: Any = None,
+    kappa: Any = None,
+    errors: str | None = None,
     trusted: Sequence[str] = (),
     scheduler: str | None = None,
     progress: Progress | None = None,
@@ -87,6 +91,12 @@ def fit_files(
         evaluated on them, and ``model.holdout`` says how far it can be trusted. The items are drawn
         at random; with `time`, they are the latest. The model itself is fitted on all items.
         Takes about twice as long.
+    agreement, kappa : float or str, optional
+        In which share of their answers the people who labelled the items agree with others, such as
+        0.95 or ``"0.95 (0.93-0.97)"``; or their Cohen's kappa. The model then estimates true labels
+        (see `prevalens.uncertainty.LabelNoise`), as it does with `second_labels` or `second_tags`.
+    errors : {"balanced", "symmetric", "misses"}, optional
+        What is assumed about their errors; balanced if omitted.
     trusted : sequence of str
         Full names of types beyond those of prevalens and scikit-learn that the model may hold. A
         method that could not be saved with these is refused before it is trained.
@@ -120,6 +130,9 @@ def fit_files(
         on items of a group that it was trained on.
     reading : Reading, optional
         Delimiter, encoding, sheet.
+    second_labels, second_tags : as `labels` and `tags`, optional
+        Answers of a second annotator, at least of some rows; cells are empty where there are none.
+        In a column of tags, ``-`` means that there is no label.
     scores : sequence of str, or of sequences of str, optional
         Scores of labellers, to learn from instead of texts or features: for each labeller its
         columns, as a pattern such as ``p_*`` or several names.
@@ -128,14 +141,14 @@ def fit_files(
     """
     watch = Watch(progress, cancelled)
     # A method that is not understood is refused before any file is read.
-    _check_savable(quantifier_of(method, drift=drift, dated=time is not None), trusted)
+    quantifier = quantifier_of(method, drift=drift, dated=time is not None)
+    _check_savable(quantifier, preparation, trusted)
     if min_positives is not None:
         check_int(min_positives, "`min_positives=`", minimum=0)
-    if preparation is not None:
-        check_storable(preparation, trusted)
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     _check_items(data)
     kept = _frequent(data, min_positives, from_tags=data.tags is not None)
+    noise = _noise(data, kept, holdout, agreement=agreement, kappa=kappa, errors=errors)
     held = None if holdout is None else Holdout.of(data, holdout, random_state)
     settings: dict[str, Any] = {
         "method": method,
@@ -155,6 +168,7 @@ def fit_files(
             labels=[data.labels[j] for j in kept],
             groups=data.groups,
             time=data.times,
+            noise=noise,
             progress=watch.within("fitting", n_items=len(data.items)),
             on_columns=on_columns,
             **settings,
@@ -180,12 +194,16 @@ def _named_places(data: Labelled) -> Iterator[None]:
         raise InputError(f"{data.items.source}: {error}") from error
 
 
-def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) -> None:
+def _check_savable(
+    quantifier: Quantifier | GridSearch, preparation: Any, trusted: Sequence[str]
+) -> None:
     """Refuse a method whose fitted objects no model file may hold.
 
     Parts of this package can always be saved. Others are fitted to a few made-up items first, since
     their state shows only then.
     """
+    if preparation is not None:
+        check_storable(preparation, trusted)
     parts = [quantifier, *quantifier.get_params(deep=True).values()]
     estimators = [part for part in parts if isinstance(part, BaseEstimator)]
     if all(type(part).__module__.startswith("prevalens.") for part in estimators):
@@ -271,3 +289,34 @@ def _check_labels(data: Labelled, positives: Ints) -> None:
                 f"In {data.items.source} {often} has the label {name!r}, so it cannot be learnt; "
                 "leave it out, or let `min_positives=1` leave out what never occurs."
             )
+
+
+def _noise(
+    data: Labelled, kept: Sequence[int], holdout: float | None, **stated: Any
+) -> LabelNoise | None:
+    """The errors of annotators, from their answers or as stated; None if nothing is known."""
+    Y, second = data.Y[:, kept], None if data.second is None else data.second[:, kept]
+    given = {name: value for name, value in stated.items() if value is not None}
+    errors = given.pop("errors", "balanced")
+    if len(given) + (second is not None) > 1:
+        raise InputError(
+            "Errors of annotators are taken from a second annotator, from `agreement=` or from "
+            "`kappa=`; give one of them."
+        )
+    if holdout is not None and (given or second is not None):
+        raise InputError(
+            "`holdout=` tests with the labels as they were given, and these have errors; leave it "
+            "out, or leave out what corrects the errors."
+        )
+    if second is not None:
+        return LabelNoise.from_second(Y, second, errors=errors)
+    if "agreement" in given:
+        return LabelNoise.from_agreement(Y, given["agreement"], errors=errors)
+    if "kappa" in given:
+        return LabelNoise.from_kappa(Y, given["kappa"], errors=errors)
+    if stated.get("errors") is not None:
+        raise InputError(
+            "`errors=` is an assumption about annotators; name a second annotator, or state their "
+            "agreement (`agreement=`, `kappa=`)."
+        )
+    return None

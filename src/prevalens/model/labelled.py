@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.errors import InputError, PrevalensWarning, counted
+from prevalens.model.annotators import SecondLabels
 from prevalens.model.progress import Watch
 from prevalens.tables.annotations import RESERVED
 from prevalens.tables.cells import is_missing
@@ -28,7 +29,7 @@ from prevalens.tables.opening import Reading, expand
 from prevalens.tables.scores import ScorePreparation, check_distinct, match_scores, stems
 from prevalens.tables.table import EMBEDDINGS, Chunk, Table, joined_cells
 from prevalens.tables.times import TimeColumn
-from prevalens.types import Array, LabelMatrix
+from prevalens.types import Array, Floats, LabelMatrix
 
 #: Usual separators of tags; one that occurs in this share of the cells is worth a warning.
 _SEPARATORS = (",", ";", "|", "\t")
@@ -61,6 +62,8 @@ class Labelled:
         The column of the times.
     scores : ScorePreparation or None
         How the items become scores, if they are answers of labellers; unfitted.
+    second : array of float, shape (n_items, n_labels), or None
+        Answers of a second annotator; NaN in rows that were not labelled twice.
     """
 
     items: Chunk
@@ -74,6 +77,7 @@ class Labelled:
     times: Array | None = None
     time: TimeColumn | None = None
     scores: ScorePreparation | None = None
+    second: Floats | None = None
 
     @property
     def only_texts(self) -> bool:
@@ -133,6 +137,8 @@ class LabelledColumns(TypedDict, total=False):
     reading: Reading | None
     scores: Sequence[str | Sequence[str]] | None
     scores_tags: Sequence[str] | None
+    second_labels: Sequence[str] | None
+    second_tags: str | None
 
 
 def read_labelled(
@@ -151,6 +157,8 @@ def read_labelled(
     reading: Reading | None = None,
     scores: Sequence[str | Sequence[str]] | None = None,
     scores_tags: Sequence[str] | None = None,
+    second_labels: Sequence[str] | None = None,
+    second_tags: str | None = None,
     watch: Watch | None = None,
 ) -> Labelled:
     """Read labelled items.
@@ -191,6 +199,9 @@ def read_labelled(
     scores_tags : sequence of str, optional
         For each further labeller, the column of its answers, which name labels; see
         `prevalens.tables.ScorePreparation`.
+    second_labels, second_tags : as `labels` and `tags`, optional
+        The answers of a second annotator; cells are empty where there are none, and ``-`` in a
+        column of tags means no label.
     watch : Watch, optional
         Reports the progress.
     """
@@ -199,10 +210,12 @@ def read_labelled(
     if date_form is not None and time is None and text is not None and not features:
         raise InputError("`date_form=` needs the column of the dates it is about, `time=`.")
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
-    others = [name for name in (id, group, time) if name is not None]
+    second = SecondLabels.of(second_labels, second_tags)
+    again = [] if second is None else second.columns(tables[0])
+    others = [*(name for name in (id, group, time) if name is not None), *again]
     labels, tags = _where_labels(tables[0], labels, tags, known)
     label_names, columns = _chosen(tables, text, features, labels, tags, others, labellers)
-    read = [name for name in (group, time) if name is not None]
+    read = [*(name for name in (group, time) if name is not None), *again]
     wanted = list(dict.fromkeys([*columns, *label_names, *read]))
     parts = [chunk for _, chunk in (watch or Watch(None, None)).over("reading", tables, wanted)]
     if not sum(map(len, parts)):
@@ -224,7 +237,8 @@ def read_labelled(
     groups = None if group is None else _groups(parts, group)
     times, column = (None, None) if time is None else _times(parts, time, date_form)
     chosen = tuple(names), tuple(columns), text, tags
-    return Labelled(items, Y, *chosen, source, groups, times, column, preparation)
+    other = None if second is None else second.answers(parts, tables[0], names, labels or (), sep)
+    return Labelled(items, Y, *chosen, source, groups, times, column, preparation, other)
 
 
 def check_labelled(
@@ -251,6 +265,8 @@ def check_labelled(
         tables = [reading.open(path) for path in files]
         labels = _where_labels(tables[0], columns.get("labels"), columns.get("tags"))
         labellers = Labellers.of(columns.get("scores"), columns.get("scores_tags"))
+        second = SecondLabels.of(columns.get("second_labels"), columns.get("second_tags"))
+        named += [] if second is None else second.columns(tables[0])
         items = (columns.get("text"), columns.get("features"))
         _chosen(tables, *items, *labels, named, labellers)
         tables[0].check_columns(others)

@@ -485,6 +485,8 @@ def provenance_of(
         "drift": f"{model.drift.sentences} {price}".strip(),
         "model": model.provenance,
     }
+    if model.description.label_errors:
+        source["label errors"] = model.description.label_errors
     return provenance(model.summary.method, source)
 
 

@@ -165,18 +165,43 @@ def sample_tables(
     grouping.fold(check_int(min_items, "min_items", minimum=0))
     samples, _ = grouping.samples()
     draw = draw_items(samples, n, scores=scores, random_state=random_state)
+    rows = sheet_rows(tables, columns, draw, model.labels, weighted=stratified)
+    return LabelSheet(rows, samples.n_items, model.labels, _texts(model, columns))
+
+
+def sheet_rows(
+    tables: Sequence[Table],
+    columns: Sequence[str],
+    draw: Draw,
+    labels: Sequence[str],
+    *,
+    weighted: bool,
+) -> list[dict[str, Any]]:
+    """The rows of a `LabelSheet`: drawn items, with an empty cell per label.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        Where the items are.
+    columns : sequence of str
+        The columns that tell items apart: those that the model reads.
+    draw : Draw
+    labels : sequence of str
+    weighted : bool
+        Whether the weights are kept in a column.
+    """
     found = dict(_picked(tables, columns, draw))
     names = dict.fromkeys(name for table in tables for name in table.columns)
     # Nobody reads vectors.
     vectors = {name for _, cells in found.values() for name in cells if is_vector(cells[name])}
-    own = [name for name in names if name not in {*model.labels, *vectors, ITEM, WEIGHT}]
+    own = [name for name in names if name not in {*labels, *vectors, ITEM, WEIGHT}]
     rows = []
     for place, weight in enumerate(draw.weights.tolist()):
         key, cells = found[place]
-        weights = {WEIGHT: round(weight, 6)} if stratified else {}
+        weights = {WEIGHT: round(weight, 6)} if weighted else {}
         item = {name: cells.get(name) for name in own}
-        rows.append({**item, **dict.fromkeys(model.labels), **weights, ITEM: str(key)})
-    return LabelSheet(rows, samples.n_items, model.labels, _texts(model, columns))
+        rows.append({**item, **dict.fromkeys(labels), **weights, ITEM: str(key)})
+    return rows
 
 
 def _texts(model: Model, columns: Sequence[str]) -> tuple[str, ...]:

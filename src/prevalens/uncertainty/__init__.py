@@ -4,6 +4,8 @@ from prevalens.uncertainty.bootstrap import Bootstrap
 from prevalens.uncertainty.difference import Difference
 from prevalens.uncertainty.drift import Backtest
 from prevalens.uncertainty.goodness_of_fit import warn_of_misfit
+from prevalens.uncertainty.label_noise import LabelNoise
+from prevalens.uncertainty.misclassification import AdjustedPrevalence, Rate, adjust_prevalence
 from prevalens.uncertainty.target import (
     ScoredLabels,
     label_scores,
@@ -14,10 +16,14 @@ from prevalens.uncertainty.target import (
 )
 
 __all__ = [
+    "AdjustedPrevalence",
     "Backtest",
     "Bootstrap",
     "Difference",
+    "LabelNoise",
+    "Rate",
     "ScoredLabels",
+    "adjust_prevalence",
     "label_scores",
     "ppi_mean",
     "warn_of_misfit",
