@@ -298,23 +298,14 @@ def tables_of(
     """The items as tables whose columns have the names that the model knows."""
     tables = [opened(Path(path), name, limits) for path, name in files]
     if asked.texts is not None and not files:
-        tables = [_in_memory({_text_column(model): asked.texts}, "texts", asked, limits)]
+        column = _text_column(model)
+        tables = [_in_memory([{column: text} for text in asked.texts], "texts", asked, limits)]
     elif not files:
-        tables = [_in_memory(_columns(asked.rows or [], limits), "rows", asked, limits)]
+        tables = [_in_memory(asked.rows or [], "rows", asked, limits)]
     unknown = [name for name in asked.columns if name not in (model.columns or ("text",))]
     if unknown:
         raise InputError(f"The model does not ask for a column {unknown[0]!r}.")
     return [table.renamed(asked.columns) for table in tables]
-
-
-def _columns(rows: Sequence[Mapping[str, Any]], limits: Limits) -> dict[str, Any]:
-    """Rows as columns, which are counted before they are filled."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    if len(names) > limits.columns:
-        raise too_many("rows", len(names), "columns", limits.columns)
-    if not names:
-        raise InputError("The rows have no columns.")
-    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _text_column(model: Model) -> str:
@@ -327,20 +318,17 @@ def _text_column(model: Model) -> str:
 
 
 def _in_memory(
-    columns: Mapping[str, Sequence[Any]],
-    name: str,
-    asked: QuantifyBody,
-    limits: Limits,
+    rows: list[dict[str, Any]], name: str, asked: QuantifyBody, limits: Limits
 ) -> ClientTable:
-    n_items = len(next(iter(columns.values())))
-    if n_items > limits.rows:
-        raise too_many(name, n_items, "rows", limits.rows)
-    cells = dict(columns)
+    if len(rows) > limits.rows:
+        raise too_many(name, len(rows), "rows", limits.rows)
+    if not any(rows):
+        raise InputError(f"The {name} have no columns.")
     if asked.groups is not None:
-        if len(asked.groups) != n_items:
-            raise InputError(f"There are {n_items} {name} but {len(asked.groups)} groups.")
-        cells[_GROUPS] = asked.groups
-    return ClientTable(as_table(cells, name=name), limits)
+        if len(asked.groups) != len(rows):
+            raise InputError(f"There are {len(rows)} {name} but {len(asked.groups)} groups.")
+        rows = [{**row, _GROUPS: group} for row, group in zip(rows, asked.groups, strict=True)]
+    return ClientTable(as_table(rows, name=name), limits)
 
 
 def answer_of(result: BatchResult, name: str) -> dict[str, Any]:
