@@ -17,6 +17,7 @@ from prevalens.errors import FormatError
 from prevalens.files import ByteSource
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
+from prevalens.service.storage import plain_path
 from prevalens.tables.cells import is_missing
 from prevalens.tables.kinds import kind_of
 from prevalens.tables.labels import separator_of
@@ -69,7 +70,7 @@ def opened(path: Path, name: str, limits: Limits) -> ClientTable:
 
 def unpacked(path: Path, name: str, allowed: int) -> Path:
     """The file without its compression, measured while it grows to `allowed` bytes at most."""
-    target = path.with_name(f"plain-{path.name.removesuffix('.gz')}")
+    target = plain_path(path)
     if target.exists():
         return target
     with ByteSource(path, name).opened() as (stream, stored):
