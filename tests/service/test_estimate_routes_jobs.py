@@ -58,7 +58,7 @@ def test_a_failed_job_tells_why(client: httpx.Client, finished: Callable[..., An
 def test_a_full_queue_is_told_when_a_job_is_asked_for(
     client: httpx.Client, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for pool in (server.state.small, server.state.quantifying, server.state.training):
+    for pool in server.state._pools():
         monkeypatch.setattr(pool, "tasks", 10**6)
     asked = [
         client.post("/v1/models/small/quantify?wait=false", json={"texts": ["my parcel"]}),

@@ -44,7 +44,7 @@ def test_a_short_token_is_refused() -> None:
         Settings(token="abc").checked()
 
 
-@pytest.mark.parametrize("token", ["ü" * 16, "a token with spaces", "x" * 16 + "\n", "=" * 16])
+@pytest.mark.parametrize("token", ["ü" * 16, "a token with spaces", "x" * 16 + "\n"])
 def test_a_token_that_no_header_can_carry_is_refused(token: str) -> None:
     with pytest.raises(InputError, match="this one has other characters"):
         Settings(token=token).checked()

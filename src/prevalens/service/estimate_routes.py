@@ -35,6 +35,7 @@ from prevalens.service.schemas import (
     refused,
 )
 from prevalens.service.state import SMALL, ServerState, state_of
+from prevalens.service.workers import Pool
 
 upload_router = APIRouter(prefix="/v1/uploads", tags=["uploads"], responses=REFUSALS)
 quantify_router = APIRouter(prefix="/v1/models", tags=["quantify"], responses=REFUSALS)
@@ -42,6 +43,8 @@ job_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], responses=REFUSALS)
 
 #: The body of requests about items.
 _ITEMS = body_of(("application/json", QuantifyBody), ("multipart/form-data", QuantifyForm))
+#: Batches of a small request; each takes some milliseconds.
+_FEW_BATCHES = 20
 _MEDIA = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
@@ -108,7 +111,7 @@ def _folder(state: ServerState, declared: int) -> Path:
     """A folder for a body, if there is room for it and a worker to read it."""
     state.uploads.expire()
     state.storage.check_room(declared)
-    state.pool_for(declared).check_room()
+    state.pool_for_files(declared).check_room()
     return state.storage.folder()
 
 
@@ -167,7 +170,7 @@ async def sample(
     asked = await _about_items(request, name, "sample")
     task = {**asked.task, "n": n, "stratified": stratified, "seed": seed}
     try:
-        state.uploads.touch((await state.quantify(task, size=asked.size))["used"])
+        state.uploads.touch((await state.quantify(task, pool=asked.pool))["used"])
         content = Path(task["folder"], "to_label.csv").read_bytes()
     finally:
         state.storage.remove(asked.folder)
@@ -175,11 +178,11 @@ async def sample(
 
 
 class _Asked(NamedTuple):
-    """A request about items: the task of the worker, its folder, and bytes of input."""
+    """A request about items: the task, its folder, and the workers for it."""
 
     task: dict[str, Any]
     folder: Path | None
-    size: int
+    pool: Pool
 
 
 async def _about_items(
@@ -195,15 +198,15 @@ async def _about_items(
     if with_folder or not _is_small(request):
         folder = _folder(state, declared_size(request))
     try:
-        task, size = await _received(request, state, folder)
+        task, pool = await _received(request, state, folder)
         # Again, because the queue may have filled up while the body arrived.
-        state.pool_for(size).check_room()
+        pool.check_room()
     except BaseException:
         state.storage.remove(folder)
         raise
     known = {upload.id: (str(upload.path), upload.name) for upload in state.uploads.all()}
     about = {"uploads": known, "task": kind, "model": str(entry.path), "name": entry.name}
-    return _Asked({**task, **about, "folder": str(folder)}, folder, size)
+    return _Asked({**task, **about, "folder": str(folder)}, folder, pool)
 
 
 def _is_small(request: Request) -> bool:
@@ -212,16 +215,16 @@ def _is_small(request: Request) -> bool:
 
 async def _received(
     request: Request, state: ServerState, folder: Path | None
-) -> tuple[dict[str, Any], int]:
-    """What the worker is to read of the body, and bytes of all input."""
+) -> tuple[dict[str, Any], Pool]:
+    """What is to be read of the body, and the workers that read it."""
     if _is_small(request):
         body = await request.body()
-        return {"body": body}, len(body) + _named_bytes(state, body)
+        return {"body": body}, _pool_for(state, body)
     assert folder is not None
     kind = media_type(request)
     if kind == "application/json":
         await save_body(request, folder / "body.json", state.storage)
-        return {}, (folder / "body.json").stat().st_size
+        return {}, state.pool_for_files((folder / "body.json").stat().st_size)
     if kind == "multipart/form-data":
         form = await read_files(request, folder, state.limits, state.storage)
         given: dict[str, list[tuple[str, str]]] = {"files": [], "labelled": []}
@@ -230,22 +233,27 @@ async def _received(
             given[part].append((str(file.path), file.name))
         if not given["files"]:
             raise Problem("bad_input", NO_FILE)
-        return {**given, "fields": form.fields}, sum(file.size for file in form.files)
+        size = sum(file.size for file in form.files)
+        return {**given, "fields": form.fields}, state.pool_for_files(size)
     raise Problem("media_type", "Send application/json, or files as multipart/form-data.")
 
 
-def _named_bytes(state: ServerState, body: bytes) -> int:
-    """Check a small body at once; bytes of the uploads that it names."""
+def _pool_for(state: ServerState, body: bytes) -> Pool:
+    """Check a small body at once; one that names uploads or many batches is treated as a file."""
     try:
         asked = QuantifyBody.model_validate_json(body)
     except ValidationError as error:
         raise refused(error) from error
     named = {*(asked.uploads or ()), *(asked.labelled or ())}
-    return sum(upload.size for upload in state.uploads.all() if upload.id in named)
+    grouped = asked.by is not None or asked.by_time is not None
+    if not named and not grouped and len(set(asked.groups or ())) <= _FEW_BATCHES:
+        return state.small
+    size = len(body) + sum(upload.size for upload in state.uploads.all() if upload.id in named)
+    return state.pool_for_files(size)
 
 
 async def _work(state: ServerState, job: Job, asked: _Asked) -> dict[str, Any]:
-    result = await state.quantify(asked.task, job.progress, size=asked.size)
+    result = await state.quantify(asked.task, job.progress, pool=asked.pool)
     job.content = result.pop("content", b"")
     state.uploads.touch(result.pop("used"))
     state.metrics.add("prevalens_items_total", result["n_items"])
@@ -302,7 +310,7 @@ async def evaluate(name: str, request: Request) -> Response:
     }
 
     async def work(job: Job) -> dict[str, Any]:
-        return await state.quantify(task, job.progress, size=SMALL + 1)
+        return await state.quantify(task, job.progress, pool=state.quantifying)
 
     return job_started(state.jobs.start("evaluate", work, folder=folder))
 

@@ -13,8 +13,8 @@ from prevalens.errors import InputError
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]?)B?", re.IGNORECASE)
-#: What RFC 6750 allows after "Bearer".
-_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+#: Visible ASCII characters: what a header carries unchanged.
+_TOKEN = re.compile(r"[!-~]+")
 #: Shorter tokens could be guessed.
 MIN_TOKEN = 16
 
@@ -125,8 +125,8 @@ class Settings:
             )
         if self.token is not None and not _TOKEN.fullmatch(self.token):
             raise InputError(
-                "A token is made of the letters A to Z and a to z, digits and -._~+/, perhaps with "
-                "= at its end; this one has other characters, which no header can carry safely."
+                "A token is made of visible ASCII characters without spaces; this one has other "
+                "characters, which a header may not carry unchanged."
             )
         if self.token is None and not is_loopback(self.host):
             return Settings(**{**vars(self), "token": secrets.token_urlsafe(24)})

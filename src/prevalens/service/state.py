@@ -24,7 +24,7 @@ _EXPIRE_EVERY = 30.0
 #: Bytes of input up to which a request counts as small.
 SMALL = 200_000
 #: Seconds after which a small request that takes long makes way for others.
-_PATIENCE = 1.0
+_PATIENCE = 0.5
 #: Seconds that the preview of a file may take, and bytes for which it gets one more second.
 _LOOK_SECONDS, _LOOK_RATE = 10.0, 10**6
 
@@ -56,8 +56,9 @@ class ServerState:
         self.jobs = Jobs(self.storage, limits, self.metrics)
         start_fork_server()
         pool = partial(Pool, self._worker, waiting=limits.waiting)
-        # Small requests have workers of their own, and do not wait for files that take minutes.
+        # A few texts do not wait for files, and small files not for those that take minutes.
         self.small = pool(size=limits.workers, patience=_PATIENCE)
+        self.small_files = pool(size=limits.workers, patience=_PATIENCE)
         self.quantifying = pool(size=limits.workers)
         self.training = pool(size=limits.trainings)
         self._expiring = asyncio.create_task(self._expire())
@@ -80,24 +81,24 @@ class ServerState:
         await asyncio.gather(*(pool.close() for pool in self._pools()))
         self.storage.close()
 
-    def _pools(self) -> tuple[Pool, Pool, Pool]:
-        return self.small, self.quantifying, self.training
+    def _pools(self) -> tuple[Pool, ...]:
+        return self.small, self.small_files, self.quantifying, self.training
 
-    def pool_for(self, size: int) -> Pool:
-        """The workers for a task about `size` bytes of input."""
-        return self.small if size <= SMALL else self.quantifying
+    def pool_for_files(self, size: int) -> Pool:
+        """The workers for a task about files of `size` bytes."""
+        return self.small_files if size <= SMALL else self.quantifying
 
     async def quantify(
         self,
         task: dict[str, Any],
         progress: Progress | None = None,
         *,
-        size: int = 0,
+        pool: Pool | None = None,
         seconds: float | None = None,
     ) -> dict[str, Any]:
-        """Do a short task: read, preview or estimate `size` bytes of input."""
+        """Do a short task: read, preview or estimate; by default one without files of clients."""
         return await self._run(
-            self.pool_for(size), task, seconds or self.limits.quantify_seconds, progress
+            pool or self.small, task, seconds or self.limits.quantify_seconds, progress
         )
 
     async def preview(self, path: Path, name: str) -> dict[str, Any]:
@@ -105,7 +106,7 @@ class ServerState:
         size = path.stat().st_size
         seconds = min(self.limits.quantify_seconds, _LOOK_SECONDS + size / _LOOK_RATE)
         task = {"task": "preview", "path": str(path), "name": name}
-        return await self.quantify(task, size=size, seconds=seconds)
+        return await self.quantify(task, pool=self.pool_for_files(size), seconds=seconds)
 
     async def train(self, task: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
         """Do a long task, in a pool of its own so that short tasks need not wait for it."""
@@ -147,7 +148,7 @@ class ServerState:
         add("process_resident_memory_bytes", "Memory of the server process.", _resident)
 
     def _short_tasks(self) -> float:
-        return self.small.tasks + self.quantifying.tasks
+        return self.small.tasks + self.small_files.tasks + self.quantifying.tasks
 
 
 def _resident() -> float:
