@@ -81,16 +81,14 @@ def test_a_bomb_in_gzip_in_gzip(client: httpx.Client) -> None:
     assert "compressed twice" in _refused(_post(client, "a.csv.gz", content), 422, "bad_input")
 
 
-@pytest.mark.parametrize("letters", [10**6, 10**9])
-def test_a_dictionary_that_multiplies(letters: int, client: httpx.Client) -> None:
+def test_a_dictionary_that_multiplies(client: httpx.Client) -> None:
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    rows = 10**9 // letters
-    text = arrow.DictionaryArray.from_arrays([0] * rows, ["x" * letters])
+    text = arrow.DictionaryArray.from_arrays([0] * 1000, ["x" * 10**6])
     file = io.BytesIO()
-    how = {"compression": "zstd", "dictionary_pagesize_limit": 2 * 10**9}
+    how = {"compression": "zstd", "dictionary_pagesize_limit": 10**9}
     parquet.write_table(arrow.table({"text": text}), file, **how)
-    assert len(file.getvalue()) < 50_000
+    assert len(file.getvalue()) < 10_000
     _refused(_post(client, "a.parquet", file.getvalue()), 413, "too_large")
 
 
