@@ -48,11 +48,13 @@ class TrainingSummary:
     preparation : str
         How items become numbers, for people.
     kind : str
-        Kind of the items: "text", "columns", "array" or "given".
+        Kind of the items: "text", "columns", "array", "given" or "scores".
     seconds : float
         Duration of the training.
     warnings : tuple of str
         Warnings of the training.
+    counted : tuple of float
+        Share of the answers of labellers for each label, if the items are scores; else empty.
     """
 
     n_items: int
@@ -65,6 +67,7 @@ class TrainingSummary:
     kind: str
     seconds: float
     warnings: tuple[str, ...] = ()
+    counted: tuple[float, ...] = ()
 
     @property
     def prevalence(self) -> Floats:
@@ -79,10 +82,12 @@ class TrainingSummary:
     def from_dict(cls, values: Mapping[str, Any]) -> TrainingSummary:
         """The summary that `to_dict` has turned into a dict."""
         try:
-            known = {field.name: values[field.name] for field in fields(cls)}
+            # Models of texts and features have no counts of labellers.
+            known = {f.name: values[f.name] for f in fields(cls) if f.name != "counted"}
         except KeyError as error:
             raise FormatError(f"the training summary lacks {error}.") from None
-        for name in ("positives", "warnings"):
+        known["counted"] = values.get("counted", ())
+        for name in ("positives", "warnings", "counted"):
             known[name] = tuple(known[name])
         return cls(**known)
 
@@ -180,6 +185,8 @@ class Description:
     drift : DriftSummary
     column_uses : tuple of ColumnUse
         What each of the columns became; empty without columns.
+    label_errors : str
+        What is known of errors in the training labels, in sentences; empty if nothing is.
     """
 
     labels: tuple[str, ...]
@@ -188,6 +195,7 @@ class Description:
     columns: tuple[str, ...] | None = None
     drift: DriftSummary = field(default_factory=DriftSummary)
     column_uses: tuple[ColumnUse, ...] = ()
+    label_errors: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The description for JSON; it includes the training prevalence of each label."""
@@ -198,6 +206,7 @@ class Description:
             "column_uses": [asdict(use) for use in self.column_uses],
             "summary": self.summary.to_dict(),
             "drift": self.drift.to_dict(),
+            "label_errors": self.label_errors,
             "provenance": dict(self.provenance),
         }
 
@@ -213,6 +222,7 @@ class Description:
                 columns=None if columns is None else tuple(columns),
                 drift=DriftSummary.from_dict(manifest["drift"]),
                 column_uses=tuple(map(_column_use, manifest["column_uses"])),
+                label_errors=str(manifest.get("label_errors", "")),
             )
         except (LookupError, TypeError, ValueError) as error:
             raise FormatError(f"{path}: its description is damaged ({error}).") from None

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from prevalens.batches import Batches, ScoredSamples
 from prevalens.catalogue import parse
-from prevalens.classifiers import CrossFit
+from prevalens.classifiers import CrossFit, Given
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.model.draw import Draw, draw_items
@@ -23,12 +24,14 @@ from prevalens.model.drift import drift_summary
 from prevalens.model.file import provenance, read_parts, write_model
 from prevalens.model.items import (
     chunks_of,
+    column_means,
     item_count,
     preparation_for,
     refitted,
     stacked,
     training_items,
 )
+from prevalens.model.labelled import Labellers
 from prevalens.model.manifest import Description, TrainingSummary, read_manifest
 from prevalens.model.trust import TrustReport
 from prevalens.quantifier import Quantifier, set_seeds
@@ -39,12 +42,15 @@ from prevalens.selection import GridSearch
 from prevalens.selection.backtest import Prepare
 from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import ColumnGuard, guard_of
+from prevalens.tables.formats import as_table
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import ArrayPreparation, Preparation
+from prevalens.tables.scores import ScorePreparation, unknown_labels_warned_once
 from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, Floats, Groups, Items, LabelMatrix, Labels, Progress
 from prevalens.uncertainty import label_scores, with_labels_of_batches
 from prevalens.uncertainty.drift import check_drift, mean_times
+from prevalens.uncertainty.label_noise import LabelNoise
 from prevalens.validation import (
     FormatError,
     InputError,
@@ -175,12 +181,15 @@ class Model:
         text: str | None = None,
         columns: Sequence[str] | None = None,
         preparation: Any = None,
+        scores: Sequence[str | Sequence[str]] | None = None,
+        scores_tags: Sequence[str] | None = None,
         time_budget: float | None = None,
         random_state: int = 0,
         groups: Groups = None,
         time: Any = None,
         time_column: TimeColumn | None = None,
         drift: float | None = None,
+        noise: LabelNoise | None = None,
         source: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
         on_columns: Callable[[tuple[ColumnUse, ...]], None] | None = None,
@@ -201,6 +210,9 @@ class Model:
             The columns to use as features, where the items have columns; all if omitted.
         preparation : transformer, optional
             A transformer of scikit-learn; chosen by the items if omitted.
+        scores, scores_tags : sequence, optional
+            Columns of the items that hold answers of labellers, as `fit_files` takes them; nothing
+            else of the items is then used.
         time_budget : float, optional
             Seconds that all of it may take on an ordinary core, with ``"auto"`` or
             `time`; ten minutes if omitted.
@@ -216,6 +228,8 @@ class Model:
             times then.
         drift : float, optional
             Standard deviation of the drift that intervals allow for, as `Quantifier` takes it.
+        noise : LabelNoise, optional
+            How often the labels are wrong, as `Quantifier.fit` takes it.
         source : mapping, optional
             Where the items came from, for the record.
         progress : callable, optional
@@ -226,21 +240,27 @@ class Model:
         on_stage = progress or (lambda _: None)
         start = perf_counter()
         names = (text,) if text is not None else None if columns is None else tuple(columns)
-        chosen = preparation_for(items, names, text=text is not None, given=preparation)
         Y, label_names = label_matrix(Y, labels)
+        labellers = Labellers.of(scores, scores_tags)
+        if labellers is not None:
+            preparation, kept = labellers.match(as_table(items), label_names)
+            Y, label_names = Y[:, kept], tuple(label_names[j] for j in kept)
+            names = preparation.table_columns()
+        chosen = preparation_for(items, names, text=text is not None, given=preparation)
         # A method that is not understood is refused before the work begins.
-        dated = time is not None
-        unfitted = quantifier_of(method, time_budget, random_state, drift=drift, dated=dated)
+        how: dict[str, Any] = {"drift": drift, "dated": time is not None}
+        how["scores"] = isinstance(chosen, ScorePreparation)
+        unfitted = quantifier_of(method, time_budget, random_state, **how)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             on_stage("preparing items")
             own = training_items(items, chosen, names)
-            X = chosen.fit_transform(own)
+            X = chosen.fit_transform(own, Y)
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
             uses = chosen.column_uses(names)
             if on_columns is not None:
                 on_columns(uses)
-            given = {"labels": label_names, "groups": groups}
+            given = {"labels": label_names, "groups": groups, "noise": noise}
             if time is not None:
                 given |= {"time": time, "prepare": _prepare(own, chosen, unfitted)}
             quantifier = _fitted(unfitted, X, Y, given, on_stage)
@@ -253,9 +273,9 @@ class Model:
             None if names is None else tuple(u.column for u in uses if u.use != "dropped"),
             drift_summary(quantifier, time, time_column),
             uses,
+            "" if noise is None else noise.sentence(label_names),
         )
-        means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        parts = _Parts(chosen, quantifier, means)
+        parts = _Parts(chosen, quantifier, column_means(X))
         return cls(lambda: parts, description)
 
     @property
@@ -263,6 +283,7 @@ class Model:
         """Share of training items that have each label."""
         return self.summary.prevalence
 
+    @unknown_labels_warned_once()
     def score(self, items: Items) -> Scores:
         """Scores of items, chunk by chunk, as the aggregator reads them."""
         chunks = chunks_of(items, self.preparation, self.columns)
@@ -334,6 +355,7 @@ class Model:
         )
         return estimate.sample(0) if groups is None else estimate
 
+    @unknown_labels_warned_once()
     def summarise(self, items: Items, groups: Groups = None, *, time: Any = None) -> Summary:
         """The sums over items that estimates need; see `Quantifier.summarise`.
 
@@ -410,7 +432,11 @@ class Model:
         if labelled is None:
             return estimate
         values = label_scores(scores, len(self.labels))
-        return with_labels_of_batches(estimate, values, samples, labelled)
+        noise = self.quantifier.noise_
+        if noise is None:
+            return with_labels_of_batches(estimate, values, samples, labelled)
+        seen = with_labels_of_batches(noise.as_seen(estimate), values, samples, labelled)
+        return noise.as_true(seen)
 
     def save(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         """Write the model to one file.
@@ -470,6 +496,7 @@ def quantifier_of(
     *,
     drift: float | None = None,
     dated: bool = False,
+    scores: bool = False,
 ) -> Quantifier | GridSearch:
     """The quantifier of a method, checked.
 
@@ -484,8 +511,13 @@ def quantifier_of(
         The drift that intervals of a method by name allow for.
     dated : bool
         Whether it is to be fitted with times.
+    scores : bool
+        Whether it is to be fitted to scores of labellers; ``"auto"`` then chooses among methods for
+        these.
     """
     quantifier = _unseeded(method, drift, dated=dated)
+    if scores and method == "auto":
+        quantifier.set_params(classifier=Given())
     if time_budget is not None and isinstance(method, str) and (method == "auto" or dated):
         # The rest of the budget is for the work before and after the choice of a method.
         share = _WITH_BACKTEST if dated else _FOR_CHOICE
@@ -523,7 +555,7 @@ def _prepare(items: Items, preparation: Preparation, quantifier: Any) -> Prepare
     """How the backtest prepares items; None if their rows need no preparation of their own."""
     # A classifier that was fitted elsewhere needs the columns of the preparation as it is.
     fixed = isinstance(quantifier.classifier, FrozenEstimator)
-    if fixed or isinstance(preparation, ArrayPreparation):
+    if fixed or isinstance(preparation, (ArrayPreparation, ScorePreparation)):
         return None
     return refitted(items, preparation)
 
@@ -538,7 +570,10 @@ def _fitted(
     """The trained quantifier; of a search, the best quantifier."""
     if isinstance(quantifier, Quantifier):
         return quantifier.fit(X, Y, **given, progress=on_stage)
-    best = quantifier.fit(X, Y, **given).best_quantifier_
+    noise, searched = given["noise"], {name: given[name] for name in ("labels", "groups")}
+    if noise is not None:
+        raise InputError("A GridSearch does not correct labels; fit its best_quantifier_ instead.")
+    best = quantifier.fit(X, Y, **searched).best_quantifier_
     if not isinstance(best, Quantifier):
         raise InputError(f"A model holds a Quantifier; the search found {best!r}.")
     return best
@@ -555,17 +590,20 @@ def _summary(
     seconds: float,
     caught: Sequence[warnings.WarningMessage],
 ) -> TrainingSummary:
+    counts = preparation.counted_ if isinstance(preparation, ScorePreparation) else ()
     return TrainingSummary(
         n_items=len(Y),
         n_features=preparation.n_features_,
-        positives=tuple(Y.sum(axis=0, dtype=np.int64).tolist()),
-        cardinality=float(Y.sum(dtype=np.int64)) / len(Y),
+        # Those of the labels that the quantifier was fitted to, which may have been corrected.
+        positives=tuple(np.rint(quantifier.prevalence_ * len(Y)).astype(np.int64).tolist()),
+        cardinality=float(quantifier.prevalence_.sum()),
         method=_method_name(quantifier),
         group=quantifier.group,
         preparation=preparation.describe(),
         kind=preparation.kind,
         seconds=seconds,
         warnings=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+        counted=tuple(counts),
     )
 
 
@@ -639,19 +677,24 @@ def _estimate_fields(
 ) -> _Fields:
     """Estimates and, with a level, intervals, bands and the p-value of the alarm, by their names.
 
-    Of a batch larger than 10,000 items, as many are drawn at random and represent it. Its intervals
-    have the width of theirs, around the estimate of all items: in batches of that size the width is
-    that of training and drift more than that of the batch.
+    They are read from sums, as everywhere, if the method needs no more. Otherwise, of a batch
+    larger than 10,000 items, as many are drawn at random and represent it. Its intervals have the
+    width of theirs, around the estimate of all items: in batches of that size the width is that of
+    training and drift more than that of the batch.
     """
     if level is None:
         return {"point": quantifier.aggregate(scores, samples, time=time).point}
     times = None if time is None else np.broadcast_to(np.asarray(time), (len(samples),))
+    sums = quantifier.statistics is not None
     parts: list[_Fields] = []
     for where, block in samples.blocks(_AT_A_TIME):
-        smaller = _thinned(block)
+        smaller = block if sums else _thinned(block)
         own, alone = _alone(scores, smaller)
         at = None if times is None else times[where]
-        estimate = quantifier.aggregate(own, alone, level, index=list(names[where]), time=at)
+        batches: Batches = ScoredSamples(own, alone)
+        if sums:
+            batches = quantifier.summarise_samples(own, alone)
+        estimate = quantifier.read(batches, level, index=list(names[where]), time=at)
         known = {name: vars(estimate)[name] for name in ("point", *_ENDS, "p_value")}
         fields = {name: value for name, value in known.items() if value is not None}
         if smaller is not block:
