@@ -226,11 +226,11 @@ def read_labelled(
     else:
         parts = _answered(parts, tags)
         names, Y = _from_tags(parts, tags, sep)
-    preparation = None
+    matched = None
     if labellers is not None:
-        preparation, kept = labellers.match(tables[0], names, labels or ())
+        matched, kept = labellers.match(tables[0], names, labels or ())
         names, Y = [names[j] for j in kept], Y[:, kept]
-        columns = list(preparation.table_columns())
+        columns = list(matched.table_columns())
     items = _joined(parts, columns, tables)
     files = [{"name": table.name, "size": table.total} for table in tables]
     source = {"files": files, "rows": len(items)}
@@ -238,7 +238,7 @@ def read_labelled(
     times, column = (None, None) if time is None else _times(parts, time, date_form)
     chosen = tuple(names), tuple(columns), text, tags
     other = None if second is None else second.answers(parts, tables[0], names, labels or (), sep)
-    return Labelled(items, Y, *chosen, source, groups, times, column, preparation, other)
+    return Labelled(items, Y, *chosen, source, groups, times, column, matched, other)
 
 
 def check_labelled(
