@@ -20,6 +20,10 @@ __all__ = ["cli", "main"]
 
 #: Module and one-line help of each command, so that ``--help`` need not load them.
 COMMANDS = {
+    "adjust": (
+        "prevalens.cli.adjust",
+        "Correct counts by known sensitivity and specificity, without training.",
+    ),
     "bench": ("prevalens.cli.bench", "Run a plan of experiments; finished cells are skipped."),
     "compare": ("prevalens.cli.compare", "Rank methods by their error on labelled files."),
     "compare-batches": (
@@ -42,6 +46,7 @@ COMMANDS = {
         "prevalens.cli.paper",
         "Run the paper's experiments and compare with its tables.",
     ),
+    "plan": ("prevalens.cli.plan", "Forecast how many labels narrow intervals need."),
     "quantify": (
         "prevalens.cli.quantify",
         "Estimate how frequent each label is in batches of files.",

@@ -1,4 +1,4 @@
-"""Dask clusters: connecting to one, and checking that its workers have this version."""
+"""Dask clusters: connecting to one, checking its workers' version, and computing tasks on it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ import logging
 import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 from prevalens._version import __version__
 from prevalens.errors import InputError
+from prevalens.parallel import computing_on
 
 #: Name of a cluster on this machine, which lives as long as the work.
 LOCAL = "local"
 #: Seconds until a scheduler must have answered, and until it must have a worker.
-_ANSWER, _FIRST_WORKER = 3, 6
+_ANSWER, _FIRST_WORKER = 5, 6
+#: Settings of Dask. By default a client tries for 30 seconds to fetch a result from a dead worker
+#: before the result is computed again; and it warns of tasks with the row numbers of large folds.
+_SETTINGS = {
+    "distributed.comm.timeouts.connect": "5s",
+    "distributed.admin.large-graph-warning-threshold": "10GB",
+}
 #: The environment of worker processes: one thread each, as processes times threads must not
 #: exceed the cores, and another number could change the last digits of a result.
 ENVIRONMENT = {
@@ -54,6 +61,14 @@ def connected(
     distributed.Client
     """
     library = dask_library()
+    with import_module("dask").config.set(_SETTINGS):
+        yield from _clients(library, scheduler, n_workers, preload)
+
+
+def _clients(
+    library: Any, scheduler: str, n_workers: int | None, preload: Sequence[str]
+) -> Iterator[Any]:
+    """The one client of `connected`."""
     if scheduler == LOCAL:
         with (
             _local_cluster(library, n_workers or os.cpu_count() or 1, preload) as cluster,
@@ -65,6 +80,55 @@ def connected(
     with library.Client(scheduler, timeout=_ANSWER, set_as_default=False) as client:
         _check_workers(client, scheduler)
         yield client
+
+
+@contextmanager
+def computing_on_cluster(
+    scheduler: str | None,
+    *,
+    n_workers: int | None = None,
+    waiting: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
+    """Within the block, folds, forests and methods of fits and comparisons are computed by Dask.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        As in `connected`; None computes here.
+    n_workers : int, optional
+        Processes of a local cluster; one per core if omitted.
+    waiting : callable, optional
+        Called about twice a second while workers compute; what it raises ends the work.
+
+    Notes
+    -----
+    The items are sent to every worker, once. What a worker that dies was computing is computed by
+    another one. Results equal those of one process, see `prevalens.parallel.computing_on`.
+
+    Examples
+    --------
+    >>> with computing_on_cluster("tcp://host:8786"):  # doctest: +SKIP
+    ...     Quantifier().fit(X, Y)
+    """
+    if scheduler is None:
+        yield
+        return
+    library = dask_library()
+    with connected(scheduler, n_workers=n_workers) as client:
+
+        def share(value: Any) -> Any:
+            # In a list, as the parts of a list would be sent one by one; without a hash, so that
+            # values of a call that has ended are not taken away from the next.
+            return client.scatter([value], broadcast=True, hash=False)[0]
+
+        try:
+            with computing_on(client.get_executor(pure=False), share=share, waiting=waiting):
+                yield
+        except (library.KilledWorker, CancelledError) as error:
+            raise InputError(
+                "All workers that were to compute a part of the fit died, perhaps for want of "
+                "memory; give them more memory, or fit without a scheduler."
+            ) from error
 
 
 def dask_library() -> Any:

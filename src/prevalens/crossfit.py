@@ -15,14 +15,14 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
+from prevalens.parallel import compute
 from prevalens.response import constant_labels, offers, response, train
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds, stratified_holdout
@@ -342,7 +342,8 @@ def out_of_fold(
     n_jobs : int, optional
         Divisions trained at the same time.
     progress : callable, optional
-        Called with "fold 1 of 5" and so on; only with ``n_jobs=None``.
+        Called with "fold 1 of 5" and so on, before a division is trained; if several are trained
+        at the same time, when the one before is done.
 
     Returns
     -------
@@ -352,14 +353,16 @@ def out_of_fold(
     everything, nothing = np.arange(len(Y)), np.zeros(0, dtype=np.int64)
     work = [*divisions, (everything, nothing)] if refit else list(divisions)
 
-    def jobs() -> Iterator[Any]:
-        for number, (rest, held) in enumerate(work):
-            if progress is not None and number < len(divisions):
-                progress(f"fold {number + 1} of {len(divisions)}")
-            keep = number == len(work) - 1
-            yield delayed(_train_and_score)(classifier, settings, X, Y, rest, held, kinds, keep)
+    def on_done(number: int) -> None:
+        if progress is not None and number < len(divisions):
+            progress(f"fold {number + 1} of {len(divisions)}")
 
-    results = Parallel(n_jobs=n_jobs)(jobs())
+    tasks = [
+        # Only the last classifier is kept, so that others need not travel between processes.
+        (classifier, settings, kinds, rest, held, number == len(work) - 1)
+        for number, (rest, held) in enumerate(work)
+    ]
+    results = compute(_train_and_score, (X, Y), tasks, n_jobs=n_jobs, progress=on_done)
     rows = np.concatenate([held for _, held in divisions])
     order = np.argsort(rows, kind="stable")
     fold_of = np.repeat(np.arange(len(divisions)), [len(held) for _, held in divisions])
@@ -375,13 +378,13 @@ def out_of_fold(
 
 
 def _train_and_score(
-    classifier: Classifier,
-    settings: Sequence[Settings],
     X: Items,
     Y: LabelMatrix,
+    classifier: Classifier,
+    settings: Sequence[Settings],
+    kinds: Sequence[Kind],
     rest: Ints,
     held: Ints,
-    kinds: Sequence[Kind],
     keep: bool,
 ) -> list[tuple[Classifier | None, dict[Kind, Scores]]]:
     """For each setting: the trained classifier if it is to be kept, and the scores of `held`."""
@@ -392,7 +395,6 @@ def _train_and_score(
         else fit_settings(classifier, settings, X_rest, Y[rest])
     )
     return [
-        # Other processes return only the classifiers that are kept.
         (
             trained if keep else None,
             _score(trained, X_held, Y.shape[1], kinds) if len(held) else {},

@@ -82,6 +82,7 @@ from prevalens.uncertainty.goodness_of_fit import (
     fit_alarm,
     warn_of_misfit,
 )
+from prevalens.uncertainty.label_noise import LabelNoise
 from prevalens.validation import (
     InputError,
     check_choice,
@@ -180,6 +181,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         What estimating later items by earlier ones has shown; None unless `fit` was given times.
     misfit_ : Misfit or None
         The alarm, for classifiers with posteriors.
+    noise_ : LabelNoise or None
+        How often the labels of the training items are wrong; None unless `fit` was given it.
     labels_ : tuple of str
     prevalence_ : array of float, shape (n_labels,)
         Prevalences in the training items.
@@ -229,6 +232,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         groups: Groups = None,
         time: Any = None,
         prepare: Prepare | None = None,
+        noise: LabelNoise | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from labelled items.
@@ -252,6 +256,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             For items that were prepared before: called with the row numbers before and after an
             origin, returns the items of both as a preparation makes them that was fitted on the
             first alone. Default: the rows of `X`.
+        noise : LabelNoise, optional
+            How often the people err who labelled the items. The quantifier is then fitted to labels
+            that are drawn from what their answers say about the true ones, and estimates these.
         progress : callable, optional
             Called with a short message before each stage. What it raises ends the fit and leaves
             the quantifier as it was.
@@ -266,6 +273,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             check_same_length(count_items(X), "X", len(groups), "groups")
         on_stage = progress or (lambda _: None)
         timeline = None if time is None else _timeline(_values(time), count_items(X))
+        if noise is not None:
+            on_stage("correcting labels")
+            Y = noise.true_labels(X, Y, classifier=self._label_reader(X), groups=groups)
         learnt = self._learn(X, Y, groups, on_stage)
         trust = self._trust(learnt, groups, on_stage)
         if timeline is not None:
@@ -277,6 +287,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self.classifier_, self.aggregator_ = learnt.classifier, learnt.aggregator
         self.uncertainty_, self.drift_, self.misfit_, self.backtest_, self.candidates_ = trust
         self.choice_: Choice | None = learnt.choice
+        self.noise_ = None if noise is None else replace(noise, second=None)
         # The same items, labels and settings have the same one.
         parts = (self.name, names, self.prevalence_, self.aggregator_, self.classifier_)
         self.fingerprint_ = fingerprint_of(parts)
@@ -287,6 +298,18 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """Whether classifier and aggregator, or what reads given scores, are chosen here."""
         chosen = self.classifier is None or isinstance(self.classifier, Given)
         return chosen and self.aggregator is None
+
+    def _label_reader(self, X: Items) -> Classifier | None:
+        """The classifier that corrects labels: the own one if a logistic regression cannot."""
+        numbers = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub")
+        if numbers and not isinstance(self.classifier, Given):
+            return None
+        if self.classifier is None or "posteriors" not in offers(self.classifier):
+            raise InputError(
+                "Errors of labels are corrected by a classifier with posteriors; give items as "
+                "numbers, or a classifier that has them."
+            )
+        return self.classifier
 
     def _learn(self, X: Items, Y: LabelMatrix, groups: Groups, progress: Progress) -> _Learnt:
         if self.is_automatic:
@@ -606,11 +629,17 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         p_value = self._p_value(batches, horizon)
         if p_value is not None:
             own = replace(own, p_value=p_value)
+        if self.noise_ is not None:
+            own = self.noise_.stretched(own, base)
         point = self._point(batches, horizon, base, p_value)
         if self.backtest_ is None or horizon is None:
-            return point, widened(own, base, self.drift_, level).holding(point)
-        noise = label_noise(batches, point)
-        return point, self.backtest_.intervals(own, point, noise, horizon, level)
+            intervals = widened(own, base, self.drift_, level).holding(point)
+        else:
+            noise = label_noise(batches, point)
+            intervals = self.backtest_.intervals(own, point, noise, horizon, level)
+        if self.noise_ is not None:
+            intervals = widened(intervals, point, self.noise_.reach(point), level)
+        return point, intervals
 
     def _own_intervals(self, batches: Batches, level: float) -> tuple[Floats, Intervals]:
         """Estimates with intervals of the aggregator's own making, else of a bootstrap."""
@@ -680,11 +709,17 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             return self.estimate(self.summarise(X), interval, time=at).sample(0)
         interval = 0.9 if labelled is not None and interval is None else interval
         scores = self.score(X)
-        whole = Samples.whole(scores.n_items)
-        estimate = self.aggregate(scores, whole, interval, time=at).sample(0)
+        batches: Batches = ScoredSamples(scores, Samples.whole(scores.n_items))
+        if self.statistics is not None:
+            batches = self.summarise_scores(scores)
+        estimate = self.read(batches, interval, time=at).sample(0)
         if labelled is None:
             return estimate
-        return with_labels(estimate, label_scores(scores, self.n_labels_), labelled)
+        values = label_scores(scores, self.n_labels_)
+        if self.noise_ is None:
+            return with_labels(estimate, values, labelled)
+        # The labels of the batch have the same errors as those of the training items.
+        return self.noise_.as_true(with_labels(self.noise_.as_seen(estimate), values, labelled))
 
     def quantify_many(
         self,
@@ -760,9 +795,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         Notes
         -----
         Items are scored in portions, so memory does not grow with their number. Exact for CC, PCC,
-        ACC, PACC, HDy, HDx, PAV, the mixture, the automatic choice, and RQ over these; SLD
-        reads histograms of 323 bins, which changed no estimate by more than 0.0005 where it was
-        tried. Methods that must see the items (LPQ, quantifiers of QuaPy) are refused.
+        ACC, PACC, HDy, HDx, PAV, the mixture, the automatic choice, LPQ over CC, PCC, ACC or
+        PACC, and RQ over these; SLD reads histograms of 323 bins, which changed no estimate by
+        more than 0.0005 where it was tried. Methods that must see the items (LPQ over SLD,
+        quantifiers of QuaPy) are refused.
         """
         self.summed_statistics()
         X = self._checked(X)
@@ -803,6 +839,17 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if groups is not None:
             samples, names = Samples.by_group(groups)
             named = [str(name) for name in names.tolist()]
+        return self.summarise_samples(scores, samples, named, times)
+
+    def summarise_samples(
+        self,
+        scores: Scores,
+        samples: Samples,
+        names: Sequence[str] | None = None,
+        times: Floats | None = None,
+    ) -> Summary:
+        """As `summarise_scores`, of samples of the items, by their names or numbers."""
+        named = list(map(str, range(len(samples)))) if names is None else names
         known = self.summed_statistics()
         return Summary.of(scores, samples, named, known, fingerprint=self.fingerprint_, times=times)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from prevalens import Quantifier, parse
 from prevalens.aggregators import CC, PCC
@@ -143,3 +144,11 @@ def test_labellers_that_are_not_separate_give_one_posterior_per_label():
     choice = Quantifier(Given()).fit(X, Y).choice_
     tried = {candidate.name.split("+")[0] for candidate in choice.candidates}
     assert tried >= {"given", "given(separate=False)"}
+
+
+def test_sparse_votes_are_dense_ones() -> None:
+    rng = np.random.default_rng(3)
+    votes, Y = rng.integers(0, 2, (2, 60, 3))
+    dense, sparse = Given().fit(votes, Y), Given().fit(sp.csr_matrix(votes), Y)
+    expected = dense.predict_proba(votes)
+    np.testing.assert_array_equal(sparse.predict_proba(sp.csr_matrix(votes)), expected)

@@ -13,7 +13,11 @@ import psutil
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 
+from prevalens import Quantifier
+from prevalens.aggregators import PCC
 from prevalens.batches import VALUES
 from prevalens.engines import summarise_stream
 from prevalens.engines.arrow import ArrowTable
@@ -103,3 +107,19 @@ def test_cells_that_are_no_numbers_are_named_by_their_row(model: Model) -> None:
 def test_large_batches_are_cut_into_chunks() -> None:
     chunks = list(ArrowTable(pa.table({"a": range(10)}).to_reader()).chunks(chunk_rows=4))
     assert [(chunk.first, len(chunk)) for chunk in chunks] == [(1, 4), (5, 4), (9, 2)]
+
+
+class _Broken(OneVsRestClassifier):
+    def predict_proba(self, X: Any) -> Any:
+        return np.where(X[:, :1] > 100, np.nan, super().predict_proba(X))
+
+
+def test_scores_that_are_no_numbers_are_refused_in_a_sentence() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["x", "y"])
+    method = Quantifier(_Broken(LogisticRegression()), PCC(), uncertainty=None)
+    model = Model.fit(frame, (frame > 0).astype(int), columns=["x", "y"], method=method)
+    frame.loc[3, "x"] = 1e6
+    table = pa.Table.from_pandas(frame)
+    with pytest.raises(InputError, match="Posteriors must lie between 0 and 1; got nan for item 3"):
+        summarise_stream(model, table)

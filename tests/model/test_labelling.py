@@ -7,6 +7,7 @@ import pytest
 
 from prevalens.errors import InputError
 from prevalens.model.labelling import ITEM, ItemKey, LabelledItems, Position
+from prevalens.scores import Scores
 from prevalens.tables.formats import as_table
 from prevalens.tables.table import Table
 
@@ -50,9 +51,13 @@ def test_labels_find_their_rows_whatever_the_chunks() -> None:
     before = _batch("june.csv", ["x"] * 3)
     for table in (before, _batch()):
         for chunk in table.chunks(chunk_rows=4):
-            items.find(table, chunk, ["text"])
-    rows, Y, weights = items.matched()
-    assert rows.tolist() == [10, 4]
+            found = items.find(table, chunk, ["text"])
+            values = np.array([[n / 10] for n in chunk["other"]])
+            codes = np.full(len(chunk), 5 if table is before else 3)
+            items.note(found, Scores(values), codes)
+    batch, Y, weights, scores = items.matched({5: 0, 3: 1})
+    assert batch.tolist() == [1, 1]
+    np.testing.assert_allclose(scores, [[0.7], [0.1]])
     assert Y.tolist() == [[1], [0]]
     np.testing.assert_array_equal(weights, [1, 1])
 
@@ -62,14 +67,14 @@ def test_an_item_with_other_content_is_not_the_same() -> None:
     batch = _batch(texts=["changed"] * 10)
     items.find(batch, batch.read(), ["text"])
     with pytest.raises(InputError, match=r"sheet, row 1: .* \(row 8 of may.csv"):
-        items.matched()
+        items.matched({})
 
 
 def test_several_sheets_are_one() -> None:
     sheets = [_sheet([7], [1]), _sheet([2, 3], [0, 1])]
     items = LabelledItems(sheets, ["spam"], ["text"])
     batch = _batch()
-    items.find(batch, batch.read(), ["text"])
-    assert items.matched()[0].tolist() == [7, 2, 3]
+    found = items.find(batch, batch.read(), ["text"])
+    assert sorted(found) == [(0, 7), (1, 2), (2, 3)]
     with pytest.raises(InputError, match="labelled twice, first in sheet, row 1"):
         LabelledItems([sheets[0], _sheet([7], [0])], ["spam"], ["text"])

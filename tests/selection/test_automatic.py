@@ -267,7 +267,7 @@ def test_members_are_trained_on_all_items_as_if_alone(few):
         Member("one", PerLabel(C=10.0), np.empty(0)),
         Member("two", PerLabel(class_weight="balanced"), np.empty(0)),
         Member("three", Forest(3, random_state=0), np.empty(0)),
-        instance.grown(Member("four", Forest(3, random_state=0), np.empty(0))),
+        *instance.grown([Member("four", Forest(3, random_state=0), np.empty(0))]),
         Member("five", PerLabel(), np.empty(0)),
     ]
     messages = []

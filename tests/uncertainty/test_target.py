@@ -7,13 +7,21 @@ import pytest
 
 from prevalens import Quantifier
 from prevalens.aggregators import PACC, HDx
+from prevalens.batches import ScoredSamples
 from prevalens.classifiers import PerLabel
 from prevalens.datasets import synthetic
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.protocols import MLAPP
 from prevalens.samples import Samples
-from prevalens.uncertainty import Bootstrap, with_labels, with_labels_of_batches
-from prevalens.uncertainty.target import check_labelled, ppi_mean, ppi_of_batch
+from prevalens.scores import Scores
+from prevalens.uncertainty import (
+    Bootstrap,
+    ScoredLabels,
+    with_labels,
+    with_labels_of_batches,
+    with_labels_of_sums,
+)
+from prevalens.uncertainty.target import BatchScores, check_labelled, ppi_mean, ppi_of_batch
 from prevalens.validation import InputError
 
 DATA = synthetic(n_train=500, n_test=1000, n_labels=4, n_features=8, random_state=3)
@@ -44,7 +52,9 @@ def test_ppi_is_unbiased_and_knows_its_variance() -> None:
 def test_useless_scores_leave_the_labelled_share() -> None:
     y = np.array([[1], [0], [0], [1], [0]])
     part = check_labelled((np.arange(5), y), 50, ["a"])
-    mean, variance = ppi_of_batch(part, np.full((50, 1), 0.7), np.array([0.4]))
+    mean, variance = ppi_of_batch(
+        part, BatchScores.of(np.full((50, 1), 0.7), part.rows), np.array([0.4])
+    )
     assert mean[0] == pytest.approx(0.4)
     assert variance[0] >= 0.25 * 0.4 * 0.6 / 5
 
@@ -153,7 +163,7 @@ def test_the_weighted_mean_is_unbiased_and_knows_its_variance() -> None:
         rows = np.r_[rng.choice(500, 80, replace=False), 500 + rng.choice(500, 20, replace=False)]
         weights = np.r_[np.full(80, 500 / 80), np.full(20, 500 / 20)]
         part = check_labelled((rows, Y[rows], weights), 1000, ["a"])
-        mean, variance = ppi_of_batch(part, scores, np.array([truth]))
+        mean, variance = ppi_of_batch(part, BatchScores.of(scores, rows), np.array([truth]))
         means.append(mean[0])
         variances.append(variance[0])
         plain.append(Y[rows].mean())
@@ -236,3 +246,27 @@ def test_batches_use_their_own_labels() -> None:
     alone = with_labels(estimate.sample(0), scores[::3], (np.array([2, 0, 1]), Y[[6, 0, 3]]))
     np.testing.assert_allclose(combined.point[0], alone.point)
     np.testing.assert_allclose(combined.sample(0).lower, alone.lower)
+
+
+@pytest.mark.parametrize("kind", ["posteriors", "votes"])
+def test_sums_and_the_scores_of_labelled_items_are_enough(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random((60, 2)) if kind == "posteriors" else rng.integers(0, 2, (60, 2))
+    scores, samples = Scores(values, kind), Samples.by_group(np.arange(60) % 3)[0]
+    batches = ScoredSamples(scores, samples)
+    estimate = PrevalenceEstimate(
+        point := np.full((3, 2), 0.4),
+        ["a", "b"],
+        lower=point - 0.2,
+        upper=point + 0.2,
+        band_lower=point - 0.3,
+        band_upper=point + 0.3,
+        level=0.9,
+    )
+    rows = np.array([0, 3, 4, 10, 21, 22, 31])
+    Y, weights = rng.integers(0, 2, (7, 2)), rng.random(7) + 0.5
+    labelled = ScoredLabels(rows % 3, Y, weights, scores.values[rows])
+    expected = with_labels_of_batches(estimate, scores.values, samples, (rows, Y, weights))
+    found = with_labels_of_sums(estimate, batches, samples.sizes, labelled)
+    for name in ("point", "lower", "upper", "band_upper", "n_labelled", "more_labels"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)

@@ -14,12 +14,13 @@ from sklearn.dummy import DummyClassifier
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.external import QuapyPerLabel, QuapyStates, as_aggregator
 from prevalens.aggregators.multiclass import StateQuantifier, multiclass
+from prevalens.batches import Columns, fingerprint_of
 from prevalens.crossfit import CrossFit, Division
 from prevalens.labelsets import Groups, KMeansClusters, Labelsets, check_clusters, powerset
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.solvers.multinomial import MultinomialLogistic
-from prevalens.types import Array, Floats, Items, LabelMatrix
+from prevalens.types import Array, Floats, Ints, Items, LabelMatrix
 from prevalens.validation import InputError, check_int, check_rng, count_items, take_items
 
 _States = npt.NDArray[np.intp]
@@ -118,6 +119,7 @@ class LPQ(Aggregator):
             delayed(self._fit_cluster)(inner, scores.values, state_of, groups)
             for _, state_of in parts
         )
+        self._fingerprint = fingerprint_of([self.clusters_, self.states_, self._quantifiers])
 
     def _clusters(self, Y: LabelMatrix) -> Groups:
         clusterer = KMeansClusters() if self.clusterer is None else self.clusterer
@@ -161,6 +163,29 @@ class LPQ(Aggregator):
         scheme = CrossFit(min(self.n_folds, n_units), random_state=self.random_state)
         return scheme.divide(members, groups)
 
+    @property
+    def statistic(self) -> Columns | None:
+        """The scores of all states, if the base reads their means."""
+        if not all(inner.reads_means for inner in self._quantifiers):
+            return None
+        return Columns(f"states {self._fingerprint}", self._all_scores)
+
+    def _all_scores(self, scores: Scores) -> Floats:
+        parts = [inner.scores(scores.values) for inner in self._quantifiers if inner.quantifier]
+        return np.hstack([np.empty((scores.n_items, 0)), *parts])
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
+        estimates, start = np.empty((len(sizes), self.n_labels_)), 0
+        for labels, states, inner in zip(
+            self.clusters_, self.states_, self._quantifiers, strict=True
+        ):
+            shares = np.ones((len(sizes), 1))
+            if inner.quantifier is not None:
+                shares = inner.quantifier.from_means(means[:, start : start + inner.n_states])
+                start += inner.n_states
+            estimates[:, labels] = shares @ states
+        return estimates
+
     def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
         estimates = np.empty((len(samples), self.n_labels_))
         parts = zip(self.clusters_, self.states_, self._quantifiers, strict=True)
@@ -177,14 +202,22 @@ class _Inner:
     classifier: Any
     n_states: int
 
+    @property
+    def reads_means(self) -> bool:
+        """Whether the mean scores of the states are all that it reads."""
+        return self.quantifier is None or self.quantifier.reads_means
+
+    def scores(self, X: Any) -> Any:
+        """What the quantifier reads of items: the scores of the states, or the items."""
+        if self.quantifier is None or self.classifier is None:
+            return X
+        return _state_scores(self.classifier, X, self.n_states, self.quantifier.consumes)
+
     def shares(self, X: Any, samples: Samples) -> Floats:
         """Shares of the states, shape (n_samples, n_states)."""
         if self.quantifier is None or len(samples) == 0:
             return np.ones((len(samples), self.n_states)) / self.n_states
-        values = X
-        if self.classifier is not None:
-            values = _state_scores(self.classifier, X, self.n_states, self.quantifier.consumes)
-        return self.quantifier.estimate(values, samples)
+        return self.quantifier.estimate(self.scores(X), samples)
 
 
 def _train(template: Any, X: Any, state_of: _States) -> Any:

@@ -113,12 +113,15 @@ class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
     needs_labelled_scores : bool
         Whether `fit` uses the scores, which must then be of items that the classifier was not
         trained on.
+    reads_means : bool
+        Whether the mean scores of a sample are all that it reads; it then has `from_means`.
     prior_ : array, shape (n_states,)
         Shares of the states in the labelled items.
     """
 
     consumes: Kind
     needs_labelled_scores: bool = False
+    reads_means: bool = False
 
     def fit(self, values: Any, state_of: npt.NDArray[np.intp], n_states: int) -> Self:
         """Learn from labelled items.
@@ -142,6 +145,10 @@ class StateQuantifier(BaseEstimator, ABC):  # type: ignore[misc]
     def estimate(self, values: Any, samples: Samples) -> Floats:
         """Shares of the states in each sample, shape (n_samples, n_states)."""
 
+    def from_means(self, means: Floats) -> Floats:
+        """As `estimate`, from the mean scores of each sample, shape (n_samples, n_states)."""
+        raise NotImplementedError
+
 
 class MulticlassCC(StateQuantifier):
     """Classify and count: the share of votes for each state.
@@ -158,10 +165,15 @@ class MulticlassCC(StateQuantifier):
     """
 
     consumes: Kind = "votes"
+    reads_means = True
 
     def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
-        return samples.mean(values)
+        return self.from_means(samples.mean(values))
+
+    def from_means(self, means: Floats) -> Floats:
+        """See `StateQuantifier`."""
+        return means
 
 
 class MulticlassPCC(MulticlassCC):
@@ -223,6 +235,7 @@ class MulticlassACC(StateQuantifier):
 
     consumes: Kind = "votes"
     needs_labelled_scores = True
+    reads_means = True
 
     def __init__(self, guard: float | None = 4.0) -> None:
         self.guard = guard
@@ -241,9 +254,12 @@ class MulticlassACC(StateQuantifier):
 
     def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
-        seen = samples.mean(values)
+        return self.from_means(samples.mean(values))
+
+    def from_means(self, means: Floats) -> Floats:
+        """See `StateQuantifier`."""
         curve = self.rates_.T @ self.rates_ + np.diag(self._resist)
-        return minimise_on_simplex(curve, seen @ self.rates_ + seen * self._resist)
+        return minimise_on_simplex(curve, means @ self.rates_ + means * self._resist)
 
 
 class MulticlassPACC(MulticlassACC):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.utils.validation import validate_data
 
@@ -134,13 +135,13 @@ class Given(MultiLabelClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = True
         return tags
 
 
 def check_scores(X: Any) -> Floats:
     """Scores as an array of numbers between 0 and 1, or NaN; shape (n_items, n_columns)."""
-    scores = check_matrix(X, "The scores", missing=True)
+    scores = check_matrix(X.toarray() if sp.issparse(X) else X, "The scores", missing=True)
     outside = (scores < 0) | (scores > 1)
     if not outside.any():
         return scores

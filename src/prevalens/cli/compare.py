@@ -16,6 +16,7 @@ from prevalens.cli.options import (
     protocol_option,
     sample_options,
     score_options,
+    training_scheduler_option,
 )
 from prevalens.cli.results import Results, result_options
 from prevalens.model.compare import AUTO_BUDGET, Leaderboard, compare_files
@@ -48,6 +49,7 @@ from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
     size="Items per sample. Default: 100, or a third of a fold if that is less.",
     samples="Samples per fold and family of shifts.",
 )
+@training_scheduler_option
 @result_options("Write a page to this HTML file.")
 def command(train: tuple[str, ...], methods: str | None, results: Results, **settings: Any) -> None:
     """Compare methods on the labelled items in TRAIN.

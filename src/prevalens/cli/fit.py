@@ -13,7 +13,14 @@ import click
 from prevalens import model as models
 from prevalens.cli.columns import as_option, print_columns
 from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
-from prevalens.cli.options import date_form_option, item_options, labelled_options, score_options
+from prevalens.cli.options import (
+    date_form_option,
+    item_options,
+    labelled_options,
+    noise_options,
+    score_options,
+    training_scheduler_option,
+)
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.errors import InputError, counted
 from prevalens.model.labelled import check_labelled
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 #: Settings that name columns, or say how files are read.
 _COLUMNS = (
     *("text", "features", "labels", "tags", "id", "group", "time", "reading"),
-    *("scores", "scores_tags"),
+    *("scores", "scores_tags", "second_labels", "second_tags"),
 )
 #: Seconds of `--fast`.
 _FAST = 5.0
@@ -45,6 +52,7 @@ _FAST = 5.0
 @as_option
 @score_options
 @labelled_options
+@noise_options
 @click.option(
     "--method",
     default="auto",
@@ -98,6 +106,7 @@ _FAST = 5.0
     "on them. They are drawn at random; with --time they are the latest. The saved model is fitted "
     "on all items. Takes about twice as long.",
 )
+@training_scheduler_option
 @force_option
 @json_option
 def command(
@@ -147,6 +156,8 @@ def _print(model: Model, output: Path, seconds: float) -> None:
         f"{seconds:.1f} s: "
         f"{summary.method}, {summary.preparation}."
     )
+    if model.description.label_errors:
+        click.echo(model.description.label_errors)
     if model.drift.sentences:
         click.echo(model.drift.sentences)
     if model.holdout is not None:

@@ -57,6 +57,7 @@ def _facts(model: Description) -> dict[str, str]:
         f"{summary.cardinality:.2f} labels per item, {summary.seconds:.1f} s",
         "times": _times(model.drift),
         "drift": model.drift.sentences,
+        "label errors": model.label_errors,
         "files": _files(made),
         "created": f"{made.get('created', '')} by {versions}",
         "warned of": as_options(" ".join(summary.warnings)),

@@ -45,14 +45,22 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How files are to be read; the command gets one `reading`."""
 
     @functools.wraps(command)
-    def reads(*, delimiter: Any, encoding: Any, sheet: Any, **others: Any) -> Any:
-        reading = Reading(delimiter=delimiter, encoding=encoding, sheet=sheet)
+    def reads(*, delimiter: Any, encoding: Any, sheet: Any, embeddings: Any, **others: Any) -> Any:
+        reading = Reading(
+            delimiter=delimiter, encoding=encoding, sheet=sheet, embeddings=embeddings
+        )
         return command(reading=reading, **others)
 
     options = together(
         click.option("--delimiter", help="Column delimiter; detected if omitted."),
         click.option("--encoding", help="Encoding of the files; UTF-8 if omitted."),
         click.option("--sheet", help="Sheet of an Excel workbook; the first if omitted."),
+        click.option(
+            "--embeddings",
+            metavar="FILE.npy",
+            help="Array with a row of numbers per item, as the feature column 'embeddings'; for "
+            "several files a pattern such as vectors/*.npy, where * is the name of each.",
+        ),
     )
     return options(reads)
 
@@ -67,6 +75,12 @@ scheduler_option = click.option(
     metavar="ADDRESS|local",
     help="Score the files on the Dask cluster of the scheduler at this address, such as "
     "tcp://host:8786, or on Dask workers of this machine; every worker must see the files.",
+)
+training_scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS|local",
+    help="Train on the Dask cluster of the scheduler at this address, such as tcp://host:8786, or "
+    "on Dask workers of this machine; the result is the same.",
 )
 #: Which items are a batch.
 batch_options = together(
@@ -90,7 +104,11 @@ batch_options = together(
 #: Which columns are items.
 item_options = together(
     click.option("--text", metavar="COL", help="Text column."),
-    _columns("--features", "Feature columns; all columns that are not labels if omitted."),
+    _columns(
+        "--features",
+        "Feature columns, besides that of --text; all columns that are not labels if both are "
+        "omitted.",
+    ),
     click.option(
         "--id", metavar="COL", help="Identifier column; used neither as feature nor as label."
     ),
@@ -126,6 +144,34 @@ score_options = together(
         callback=lambda _context, _option, values: list(values) or None,
         help="Column of a labeller's answers, such as billing;login or billing:0.9. May be "
         "repeated.",
+    ),
+)
+
+#: Errors of the people who labelled the items.
+noise_options = together(
+    _columns(
+        "--second-labels",
+        "Label columns of a second annotator, matched with --labels by name; empty where there is "
+        "no second answer. Errors of the labels are then corrected.",
+    ),
+    click.option(
+        "--second-tags",
+        metavar="COL",
+        help="The same as a column of tags; - means no label, an empty cell no answer.",
+    ),
+    click.option(
+        "--agreement",
+        metavar="SHARE",
+        help="Instead: share of the answers that two annotators agree in, such as 0.95 or "
+        "'0.95 (0.93-0.97)'.",
+    ),
+    click.option("--kappa", metavar="VALUE", help="Instead: their Cohen's kappa, such as 0.7."),
+    click.option(
+        "--errors",
+        type=click.Choice(["balanced", "symmetric", "misses"]),
+        help="Assumption about errors: labels are missed as often as set wrongly (balanced, the "
+        "default), items with and without a label are judged wrongly at the same rate, or labels "
+        "are only ever missed.",
     ),
 )
 

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from prevalens._version import __version__
 from prevalens.aggregators.external import without_intervals
 from prevalens.catalogue import parse
 from prevalens.charts import Dots, draw, frame, table
+from prevalens.cluster import computing_on_cluster
 from prevalens.collection import label_matrix
 from prevalens.errors import InputError, PrevalensError, PrevalensWarning
 from prevalens.expression import expression_of, to_text
 from prevalens.metrics import ae
 from prevalens.model.evaluate import DEFAULT_PROTOCOLS, protocols_of, sample_size
-from prevalens.model.items import filled, preparation_for, training_items
+from prevalens.model.items import (
+    filled,
+    labelled_preparation,
+    preparation_for,
+    training_items,
+)
 from prevalens.model.labelled import LabelledColumns, read_labelled
 from prevalens.model.progress import Cancelled, CancelledError, Progress, Watch
+from prevalens.parallel import compute, is_elsewhere
 from prevalens.protocols import Protocol
 from prevalens.quantifier import Quantifier
-from prevalens.samples import Samples
 from prevalens.scores import Kind
 from prevalens.splits import stratified_folds
-from prevalens.types import Floats, Groups, Items, LabelMatrix, Labels
+from prevalens.types import Floats, Groups, Ints, Items, LabelMatrix, Labels
 from prevalens.validation import check_int, check_same_length, take_items
 
 
@@ -242,12 +248,7 @@ def compare_files(
     kept = np.flatnonzero(data.Y.sum(axis=0, dtype=np.int64) >= min_positives)
     if not kept.size:
         raise InputError(f"No label has {min_positives} positive items in {data.items.source}.")
-    preparation = preparation_for(
-        data.items,
-        data.columns,
-        text=data.text is not None,
-        given=None if data.scores is None else data.scores.for_labels(kept.tolist()),
-    )
+    preparation = labelled_preparation(data, kept.tolist())
     return compare_methods(
         training_items(data.items, preparation, data.columns),
         data.Y[:, kept],
@@ -274,6 +275,7 @@ def compare_methods(
     n_samples: int = 300,
     time_budget: float = AUTO_BUDGET,
     seed: int = 0,
+    scheduler: str | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
     source: Mapping[str, str] | None = None,
@@ -302,6 +304,10 @@ def compare_methods(
         Seconds that ``auto`` may take in each fold on an ordinary core; ``auto(time_budget=...)``
         has its own.
     seed : int
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers compute, or ``local`` for processes on this
+        machine: methods with different classifiers, and folds, at the same time. The errors are
+        the same.
     progress, cancelled : callable, optional
         As in `fit_files`.
     source : mapping of str to str, optional
@@ -331,14 +337,10 @@ def compare_methods(
     watch.step("preparing", 0, len(names) * folds, len(Y))
     X = _prepared(items, preparation)
     check_same_length(X.shape[0], "The items", len(Y), "Y")
-    errors = _ErrorTable(names, chosen, folds, time_budget)
-    for fold in range(folds):
-        pool = _Fold(X, Y, groups, of_item == fold)
-        samples = pool.samples(chosen, seed, fold)
-        for number, name in enumerate(names):
-            done = fold * len(names) + number
-            on_stage = watch.within(name, done, len(names) * folds, len(Y))
-            errors.run(number, fold, pool, samples, on_stage)
+    rules = _Rules(groups, of_item, chosen, seed, time_budget)
+    with computing_on_cluster(scheduler, waiting=watch.check):
+        compare = _outcomes_elsewhere if is_elsewhere() else _outcomes
+        errors = _ErrorTable(names, rules, compare(names, X, Y, rules, watch))
     return errors.result(
         n_items=len(Y),
         n_labels=Y.shape[1],
@@ -370,15 +372,45 @@ def _prepared(items: Items, given: Any) -> Items:
     return chosen.fit_transform(training_items(items, chosen, None) if given is None else items)
 
 
-class _Fold:
-    """Items to train on, and the items of the fold, from which samples are drawn."""
+class _FoldResult(NamedTuple):
+    """How a method did in a fold: its error by protocol, its time, or why it failed."""
 
-    def __init__(
-        self, X: Items, Y: LabelMatrix, groups: Groups, inside: npt.NDArray[np.bool_]
-    ) -> None:
+    name: str
+    fold: int
+    errors: Sequence[float] = ()
+    seconds: float = 0.0
+    failure: str = ""
+
+
+class _Rules(NamedTuple):
+    """How methods are compared: the groups and folds of items, and the samples of a fold."""
+
+    groups: Groups
+    of_item: Ints
+    protocols: Mapping[str, Protocol]
+    seed: int
+    time_budget: float
+
+    @property
+    def n_folds(self) -> int:
+        return int(self.of_item.max()) + 1
+
+
+class _Fold:
+    """Items to train on, and the items of a fold, from which samples are drawn."""
+
+    def __init__(self, X: Items, Y: LabelMatrix, rules: _Rules, fold: int) -> None:
+        inside = rules.of_item == fold
         self.X, self.pool_X = take_items(X, ~inside), take_items(X, inside)
         self.Y, self.pool_Y = Y[~inside], Y[inside]
-        self.groups = None if groups is None else groups[~inside]
+        self.groups = None if rules.groups is None else rules.groups[~inside]
+        self.time_budget, self.fold = rules.time_budget, fold
+        self.samples = [
+            protocol.with_items(filled(self.pool_X)).draw(
+                self.pool_Y, np.random.default_rng([rules.seed, fold, number])
+            )
+            for number, protocol in enumerate(rules.protocols.values())
+        ]
         self._labelled: dict[tuple[str, ...], Any] = {}
 
     def sharing(self, quantifier: Quantifier) -> Quantifier:
@@ -388,13 +420,69 @@ class _Fold:
             quantifier.set_params(scheme=scheme)
         return quantifier
 
-    def samples(self, protocols: Mapping[str, Protocol], seed: int, fold: int) -> list[Samples]:
-        return [
-            protocol.with_items(filled(self.pool_X)).draw(
-                self.pool_Y, np.random.default_rng([seed, fold, number])
-            )
-            for number, protocol in enumerate(protocols.values())
-        ]
+    def outcome(self, name: str, progress: Callable[[str], None] | None = None) -> _FoldResult:
+        """Train a method on the other folds, and compare its estimates in this one."""
+        start = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrevalensWarning)
+                quantifier = self.sharing(without_intervals(parse(name)))
+                if name in ("auto", "auto(given)"):
+                    quantifier.set_params(time_budget=self.time_budget)
+                quantifier.fit(self.X, self.Y, groups=self.groups, progress=progress)
+                scores = quantifier.score(self.pool_X)
+        except CancelledError:
+            raise
+        except PrevalensError as error:
+            return _FoldResult(name, self.fold, failure=str(error))
+        errors = []
+        for drawn in self.samples:
+            estimated = quantifier.aggregate(scores, drawn).point
+            errors.append(float(ae(drawn.mean(self.pool_Y), estimated).mean()))
+        return _FoldResult(name, self.fold, errors, time.perf_counter() - start)
+
+
+def _outcomes(
+    names: Sequence[str], X: Items, Y: LabelMatrix, rules: _Rules, watch: Watch
+) -> Iterator[_FoldResult]:
+    """All methods in all folds, one after the other; without those that failed before."""
+    failed: set[str] = set()
+    total = len(names) * rules.n_folds
+    for fold in range(rules.n_folds):
+        pool = _Fold(X, Y, rules, fold)
+        for number, name in enumerate(names):
+            on_stage = watch.within(name, fold * len(names) + number, total, len(Y))
+            if name not in failed:
+                outcome = pool.outcome(name, on_stage)
+                failed |= {name} if outcome.failure else set()
+                yield outcome
+
+
+def _outcomes_elsewhere(
+    names: Sequence[str], X: Items, Y: LabelMatrix, rules: _Rules, watch: Watch
+) -> Iterator[_FoldResult]:
+    """As `_outcomes`; in each fold, the methods that share a classifier are one task."""
+    together: dict[str, list[str]] = {}
+    for name in names:
+        classifier = parse(name).expression.classifier
+        together.setdefault(name if classifier is None else to_text(classifier), []).append(name)
+    tasks = [
+        (rules, fold, methods) for fold in range(rules.n_folds) for methods in together.values()
+    ]
+    found = compute(
+        _outcomes_of_task,
+        (X, Y),
+        tasks,
+        progress=lambda done: watch.step("comparing", done, len(tasks), len(Y)),
+    )
+    return chain.from_iterable(found)
+
+
+def _outcomes_of_task(
+    X: Items, Y: LabelMatrix, rules: _Rules, fold: int, names: Sequence[str]
+) -> list[_FoldResult]:
+    pool = _Fold(X, Y, rules, fold)
+    return [pool.outcome(name) for name in names]
 
 
 class _SharedScheme:
@@ -415,48 +503,21 @@ class _SharedScheme:
 
 
 class _ErrorTable:
-    """Errors and times of methods, computed fold by fold."""
+    """Errors and times of methods, by fold."""
 
-    def __init__(
-        self, names: list[str], protocols: Mapping[str, Protocol], folds: int, time_budget: float
-    ) -> None:
+    def __init__(self, names: list[str], rules: _Rules, outcomes: Iterable[_FoldResult]) -> None:
         self.names = names
-        self.time_budget = time_budget
-        self.protocols = tuple(protocol.name for protocol in protocols.values())
-        self.errors = np.full((len(names), folds, len(protocols)), np.nan)
-        self.seconds = np.zeros((len(names), folds))
+        self.protocols = tuple(protocol.name for protocol in rules.protocols.values())
+        self.errors = np.full((len(names), rules.n_folds, len(self.protocols)), np.nan)
+        self.seconds = np.zeros((len(names), rules.n_folds))
         self.failures: dict[str, str] = {}
-
-    def run(
-        self,
-        number: int,
-        fold: int,
-        pool: _Fold,
-        samples: Sequence[Samples],
-        progress: Callable[[str], None],
-    ) -> None:
-        """Train a method on a fold and note its errors, or why it failed."""
-        name = self.names[number]
-        if name in self.failures:
-            return
-        start = time.perf_counter()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PrevalensWarning)
-                quantifier = pool.sharing(without_intervals(parse(name)))
-                if name in ("auto", "auto(given)"):
-                    quantifier.set_params(time_budget=self.time_budget)
-                quantifier.fit(pool.X, pool.Y, groups=pool.groups, progress=progress)
-                scores = quantifier.score(pool.pool_X)
-        except CancelledError:
-            raise
-        except PrevalensError as error:
-            self.failures[name] = str(error)
-            return
-        for j, drawn in enumerate(samples):
-            estimated = quantifier.aggregate(scores, drawn).point
-            self.errors[number, fold, j] = ae(drawn.mean(pool.pool_Y), estimated).mean()
-        self.seconds[number, fold] = time.perf_counter() - start
+        for outcome in outcomes:
+            if outcome.failure:
+                self.failures.setdefault(outcome.name, outcome.failure)
+                continue
+            number = names.index(outcome.name)
+            self.errors[number, outcome.fold] = outcome.errors
+            self.seconds[number, outcome.fold] = outcome.seconds
 
     def result(self, **more: Any) -> Leaderboard:
         kept = [i for i, name in enumerate(self.names) if name not in self.failures]

@@ -157,14 +157,6 @@ class BatchTimes:
         return (Notice.on([names[i] for i in unknown.tolist()], text, "note"),)
 
 
-def known_means(numbers: Floats, samples: Samples) -> Floats:
-    """Means over the known times of each sample; NaN where none is known."""
-    known = ~np.isnan(numbers)
-    both = samples.mean(np.column_stack([np.where(known, numbers, 0.0), known]))
-    with np.errstate(invalid="ignore"):
-        return np.asarray(both[:, 0] / both[:, 1])
-
-
 def price_of_drift(quantifier: Quantifier, batches: Batches, level: float | None, time: Any) -> str:
     """How much of the width of intervals is the allowance for drift, in one sentence.
 

@@ -95,7 +95,7 @@ def evaluate_files(
     paths : path, pattern or folder, or several
     labels : sequence of str, optional
         Columns of 0/1. If neither these nor `tags` are named, the columns called like the
-        model's labels.
+        model's labels, or the labels of an annotation tool's export.
     tags : str, optional
         The column that names the labels of each item, divided by `sep`.
     reading : Reading, optional
@@ -113,8 +113,9 @@ def evaluate_files(
     data = read_labelled(
         paths,
         features=loaded.columns,
-        labels=list(loaded.labels) if labels is None and tags is None else labels,
+        labels=labels,
         tags=tags,
+        known=loaded.labels,
         sep=sep,
         reading=reading,
         watch=Watch(progress, cancelled),

@@ -11,19 +11,21 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from prevalens.cluster import computing_on_cluster
 from prevalens.errors import FormatError, InputError, PrevalensWarning, counted
 from prevalens.files import damaged
 from prevalens.model.file import check_storable
 from prevalens.model.holdout import Holdout
+from prevalens.model.items import labelled_preparation
 from prevalens.model.labelled import Labelled, LabelledColumns, read_labelled
 from prevalens.model.model import Method, Model, quantifier_of
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.quantifier import Quantifier
 from prevalens.selection import GridSearch
-from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import CellError
 from prevalens.types import Ints
+from prevalens.uncertainty.label_noise import LabelNoise
 from prevalens.validation import check_int
 
 #: Fewer items cannot be divided into useful folds.
@@ -44,7 +46,11 @@ def fit_files(
     min_positives: int | None = None,
     kinds: Mapping[str, str] | None = None,
     holdout: float | None = None,
+    agreement: Any = None,
+    kappa: Any = None,
+    errors: str | None = None,
     trusted: Sequence[str] = (),
+    scheduler: str | None = None,
     progress: Progress | None = None,
     on_columns: Callable[[tuple[ColumnUse, ...]], None] | None = None,
     cancelled: Cancelled | None = None,
@@ -85,9 +91,19 @@ def fit_files(
         evaluated on them, and ``model.holdout`` says how far it can be trusted. The items are drawn
         at random; with `time`, they are the latest. The model itself is fitted on all items.
         Takes about twice as long.
+    agreement, kappa : float or str, optional
+        In which share of their answers the people who labelled the items agree with others, such as
+        0.95 or ``"0.95 (0.93-0.97)"``; or their Cohen's kappa. The model then estimates true labels
+        (see `prevalens.uncertainty.LabelNoise`), as it does with `second_labels` or `second_tags`.
+    errors : {"balanced", "symmetric", "misses"}, optional
+        What is assumed about their errors; balanced if omitted.
     trusted : sequence of str
         Full names of types beyond those of prevalens and scikit-learn that the model may hold. A
         method that could not be saved with these is refused before it is trained.
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers train the classifiers of the folds and the
+        forests, or ``local`` for processes on this machine. The model is the same as that of one
+        process with ``OMP_NUM_THREADS=1``.
     progress : callable, optional
         Called with every `Step`.
     on_columns : callable, optional
@@ -98,11 +114,13 @@ def fit_files(
     text : str, optional
         The column of texts.
     features : sequence of str, optional
-        The columns of features. If neither is named, all columns that are not labels.
+        The columns of features, besides that of the texts. If neither is named, all columns that
+        are not labels; of an annotation tool's export, those of the items' data.
     labels : sequence of str, optional
         Columns of 0/1, or patterns such as ``topic_*``.
     tags : str, optional
-        The column that names the labels of each item.
+        The column that names the labels of each item. If neither `labels` nor `tags` is given, the
+        column of an annotation tool's export; see `prevalens.model.labelled.read_labelled`.
     sep : str
         Separator of the tags; a comma if omitted.
     id : str, optional
@@ -112,6 +130,9 @@ def fit_files(
         on items of a group that it was trained on.
     reading : Reading, optional
         Delimiter, encoding, sheet.
+    second_labels, second_tags : as `labels` and `tags`, optional
+        Answers of a second annotator, at least of some rows; cells are empty where there are none.
+        In a column of tags, ``-`` means that there is no label.
     scores : sequence of str, or of sequences of str, optional
         Scores of labellers, to learn from instead of texts or features: for each labeller its
         columns, as a pattern such as ``p_*`` or several names.
@@ -120,33 +141,34 @@ def fit_files(
     """
     watch = Watch(progress, cancelled)
     # A method that is not understood is refused before any file is read.
-    _check_savable(quantifier_of(method, drift=drift, dated=time is not None), trusted)
+    quantifier = quantifier_of(method, drift=drift, dated=time is not None)
+    _check_savable(quantifier, preparation, trusted)
     if min_positives is not None:
         check_int(min_positives, "`min_positives=`", minimum=0)
-    _check_preparation(preparation, kinds, columns.get("text"), trusted)
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     _check_items(data)
-    kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
-    preparation = _preparation(data, kept, preparation, kinds, date_form)
+    kept = _frequent(data, min_positives, from_tags=data.tags is not None)
+    noise = _noise(data, kept, holdout, agreement=agreement, kappa=kappa, errors=errors)
     held = None if holdout is None else Holdout.of(data, holdout, random_state)
     settings: dict[str, Any] = {
         "method": method,
         "time_budget": time_budget,
         "random_state": random_state,
-        "text": data.text,
+        "text": data.text if data.only_texts else None,
         "columns": data.columns,
-        "preparation": preparation,
+        "preparation": _preparation(data, kept, preparation, kinds, date_form),
         "time_column": data.time,
         "drift": drift,
         "source": data.source,
     }
-    with _named_places(data):
+    with _named_places(data), computing_on_cluster(scheduler, waiting=watch.check):
         model = Model.fit(
             data.items,
             data.Y[:, kept],
             labels=[data.labels[j] for j in kept],
             groups=data.groups,
             time=data.times,
+            noise=noise,
             progress=watch.within("fitting", n_items=len(data.items)),
             on_columns=on_columns,
             **settings,
@@ -157,24 +179,6 @@ def fit_files(
             watching = {"progress": progress, "cancelled": cancelled}
             model.holdout = held.evaluate(trial, data, seed=random_state, **watching)
     return model
-
-
-def _preparation(
-    data: Labelled,
-    kept: Sequence[int],
-    given: Any,
-    kinds: Mapping[str, str] | None,
-    date_form: str | None,
-) -> Any:
-    """How the items become numbers; None if that is seen from the items."""
-    if data.scores is not None:
-        if given is not None or kinds:
-            what = "`kinds=`" if given is None else "a preparation"
-            raise InputError(f"Scores are read as they are, so that {what} has nothing to change.")
-        return data.scores.for_labels(kept)
-    if given is None and data.text is None:
-        return ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
-    return given
 
 
 @contextmanager
@@ -190,12 +194,16 @@ def _named_places(data: Labelled) -> Iterator[None]:
         raise InputError(f"{data.items.source}: {error}") from error
 
 
-def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) -> None:
+def _check_savable(
+    quantifier: Quantifier | GridSearch, preparation: Any, trusted: Sequence[str]
+) -> None:
     """Refuse a method whose fitted objects no model file may hold.
 
     Parts of this package can always be saved. Others are fitted to a few made-up items first, since
     their state shows only then.
     """
+    if preparation is not None:
+        check_storable(preparation, trusted)
     parts = [quantifier, *quantifier.get_params(deep=True).values()]
     estimators = [part for part in parts if isinstance(part, BaseEstimator)]
     if all(type(part).__module__.startswith("prevalens.") for part in estimators):
@@ -212,15 +220,21 @@ def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) 
     check_storable(trial, trusted)
 
 
-def _check_preparation(
-    preparation: Any, kinds: Mapping[str, str] | None, text: str | None, trusted: Sequence[str]
-) -> None:
-    """Refuse a preparation that cannot be saved, and kinds of columns where there are none."""
-    if preparation is not None:
-        check_storable(preparation, trusted)
-    if kinds and (preparation is not None or text is not None):
-        other = "a preparation" if preparation is not None else "`text=`"
+def _preparation(
+    data: Labelled,
+    kept: Sequence[int],
+    given: Any,
+    kinds: Mapping[str, str] | None,
+    date_form: str | None,
+) -> Any:
+    """The preparation; what has nothing to change is refused."""
+    if data.scores is not None and (given is not None or kinds):
+        what = "`kinds=`" if given is None else "a preparation"
+        raise InputError(f"Scores are read as they are, so that {what} has nothing to change.")
+    if kinds and (given is not None or data.only_texts):
+        other = "a preparation" if given is not None else "`text=`"
         raise InputError(f"`kinds=` is about feature columns, and with {other} there are none.")
+    return labelled_preparation(data, kept, kinds, date_form) if given is None else given
 
 
 def _check_items(data: Labelled) -> None:
@@ -275,3 +289,34 @@ def _check_labels(data: Labelled, positives: Ints) -> None:
                 f"In {data.items.source} {often} has the label {name!r}, so it cannot be learnt; "
                 "leave it out, or let `min_positives=1` leave out what never occurs."
             )
+
+
+def _noise(
+    data: Labelled, kept: Sequence[int], holdout: float | None, **stated: Any
+) -> LabelNoise | None:
+    """The errors of annotators, from their answers or as stated; None if nothing is known."""
+    Y, second = data.Y[:, kept], None if data.second is None else data.second[:, kept]
+    given = {name: value for name, value in stated.items() if value is not None}
+    errors = given.pop("errors", "balanced")
+    if len(given) + (second is not None) > 1:
+        raise InputError(
+            "Errors of annotators are taken from a second annotator, from `agreement=` or from "
+            "`kappa=`; give one of them."
+        )
+    if holdout is not None and (given or second is not None):
+        raise InputError(
+            "`holdout=` tests with the labels as they were given, and these have errors; leave it "
+            "out, or leave out what corrects the errors."
+        )
+    if second is not None:
+        return LabelNoise.from_second(Y, second, errors=errors)
+    if "agreement" in given:
+        return LabelNoise.from_agreement(Y, given["agreement"], errors=errors)
+    if "kappa" in given:
+        return LabelNoise.from_kappa(Y, given["kappa"], errors=errors)
+    if stated.get("errors") is not None:
+        raise InputError(
+            "`errors=` is an assumption about annotators; name a second annotator, or state their "
+            "agreement (`agreement=`, `kappa=`)."
+        )
+    return None

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from prevalens.errors import InputError
+from prevalens.model.labelled import Labelled
 from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.formats import as_table
 from prevalens.tables.preparation import ArrayPreparation, GivenPreparation, Preparation
@@ -65,6 +66,21 @@ def preparation_for(
     if is_table(items):
         return TextPreparation() if text else ColumnPreparation(columns)
     return TextPreparation() if _looks_like_texts(items) else ArrayPreparation()
+
+
+def labelled_preparation(
+    data: Labelled,
+    kept: Sequence[int],
+    kinds: Mapping[str, str] | None = None,
+    date_form: str | None = None,
+) -> Preparation:
+    """The preparation of labelled items from files, for the labels that are kept."""
+    if data.scores is not None:
+        return ScorePreparation(*data.scores.for_labels(kept))
+    if data.only_texts:
+        return TextPreparation()
+    texts = {} if data.text is None else {data.text: "text"}
+    return ColumnPreparation(data.columns, kinds={**texts, **(kinds or {})}, date_form=date_form)
 
 
 def _looks_like_texts(items: Items) -> bool:

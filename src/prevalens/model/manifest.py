@@ -185,6 +185,8 @@ class Description:
     drift : DriftSummary
     column_uses : tuple of ColumnUse
         What each of the columns became; empty without columns.
+    label_errors : str
+        What is known of errors in the training labels, in sentences; empty if nothing is.
     """
 
     labels: tuple[str, ...]
@@ -193,6 +195,7 @@ class Description:
     columns: tuple[str, ...] | None = None
     drift: DriftSummary = field(default_factory=DriftSummary)
     column_uses: tuple[ColumnUse, ...] = ()
+    label_errors: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The description for JSON; it includes the training prevalence of each label."""
@@ -203,6 +206,7 @@ class Description:
             "column_uses": [asdict(use) for use in self.column_uses],
             "summary": self.summary.to_dict(),
             "drift": self.drift.to_dict(),
+            "label_errors": self.label_errors,
             "provenance": dict(self.provenance),
         }
 
@@ -218,6 +222,7 @@ class Description:
                 columns=None if columns is None else tuple(columns),
                 drift=DriftSummary.from_dict(manifest["drift"]),
                 column_uses=tuple(map(_column_use, manifest["column_uses"])),
+                label_errors=str(manifest.get("label_errors", "")),
             )
         except (LookupError, TypeError, ValueError) as error:
             raise FormatError(f"{path}: its description is damaged ({error}).") from None

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from prevalens.batches import Batches, ScoredSamples
 from prevalens.catalogue import parse
 from prevalens.classifiers import CrossFit, Given
 from prevalens.collection import label_matrix
@@ -49,6 +50,7 @@ from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, Floats, Groups, Items, LabelMatrix, Labels, Progress
 from prevalens.uncertainty import label_scores, with_labels_of_batches
 from prevalens.uncertainty.drift import check_drift, mean_times
+from prevalens.uncertainty.label_noise import LabelNoise
 from prevalens.validation import (
     FormatError,
     InputError,
@@ -187,6 +189,7 @@ class Model:
         time: Any = None,
         time_column: TimeColumn | None = None,
         drift: float | None = None,
+        noise: LabelNoise | None = None,
         source: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
         on_columns: Callable[[tuple[ColumnUse, ...]], None] | None = None,
@@ -225,6 +228,8 @@ class Model:
             times then.
         drift : float, optional
             Standard deviation of the drift that intervals allow for, as `Quantifier` takes it.
+        noise : LabelNoise, optional
+            How often the labels are wrong, as `Quantifier.fit` takes it.
         source : mapping, optional
             Where the items came from, for the record.
         progress : callable, optional
@@ -238,13 +243,12 @@ class Model:
         Y, label_names = label_matrix(Y, labels)
         labellers = Labellers.of(scores, scores_tags)
         if labellers is not None:
-            preparation, kept = labellers.match(as_table(items), label_names)
+            matched, kept = labellers.match(as_table(items), label_names)
             Y, label_names = Y[:, kept], tuple(label_names[j] for j in kept)
-            names = preparation.table_columns()
+            preparation, names = ScorePreparation(*matched), matched.table_columns()
         chosen = preparation_for(items, names, text=text is not None, given=preparation)
         # A method that is not understood is refused before the work begins.
-        dated = time is not None
-        how: dict[str, Any] = {"drift": drift, "dated": dated}
+        how: dict[str, Any] = {"drift": drift, "dated": time is not None}
         how["scores"] = isinstance(chosen, ScorePreparation)
         unfitted = quantifier_of(method, time_budget, random_state, **how)
         with warnings.catch_warnings(record=True) as caught:
@@ -256,7 +260,7 @@ class Model:
             uses = chosen.column_uses(names)
             if on_columns is not None:
                 on_columns(uses)
-            given = {"labels": label_names, "groups": groups}
+            given = {"labels": label_names, "groups": groups, "noise": noise}
             if time is not None:
                 given |= {"time": time, "prepare": _prepare(own, chosen, unfitted)}
             quantifier = _fitted(unfitted, X, Y, given, on_stage)
@@ -269,6 +273,7 @@ class Model:
             None if names is None else tuple(u.column for u in uses if u.use != "dropped"),
             drift_summary(quantifier, time, time_column),
             uses,
+            "" if noise is None else noise.sentence(label_names),
         )
         parts = _Parts(chosen, quantifier, column_means(X))
         return cls(lambda: parts, description)
@@ -427,7 +432,11 @@ class Model:
         if labelled is None:
             return estimate
         values = label_scores(scores, len(self.labels))
-        return with_labels_of_batches(estimate, values, samples, labelled)
+        noise = self.quantifier.noise_
+        if noise is None:
+            return with_labels_of_batches(estimate, values, samples, labelled)
+        seen = with_labels_of_batches(noise.as_seen(estimate), values, samples, labelled)
+        return noise.as_true(seen)
 
     def save(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         """Write the model to one file.
@@ -561,7 +570,10 @@ def _fitted(
     """The trained quantifier; of a search, the best quantifier."""
     if isinstance(quantifier, Quantifier):
         return quantifier.fit(X, Y, **given, progress=on_stage)
-    best = quantifier.fit(X, Y, **given).best_quantifier_
+    noise, searched = given["noise"], {name: given[name] for name in ("labels", "groups")}
+    if noise is not None:
+        raise InputError("A GridSearch does not correct labels; fit its best_quantifier_ instead.")
+    best = quantifier.fit(X, Y, **searched).best_quantifier_
     if not isinstance(best, Quantifier):
         raise InputError(f"A model holds a Quantifier; the search found {best!r}.")
     return best
@@ -582,8 +594,9 @@ def _summary(
     return TrainingSummary(
         n_items=len(Y),
         n_features=preparation.n_features_,
-        positives=tuple(Y.sum(axis=0, dtype=np.int64).tolist()),
-        cardinality=float(Y.sum(dtype=np.int64)) / len(Y),
+        # Those of the labels that the quantifier was fitted to, which may have been corrected.
+        positives=tuple(np.rint(quantifier.prevalence_ * len(Y)).astype(np.int64).tolist()),
+        cardinality=float(quantifier.prevalence_.sum()),
         method=_method_name(quantifier),
         group=quantifier.group,
         preparation=preparation.describe(),
@@ -664,19 +677,24 @@ def _estimate_fields(
 ) -> _Fields:
     """Estimates and, with a level, intervals, bands and the p-value of the alarm, by their names.
 
-    Of a batch larger than 10,000 items, as many are drawn at random and represent it. Its intervals
-    have the width of theirs, around the estimate of all items: in batches of that size the width is
-    that of training and drift more than that of the batch.
+    They are read from sums, as everywhere, if the method needs no more. Otherwise, of a batch
+    larger than 10,000 items, as many are drawn at random and represent it. Its intervals have the
+    width of theirs, around the estimate of all items: in batches of that size the width is that of
+    training and drift more than that of the batch.
     """
     if level is None:
         return {"point": quantifier.aggregate(scores, samples, time=time).point}
     times = None if time is None else np.broadcast_to(np.asarray(time), (len(samples),))
+    sums = quantifier.statistics is not None
     parts: list[_Fields] = []
     for where, block in samples.blocks(_AT_A_TIME):
-        smaller = _thinned(block)
+        smaller = block if sums else _thinned(block)
         own, alone = _alone(scores, smaller)
         at = None if times is None else times[where]
-        estimate = quantifier.aggregate(own, alone, level, index=list(names[where]), time=at)
+        batches: Batches = ScoredSamples(own, alone)
+        if sums:
+            batches = quantifier.summarise_samples(own, alone)
+        estimate = quantifier.read(batches, level, index=list(names[where]), time=at)
         known = {name: vars(estimate)[name] for name in ("point", *_ENDS, "p_value")}
         fields = {name: value for name, value in known.items() if value is not None}
         if smaller is not block:

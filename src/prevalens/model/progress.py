@@ -66,10 +66,14 @@ class Watch:
         detail: str = "",
     ) -> None:
         """Report a step; raise if the work is cancelled."""
-        if self._cancelled is not None and self._cancelled():
-            raise CancelledError("The work was cancelled.")
+        self.check()
         if self._progress is not None:
             self._progress(Step(stage, done, total, n_items, detail))
+
+    def check(self) -> None:
+        """Raise if the work is cancelled."""
+        if self._cancelled is not None and self._cancelled():
+            raise CancelledError("The work was cancelled.")
 
     def within(
         self, stage: str, done: int = 0, total: int | None = None, n_items: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -18,12 +18,13 @@ from prevalens.classifiers.given import raw_votes
 from prevalens.errors import InputError
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import damaged
-from prevalens.model.drift import BatchTimes, known_means, price_of_drift
+from prevalens.model.drift import BatchTimes, price_of_drift
 from prevalens.model.file import provenance
 from prevalens.model.groups import MIN_ITEMS, Folded, Grouping, grouping_of
+from prevalens.model.item_sample import ItemSample
 from prevalens.model.items import chunk_items, stacked
 from prevalens.model.labelling import LabelledItems
-from prevalens.model.model import Model, joined
+from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.result import BatchResult, Notice
 from prevalens.scores import Scores
@@ -33,7 +34,8 @@ from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
 from prevalens.tables.scores import unknown_labels_once
 from prevalens.tables.table import Chunk, Table
-from prevalens.types import Floats, Items
+from prevalens.types import Floats, Ints, Items
+from prevalens.uncertainty import with_labels_of_sums
 from prevalens.uncertainty.goodness_of_fit import MISFIT, MisfitWarning, misfit_sentence
 from prevalens.validation import check_int
 
@@ -241,7 +243,8 @@ def quantify_files(
     model : Model, or the path of one
     paths : path, pattern or folder, or several
         CSV, TSV, JSON lines, JSON, Parquet or Excel, also compressed. Files of any size: items
-        are scored chunk by chunk, and only their scores are kept.
+        are scored chunk by chunk, and only sums over them are kept. Methods that need items
+        (those of other libraries, LPQ over SLD) get a random 20,000 of each batch.
     by : str, optional
         A column whose values are the batches. Without any grouping, every file is a batch.
     by_time : str, optional
@@ -304,24 +307,23 @@ def quantify_tables(
     there = [name for table in tables for name in table.columns]
     marked = LabelledItems(labelled, model.labels, there) if labelled else None
     parts = scored(model, tables, grouping, times, monitor, marked, watch)
-    sums = marked is None and model.quantifier.statistics is not None
-    grouping.keeps_items = not sums
+    grouping.keeps_items = False
     with unknown_labels_once() as unknown:
-        folded, batches, means = (
-            _summed(model, parts, grouping, min_items)
-            if sums
-            else _with_items(parts, grouping, min_items)
-        )
-    watch.step("estimating", n_items=int(batches.sizes.sum()))
+        batches, sizes, means, folded = _read(model, parts, grouping, min_items)
+    n_items = int(sizes.sum())
+    watch.step("estimating", n_items=n_items)
     if folded is not None:
         monitor.fold(folded.codes)
     names, at = grouping.order(), times.of(means)
-    known = None if marked is None else marked.matched()
-    given = {"interval": interval, "index": names, "time": at}
-    estimate, warned = estimated(model, batches, known, given)
     order = [grouping.code(name) for name in names]
+    given = {"interval": interval, "index": names, "time": at}
+    estimate, warned = estimated(model, batches, given)
+    if marked is not None:
+        place = {code: number for number, code in enumerate(order)}
+        if folded is not None:
+            place |= dict.fromkeys(folded.codes, place[folded.codes[0]])
+        estimate = with_labels_of_sums(estimate, batches, sizes, marked.matched(place))
     price = price_of_drift(model.quantifier, batches, interval, at)
-    n_items = int(batches.sizes.sum())
     notices = (
         *grouping.notices(),
         *notices_of(estimate, folded),
@@ -330,7 +332,7 @@ def quantify_tables(
     )
     return BatchResult.from_estimate(
         estimate,
-        sizes=batches.sizes,
+        sizes=sizes,
         training=model.prevalence,
         counted=counts_of(model, batches) if (raw := monitor.counted(order)) is None else raw,
         notices=notices,
@@ -354,46 +356,59 @@ def scored(
     wanted = [*columns, *grouping.columns, *times.columns]
     for table in tables:
         table.check_columns(wanted)
-    noted: deque[tuple[npt.NDArray[np.int32], Floats]] = deque()
+    noted: deque[tuple[npt.NDArray[np.int32], Floats, list[tuple[int, int]]]] = deque()
 
     def prepared() -> Iterator[Items]:
         for table, chunk in watch.over("scoring", tables, wanted):
             codes = grouping.add(table, chunk)
-            noted.append((codes, times.of_rows(chunk)))
-            if marked is not None:
-                marked.find(table, chunk, columns)
+            found = [] if marked is None else marked.find(table, chunk, columns)
+            noted.append((codes, times.of_rows(chunk), found))
             items = chunk_items(chunk, model.preparation, columns)
             X = monitor.mend(prepared_chunk(model, items, chunk), codes)
             monitor.add(items, X, codes)
             yield X
 
     for X in model.guarded(prepared()):
-        yield Part(model.quantifier.score(X), *noted.popleft())
+        scores = model.quantifier.score(X)
+        codes, own_times, found = noted.popleft()
+        if marked is not None:
+            marked.note(found, scores, codes)
+        yield Part(scores, codes, own_times)
 
 
-def _summed(
-    model: Model, parts: Iterable[Part], grouping: Grouping, min_items: int
-) -> tuple[Folded | None, Batches, Floats]:
-    """What was folded, the batches as sums over their items, and their mean times."""
-    batches, folded = _folded(summed(model, parts, grouping), grouping, min_items)
-    return folded, batches, batches.times
+class _Read(NamedTuple):
+    """Batches in the order they are shown in, their sizes and mean times, and what was folded."""
+
+    batches: Batches
+    sizes: Ints
+    times: Floats
+    folded: Folded | None
 
 
-def _with_items(
-    parts: Iterable[Part], grouping: Grouping, min_items: int
-) -> tuple[Folded | None, Batches, Floats]:
-    """What was folded, the batches with the scores of all items, and their mean times."""
-    times: list[Floats] = []
-
-    def scores() -> Iterator[Scores]:
-        for part in parts:
-            times.append(part.times)
-            yield part.scores
-
-    together = joined(scores())
+def _read(model: Model, parts: Iterable[Part], grouping: Grouping, min_items: int) -> _Read:
+    """The sums over all items; for methods that need items, some items of every batch."""
+    if model.quantifier.statistics is not None:
+        summary, folded = _folded(summed(model, parts, grouping), grouping, min_items)
+        return _Read(summary, summary.sizes, summary.times, folded)
+    sample, sums = ItemSample(), defaultdict[int, Floats](lambda: np.zeros(2))
+    for part in parts:
+        if part.scores.n_items:
+            sample.add(part.scores, part.codes)
+            for code, time in zip(part.codes.tolist(), part.times.tolist(), strict=True):
+                if not np.isnan(time):
+                    sums[code] += (time, 1.0)
+    if not sample.sizes:
+        raise InputError("There are no items to quantify.")
     folded = grouping.fold(min_items)
-    samples, _ = grouping.samples()
-    return folded, ScoredSamples(together, samples), known_means(np.concatenate(times), samples)
+    first = [grouping.code(name) for name in grouping.order()]
+    together = [
+        folded.codes if folded is not None and code == folded.codes[0] else [code] for code in first
+    ]
+    sizes = np.array([sum(sample.sizes[code] for code in own) for own in together])
+    total = np.array([np.sum([sums[code] for code in own], axis=0) for own in together])
+    with np.errstate(invalid="ignore"):
+        means = total[:, 0] / total[:, 1]
+    return _Read(sample.batches(together), sizes, means, folded)
 
 
 def summed(model: Model, parts: Iterable[Part], grouping: Grouping) -> Summary:
@@ -427,13 +442,13 @@ def _folded(summary: Summary, grouping: Grouping, min_items: int) -> tuple[Summa
 
 
 def estimated(
-    model: Model, batches: Batches, labelled: Any, given: Mapping[str, Any]
+    model: Model, batches: Batches, given: Mapping[str, Any]
 ) -> tuple[PrevalenceEstimate, list[str]]:
     """The estimates, and the warnings that were given with them, the alarm aside."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if isinstance(batches, ScoredSamples):
-            estimate = model.aggregate(batches.scores, batches.samples, labelled=labelled, **given)
+            estimate = model.aggregate(batches.scores, batches.samples, **given)
         else:
             estimate = model.quantifier.read(batches, **given)
     others = [warning for warning in caught if not issubclass(warning.category, MisfitWarning)]
@@ -470,6 +485,8 @@ def provenance_of(
         "drift": f"{model.drift.sentences} {price}".strip(),
         "model": model.provenance,
     }
+    if model.description.label_errors:
+        source["label errors"] = model.description.label_errors
     return provenance(model.summary.method, source)
 
 

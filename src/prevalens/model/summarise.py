@@ -237,7 +237,7 @@ def quantify_summary(
     times = BatchTimes(model.quantifier, None, [], grouping_of([], None, None, None, None))
     at = times.of(summary.times)
     given = {"interval": interval, "index": names, "time": at}
-    estimate, _ = estimated(model, summary, None, given)
+    estimate, _ = estimated(model, summary, given)
     price = price_of_drift(model.quantifier, summary, interval, at)
     source = provenance_of(model, [], summary.n_items, interval, price)
     return BatchResult.from_estimate(

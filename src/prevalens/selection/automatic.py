@@ -29,10 +29,12 @@ from prevalens.classifiers import (
     PerLabel,
 )
 from prevalens.classifiers.ensemble import is_weighted, mean_posterior, train_members
+from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.trees import OutOfBag
 from prevalens.crossfit import Division, out_of_fold, warn_of_constant_labels
 from prevalens.errors import PrevalensWarning
 from prevalens.expression import expression_of, to_text
+from prevalens.parallel import compute
 from prevalens.scores import Scores
 from prevalens.selection.budget import Budget, Costs
 from prevalens.tables.column_guard import ColumnGuard
@@ -51,6 +53,9 @@ BALANCED, BALANCED_STRONGER = (1.0,), 10.0
 TOLERANCE = 1e-4
 #: Dense features are turned into uncorrelated ones if there are at most so many items or features.
 MANY_FEATURES = 2000
+#: Up to so many numbers in a product of the items with the parameters of all labels, the folds are
+#: solved together: the time goes into many small products.
+SMALL = 2 * 10**6
 #: Trees of a forest. With fewer than the second, the posteriors out of bag, which are means over a
 #: third of the trees, are not worth their noise; the screening does with the second.
 TREES, FEWEST_TREES = 200, 80
@@ -193,6 +198,9 @@ def choose(
     prevalence. Forests are trained once and score their items out of bag; with `groups`, and
     all other classifiers, out of fold.
 
+    Given scores are calibrated out of fold (several labellers together, and each besides), and read
+    by the mean posterior and by a scenario mixture with settings for few labelled items.
+
     Forests are chosen only if they lower the validation loss by at least 3 % of that of the
     best choice without them. A fitted forest may take 100 MB, and one of its trees 1 GB while it is
     grown; a forest that would take more gets fewer trees, or is left out if these are too few.
@@ -295,8 +303,14 @@ class Trainer:
         """Logistic regressions per label, one for each strength, solved together."""
         first = PerLabel(class_weight=class_weight)
         settings = [{"C": strength} for strength in strengths]
-        quick = clone(first).set_params(tol=TOLERANCE)
-        scores = self._out_of_fold(quick, "logistic regressions", settings, self._uncorrelated)
+        X = self._uncorrelated
+        if not sp.issparse(X) and X.size * self.Y.shape[1] <= SMALL:
+            self.progress("logistic regressions")
+            quick = BatchedLogistic(class_weight=class_weight, tol=TOLERANCE)
+            scores = quick.out_of_fold(strengths, X, self.Y, self.divisions)
+        else:
+            each = clone(first).set_params(tol=TOLERANCE)
+            scores = self._out_of_fold(each, "logistic regressions", settings, X)
         members = [clone(first).set_params(**setting) for setting in settings]
         return [
             Member(_text(member), member, values)
@@ -350,10 +364,14 @@ class Trainer:
         if not sp.issparse(self.X):
             # Items are scored out of bag only where trees have bags.
             kinds.append(ExtraTrees(bootstrap=not self.grouped))
-        return [member for kind in kinds if (member := self._forest(kind)) is not None]
+        planned = [member for kind in kinds if (member := self._forest(kind)) is not None]
+        return self.grown(planned, FEWEST_TREES)
 
     def _forest(self, kind: Forest) -> Member | None:
-        """As many trees as there is time and memory for; None if they would be too few."""
+        """A forest of the trees that there is time and memory for; None if they are too few.
+
+        With groups it is trained, otherwise `grown` does that.
+        """
         largest = self._largest(kind)
         # With groups each tree is trained once per fold, and once on all items.
         times = len(self.divisions) + 1 if self.grouped else 1
@@ -368,19 +386,19 @@ class Trainer:
         forest.set_params(random_state=self.random_state)
         if self.grouped:
             return Member(name, forest, self._out_of_fold(forest, name, [{}], self.X)[0])
-        return self.grown(Member(name, forest, np.empty(0)), FEWEST_TREES)
+        return Member(name, forest, np.empty(0))
 
-    def grown(self, member: Member, n_trees: int | None = None) -> Member:
-        """A forest with so many trees, or with all; any other member as it is."""
-        forest = member.classifier
-        if self.grouped or not isinstance(forest, Forest):
-            return member
-        self.progress(f"training {member.name}")
-        final = forest.n_estimators
-        forest.set_params(n_estimators=n_trees or final)
-        bags = forest.fit_out_of_bag(self.X, self.Y, after=member.out_of_bag)
-        forest.set_params(n_estimators=final)
-        return Member(member.name, forest, bags.posteriors, bags)
+    def grown(self, members: Sequence[Member], n_trees: int | None = None) -> list[Member]:
+        """The members, their forests with so many trees, or with all."""
+        forests = [m for m in members if isinstance(m.classifier, Forest) and not self.grouped]
+        grown = compute(
+            _grown,
+            (self.X, self.Y),
+            [(member, n_trees) for member in forests],
+            progress=lambda number: self.progress(f"training {forests[number].name}"),
+        )
+        by_name = {member.name: member for member in grown}
+        return [by_name.get(member.name, member) for member in members]
 
     def _largest(self, kind: Forest) -> int:
         """The most trees that fit into the budget of bytes; 0, with a note, if they are too few."""
@@ -409,6 +427,17 @@ class Trainer:
         open_ = [member.classifier for member in members if member.out_of_bag is None]
         trained = iter(train_members(open_, self.X, self.Y))
         return [m.classifier if m.out_of_bag is not None else next(trained) for m in members]
+
+
+def _grown(X: Items, Y: LabelMatrix, member: Member, n_trees: int | None) -> Member:
+    """A forest with so many trees, or with all, and the posteriors out of its bags."""
+    forest = member.classifier
+    assert isinstance(forest, Forest)
+    final = forest.n_estimators
+    forest.set_params(n_estimators=n_trees or final)
+    bags = forest.fit_out_of_bag(X, Y, after=member.out_of_bag)
+    forest.set_params(n_estimators=final)
+    return Member(member.name, forest, bags.posteriors, bags)
 
 
 class _Tried(NamedTuple):
@@ -573,7 +602,7 @@ class _Search:
         order = sorted(tried, key=lambda each: each.loss(self.handicap))
         promising = _promising(order, self.handicap)
         members = {member.name: member for each in promising for member in each.members}
-        members = {name: self.trainer.grown(member) for name, member in members.items()}
+        members = {member.name: member for member in self.trainer.grown([*members.values()])}
         validated: list[_Tried] = []
         for screened in promising:
             whole = [members[member.name] for member in screened.members]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import importlib
+import importlib.util
 import io
 import json
 import re
@@ -14,9 +15,11 @@ from itertools import islice
 from typing import IO, Any
 
 import narwhals as nw
+import numpy as np
 
 from prevalens.errors import InputError, counted
 from prevalens.files import ByteSource, damaged
+from prevalens.tables.annotations import export_of
 from prevalens.tables.table import Chunk, Table, check_header
 
 _DELIMITERS = ",;\t|"
@@ -117,6 +120,8 @@ _LOOKED_AT = 1000
 class JsonLinesTable(_FileTable):
     """One JSON object per line; the columns are the keys of the first thousand lines.
 
+    The export of an annotation tool is read as plain columns; see `prevalens.tables.annotations`.
+
     Parameters
     ----------
     source : ByteSource
@@ -127,15 +132,24 @@ class JsonLinesTable(_FileTable):
         super().__init__(source, encoding)
         self.total = source.size
         with source.text(encoding) as (text, _):
-            records = [record for _, record in islice(self._records(text), _LOOKED_AT)]
-        if not records:
+            numbered = list(islice(self._records(text), _LOOKED_AT))
+        if not numbered:
             raise damaged(self.name, "there are no items.")
-        self.columns = check_header(self.name, _names_of(records))
+        records = [record for _, record in numbered]
+        self._export = export_of(records, (self._place(number) for number, _ in numbered))
+        self.columns = check_header(
+            self.name, _names_of(records) if self._export is None else self._export.columns
+        )
+        if self._export is not None:
+            self.item_columns = self._export.item_columns
+
+    def _place(self, number: int) -> str:
+        return f"{self.name}, line {number}"
 
     def _records(self, text: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(text, start=1):
             if line.strip():
-                place = f"{self.name}, line {number}"
+                place = self._place(number)
                 record = _parsed(place, line)
                 if not isinstance(record, dict):
                     raise damaged(place, f"expected a JSON object, got {line.strip()[:40]!r}.")
@@ -147,6 +161,8 @@ class JsonLinesTable(_FileTable):
             while rows := list(islice(records, chunk_rows)):
                 in_step = rows[-1][0] - rows[0][0] == len(rows) - 1
                 first, word = (rows[0][0], "line") if in_step else (number, "row")
+                if self._export is not None:
+                    rows = [(at, self._export.row(row, self._place(at))) for at, row in rows]
                 cells = {name: [row.get(name) for _, row in rows] for name in columns}
                 yield Chunk(cells, len(rows), first, self.name, raw.tell(), word)
                 number += len(rows)
@@ -191,7 +207,7 @@ def _parser(name: str, module: str, extra: str, what: str) -> Iterator[Any]:
         ) from None
     try:
         yield parser
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except Exception as error:
         raise damaged(name, f"this is no readable {what} ({error}).") from None
@@ -223,9 +239,33 @@ class ParquetTable(_FileTable):
             # By its path if possible: then only the columns asked for are read.
             file = parquet.ParquetFile(self._path or _in_memory(self.source.content()))
             for batch in file.iter_batches(batch_size=chunk_rows, columns=list(columns)):
-                cells = {name: batch.column(name).to_pylist() for name in columns}
+                cells = {name: _arrow_cells(batch.column(name)) for name in columns}
                 done += batch.num_rows
                 yield Chunk(cells, batch.num_rows, done - batch.num_rows + 1, self.name, done)
+
+
+def _arrow_cells(column: Any) -> Any:
+    """The cells of an Arrow array; vectors of one length are one array, with NaN if missing.
+
+    O(numbers) without a Python object per number.
+    """
+    types = importlib.import_module("pyarrow").types
+    kind = column.type
+    fixed = types.is_fixed_size_list(kind)
+    listed = fixed or types.is_list(kind) or types.is_large_list(kind)
+    if not listed or not types.is_floating(kind.value_type) or column.null_count == len(column):
+        return column.to_pylist()
+    known = column.drop_null()
+    lengths = known.value_lengths().to_numpy()
+    if not lengths[0] or (lengths != lengths[0]).any():
+        return column.to_pylist()
+    flat = known.flatten().to_numpy(zero_copy_only=False)
+    values = flat.astype(np.float32, copy=False).reshape(-1, lengths[0])
+    if len(known) == len(column):
+        return values
+    vectors = np.full((len(column), lengths[0]), np.nan, dtype=np.float32)
+    vectors[column.is_valid().to_numpy(zero_copy_only=False)] = values
+    return vectors
 
 
 def _footer(stream: IO[bytes]) -> bytes:
@@ -241,6 +281,12 @@ def _in_memory(content: bytes) -> Any:
     return importlib.import_module("pyarrow").BufferReader(content)
 
 
+#: Columns without a name that a sheet may have, beyond ten for each with a name.
+_MOST_UNNAMED = 1000
+#: The last row of a sheet.
+_EXCEL_ROWS = 2**20
+
+
 class ExcelTable(_FileTable):
     """One sheet of a workbook whose first row names the columns.
 
@@ -254,21 +300,28 @@ class ExcelTable(_FileTable):
     def __init__(self, source: ByteSource, sheet: str | None) -> None:
         super().__init__(source)
         self.sheet = sheet
-        with self._rows() as rows:
+        with self._rows(None) as rows:
             header = next(rows, None)
             if header is None:
                 raise damaged(self.name, "the sheet is empty.")
         names = ["" if cell is None else str(cell).strip() for cell in header]
         self._positions = {name: j for j, name in enumerate(names) if name}
         self.columns = check_header(self.name, names)
+        self._width = max(self._positions.values()) + 1
+        if self._width > _MOST_UNNAMED + 10 * len(self.columns):
+            what = f"the first row names only {len(self.columns)} of {self._width:,} columns"
+            raise damaged(self.name, f"{what}; delete the cells far to the right.")
 
     @contextmanager
-    def _rows(self) -> Iterator[Iterator[tuple[Any, ...]]]:
+    def _rows(self, width: int | None) -> Iterator[Iterator[tuple[Any, ...]]]:
         content = io.BytesIO(self.source.content())
         with _parser(self.name, "openpyxl", "excel", "Excel workbook") as openpyxl:
             book = openpyxl.load_workbook(content, read_only=True, data_only=True)
             with contextlib.closing(book):
-                yield self._chosen(book).iter_rows(values_only=True)
+                sheet = self._chosen(book)
+                # What a sheet says of its size may be wrong; every row would be made that wide.
+                sheet.reset_dimensions()
+                yield sheet.iter_rows(max_col=width, values_only=True)
 
     def _chosen(self, book: Any) -> Any:
         if self.sheet is None:
@@ -280,16 +333,16 @@ class ExcelTable(_FileTable):
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
         positions = {name: self._positions[name] for name in columns}
-        with self._rows() as rows:
+        with self._rows(self._width) as rows:
             next(rows, None)
             done = 0
             while block := list(islice(rows, chunk_rows)):
+                if done + len(block) >= _EXCEL_ROWS:
+                    what = f"it has rows beyond {_EXCEL_ROWS:,}, the last that Excel knows."
+                    raise damaged(self.name, what)
                 # In Excel the header is row 1; empty rows at the end come from formatting.
-                filled = [row for row in block if any(cell is not None for cell in row)]
-                cells = {
-                    name: [row[j] if j < len(row) else None for row in filled]
-                    for name, j in positions.items()
-                }
+                filled = [row for row in block if row.count(None) < len(row)]
+                cells = {name: [row[j] for row in filled] for name, j in positions.items()}
                 if filled:
                     yield Chunk(cells, len(filled), done + 2, self.name, done + len(block))
                 done += len(block)
@@ -356,12 +409,22 @@ def as_table(data: Any, *, name: str = "the data") -> Table:
     return _from_list(data, name)
 
 
-def _cells(column: nw.Series[Any]) -> list[Any]:
+def _cells(column: nw.Series[Any]) -> Any:
     """The cells of a frame's column; missing ones, such as NaT and NA of pandas, are None."""
+    if isinstance(column.dtype, (nw.Array, nw.List)) and _has_arrow():
+        native = column.to_native()
+        if hasattr(native, "to_arrow"):
+            return _arrow_cells(native.to_arrow())
+        if hasattr(native, "combine_chunks"):
+            return _arrow_cells(native.combine_chunks())
     cells = column.to_list()
     if not column.null_count():
         return cells
     return [None if null else cell for cell, null in zip(cells, column.is_null(), strict=True)]
+
+
+def _has_arrow() -> bool:
+    return importlib.util.find_spec("pyarrow") is not None
 
 
 def _from_list(data: Any, name: str) -> Table:
@@ -378,5 +441,31 @@ def _from_list(data: Any, name: str) -> Table:
     raise InputError(f"{name} must hold records (dicts) only or texts only.")
 
 
-def _of_records(rows: Sequence[Mapping[str, Any]], name: str) -> FrameTable:
-    return FrameTable({key: [row.get(key) for row in rows] for key in _names_of(rows)}, name)
+class _RecordTable(Table):
+    """Records in memory; a key that a record lacks is a missing cell.
+
+    Columns are made chunk by chunk: thousands of keys that occur once each need no dense table.
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], name: str) -> None:
+        self.name = name
+        self.columns = check_header(name, _names_of(rows))
+        self.total = len(rows)
+        self._records = rows
+
+    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        for start in range(0, len(self._records), chunk_rows):
+            rows = self._records[start : start + chunk_rows]
+            cells = {name: [row.get(name) for row in rows] for name in columns}
+            yield Chunk(cells, len(rows), start + 1, self.name, start + len(rows))
+
+
+def _of_records(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
+    places = [f"{name}, item {number}" for number in range(1, len(rows) + 1)]
+    export = export_of(rows, places)
+    if export is None:
+        return _RecordTable(rows, name)
+    plain = [export.row(row, place) for row, place in zip(rows, places, strict=True)]
+    table = FrameTable({key: [row.get(key) for row in plain] for key in export.columns}, name)
+    table.item_columns = export.item_columns
+    return table

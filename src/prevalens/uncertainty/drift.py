@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -75,14 +76,16 @@ def label_noise(batches: Batches, point: Floats) -> Floats:
     return np.asarray(open_share / (4.0 * batches.sizes[:, np.newaxis]))
 
 
-def widened(intervals: Intervals, point: Floats, deviation: float, level: float) -> Intervals:
+def widened(
+    intervals: Intervals, point: Floats, deviation: float | Floats, level: float
+) -> Intervals:
     """Intervals and bands with the variance of drift added on both sides of the point.
 
     Parameters
     ----------
     intervals : Intervals
     point : array of float, shape (n_samples, n_labels)
-    deviation : float
+    deviation : float, or array of shape (n_samples, n_labels)
         Standard deviation of the drift, on the scale of `arcsine`.
     level : float
 
@@ -91,7 +94,7 @@ def widened(intervals: Intervals, point: Floats, deviation: float, level: float)
     Squared distances from the point add up on the scale of `arcsine`. Bands are widened by the
     drift of all labels at once, see `together`.
     """
-    if not deviation > 0:
+    if not np.any(np.asarray(deviation) > 0):
         return intervals
     own, all_ = quantile(level), quantile(level) * together(point.shape[1], level)
     lower, upper = _farther(intervals.lower, intervals.upper, point, own * deviation)
@@ -113,6 +116,7 @@ def quantile(level: float) -> float:
     return float(norm.ppf(0.5 + level / 2.0))
 
 
+@lru_cache(maxsize=256)
 def together(n_labels: int, level: float) -> float:
     """Reach of a band over that of an interval, for Student errors of one common scale.
 

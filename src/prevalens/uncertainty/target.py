@@ -6,7 +6,7 @@ biases the estimates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,11 +15,12 @@ import numpy.typing as npt
 from scipy.special import log_ndtr, logsumexp, ndtr
 from scipy.stats import norm
 
+from prevalens.batches import OPENNESS, VALUES, Batches
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.samples import Samples
 from prevalens.scores import Scores
-from prevalens.types import Array, Floats, LabelMatrix
+from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.uncertainty.drift import arcsine, from_arcsine, quantile
 from prevalens.validation import InputError, check_same_length
 
@@ -152,14 +153,35 @@ def ppi_mean(y: Floats, predicted: Floats, elsewhere: Floats) -> tuple[Floats, F
     return mean, variance
 
 
-def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floats, Floats]:
+class BatchScores(NamedTuple):
+    """What is needed of the scores of a batch; zeros if there are none: only the labels count.
+
+    Attributes
+    ----------
+    mean, spread : array of float, shape (n_labels,)
+        Mean and variance over all items.
+    labelled : array of float, shape (n_labelled, n_labels)
+        The scores of the labelled items.
+    """
+
+    mean: Floats
+    spread: Floats
+    labelled: Floats
+
+    @classmethod
+    def of(cls, scores: Array, rows: npt.NDArray[np.intp]) -> BatchScores:
+        """Of the scores of all items, shape (n_items, n_labels), and the labelled rows."""
+        values = np.asarray(scores, dtype=np.float64)
+        return cls(values.mean(axis=0), values.var(axis=0), values[rows])
+
+
+def ppi_of_batch(part: LabelledPart, scores: BatchScores, point: Floats) -> tuple[Floats, Floats]:
     """Prevalence of the batch itself from its labelled items and all scores, and its variance.
 
     Parameters
     ----------
     part : LabelledPart
-    scores : array of float, shape (n_items, n_labels)
-        Scores of all items; zeros if there are none, so that only the labels count.
+    scores : BatchScores
     point : array of float, shape (n_labels,)
         First estimate of the prevalences, for the variances of labels with few positives.
 
@@ -172,10 +194,8 @@ def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floa
     handful of labels says little about power and variance: both are shrunk towards the values of
     calibrated scores.
     """
-    values = np.asarray(scores, dtype=np.float64)
-    y, predicted = part.Y.astype(np.float64), values[part.rows]
+    y, predicted, spread = part.Y.astype(np.float64), scores.labelled, scores.spread
     n, counts = len(y), part.counts
-    spread = values.var(axis=0)
     gram = _covariance(predicted, predicted, counts) + _PRIOR_ITEMS * spread
     power = np.divide(
         _covariance(y, predicted, counts) + _PRIOR_ITEMS * spread,
@@ -185,7 +205,7 @@ def ppi_of_batch(part: LabelledPart, scores: Array, point: Floats) -> tuple[Floa
     )
     left = y - power * predicted
     residual = np.average(left, axis=0, weights=counts)
-    mean = power * values.mean(axis=0) + residual
+    mean = power * scores.mean + residual
     share = _share(part, point)
     least = np.maximum(share * (1.0 - share) - power**2 * spread, 0.25 * share * (1.0 - share))
     shares = part.open_shares
@@ -252,12 +272,19 @@ def with_labels(estimate: PrevalenceEstimate, scores: Array, labelled: Any) -> P
     >>> combined.point.round(2).tolist(), combined.n_labelled
     ([0.03], 20)
     """
+    part = check_labelled(labelled, len(scores), estimate.labels)
+    return _combined(estimate, part, BatchScores.of(scores, part.rows))
+
+
+def _combined(
+    estimate: PrevalenceEstimate, part: LabelledPart, scores: BatchScores
+) -> PrevalenceEstimate:
+    """See `with_labels`."""
     if estimate.ndim != 1 or estimate.lower is None or estimate.upper is None:
         raise InputError(
             "Labels are combined with the estimate of one batch that has intervals; ask for an "
             "interval, such as 0.9."
         )
-    part = check_labelled(labelled, len(scores), estimate.labels)
     labels = _of_labels(part, scores, estimate.point)
     posterior = _posterior(
         labels.angle - arcsine(estimate.point), labels.variance, _sides(estimate, part.n_items)
@@ -272,7 +299,7 @@ class _OfLabels(NamedTuple):
     variance: Floats
 
 
-def _of_labels(part: LabelledPart, scores: Array, point: Floats) -> _OfLabels:
+def _of_labels(part: LabelledPart, scores: BatchScores, point: Floats) -> _OfLabels:
     """The estimate of `ppi_of_batch` as an angle.
 
     Scores and a finite batch make the labelled items worth more than their number: as many as
@@ -302,22 +329,90 @@ def with_labels_of_batches(
     part = check_labelled(labelled, len(scores), estimate.labels)
     place = np.full(len(scores), -1)
     place[part.rows] = np.arange(len(part.rows))
+
+    def of_batch(number: int) -> tuple[LabelledPart, BatchScores] | None:
+        bag = samples[number]
+        rows = np.flatnonzero(place[bag] >= 0)
+        if not len(rows):
+            return None
+        own = place[bag[rows]]
+        labels_of_bag = (rows, part.Y[own], part.weights[own])
+        checked = check_labelled(labels_of_bag, len(bag), estimate.labels)
+        return checked, BatchScores.of(scores[bag], rows)
+
+    return _combine_batches(estimate, of_batch)
+
+
+class ScoredLabels(NamedTuple):
+    """Labelled items of several batches, with their scores.
+
+    Attributes
+    ----------
+    batch : array of int, shape (n_labelled,)
+        Number of the batch of each.
+    Y : 0/1 array, shape (n_labelled, n_labels)
+    weights : array of float, shape (n_labelled,)
+    scores : array of float, shape (n_labelled, n_labels)
+        Their posteriors or votes; zeros if there are none.
+    """
+
+    batch: npt.NDArray[np.intp]
+    Y: LabelMatrix
+    weights: Floats
+    scores: Floats
+
+
+def with_labels_of_sums(
+    estimate: PrevalenceEstimate, batches: Batches, sizes: Ints, labelled: ScoredLabels
+) -> PrevalenceEstimate:
+    """As `with_labels_of_batches`, of batches whose other items need not be at hand.
+
+    Parameters
+    ----------
+    estimate : PrevalenceEstimate, shape (n_batches, n_labels)
+    batches : Batches
+        With the sums of the scores and, for posteriors, of p (1 - p).
+    sizes : array of int, shape (n_batches,)
+        Items of the batches, where `batches` represents them by some of their items.
+    labelled : ScoredLabels
+    """
+    mean = spread = np.zeros(estimate.shape)
+    if batches.kind != "features":
+        mean = batches.mean(VALUES)
+        openness = batches.mean(OPENNESS) if batches.kind == "posteriors" else 0.0
+        spread = np.maximum(mean - openness - mean**2, 0.0)
+
+    def of_batch(number: int) -> tuple[LabelledPart, BatchScores] | None:
+        own = np.flatnonzero(labelled.batch == number)
+        if not len(own):
+            return None
+        rows = (np.arange(len(own)), labelled.Y[own], labelled.weights[own])
+        part = check_labelled(rows, int(sizes[number]), estimate.labels)
+        return part, BatchScores(mean[number], spread[number], labelled.scores[own])
+
+    return _combine_batches(estimate, of_batch)
+
+
+def _combine_batches(
+    estimate: PrevalenceEstimate,
+    of_batch: Callable[[int], tuple[LabelledPart, BatchScores] | None],
+) -> PrevalenceEstimate:
+    """Combine the estimates of batches with their labelled items; those without any stay."""
     fields = {
         name: np.array(vars(estimate)[name])
         for name in _COMBINED
         if vars(estimate)[name] is not None
     }
-    n_labelled, more_labels = np.zeros(len(samples), dtype=np.intp), np.full(estimate.shape, np.nan)
-    for i, bag in enumerate(samples):
-        rows = np.flatnonzero(place[bag] >= 0)
-        if not len(rows):
+    n_batches = len(estimate.point)
+    n_labelled, more_labels = np.zeros(n_batches, dtype=np.intp), np.full(estimate.shape, np.nan)
+    for i in range(n_batches):
+        known = of_batch(i)
+        if known is None:
             continue
-        own = place[bag[rows]]
-        labels_of_bag = (rows, part.Y[own], part.weights[own])
-        combined = with_labels(estimate.sample(i), scores[bag], labels_of_bag)
+        combined = _combined(estimate.sample(i), *known)
         for name, values in fields.items():
             values[i] = vars(combined)[name]
-        n_labelled[i], more_labels[i] = len(rows), combined.more_labels
+        n_labelled[i], more_labels[i] = len(known[0].rows), combined.more_labels
     return PrevalenceEstimate(
         labels=estimate.labels,
         index=estimate.index,
