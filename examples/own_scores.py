@@ -25,15 +25,15 @@ from prevalens.datasets.tickets import tickets
 from prevalens.model import fit_files, quantify_files
 
 WORDS = {
-    "billing": ("invoice", "charge", "bill", "payment"),
-    "delivery": ("parcel", "arriv", "courier", "order"),
-    "refund": ("refund", "money", "return"),
-    "login": ("login", "log in", "password"),
-    "outage": ("down", "error", "unavailable"),
-    "bug": ("crash", "bug", "wrong", "broken"),
-    "howto": ("how ", "where ", "?"),
-    "feedback": ("great", "love", "suggest", "nice"),
-    "privacy": ("data", "privacy", "gdpr"),
+    "billing": ("invoice", "charge", "bill", "payment", "receipt", "statement", "fee"),
+    "delivery": ("parcel", "courier", "tracking", "shipment", "driver", "box", "packaging"),
+    "refund": ("refund", "money", "credited", "reimburse", "return"),
+    "login": ("password", "sign in", "login", "locked", "reset", "logs me out"),
+    "bug": ("error", "crash", "broken", "freezes", "empty", "bug"),
+    "slow": ("slow", "load", "timeout", "hangs", "minutes", "forever"),
+    "cancel": ("cancel", "contract", "subscription", "renew", "close the account"),
+    "praise": ("thank", "great", "love", "excellent", "friendly", "wonderful"),
+    "wish": ("would be", "could you", "suggestion", "offer", "option"),
 }
 
 
