@@ -91,9 +91,10 @@ def test_dask(model: Model, tmp_path: Path) -> None:
 def server(model: Model, tmp_path: Path) -> Iterator[str]:
     model.save(tmp_path / "tickets.prevalens")
     words = [sys.executable, "-u", "-m", "prevalens", "serve", "tickets.prevalens", "--port", "0"]
-    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, cwd=tmp_path, stderr=pipe, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
             if address := re.search(r"http://[\w.]+:\d+", line):
                 yield address[0]
                 break
