@@ -137,7 +137,7 @@ def evaluated(method: str) -> Evaluation:
 
 def groups() -> str:
     """The four groups of methods, as a table of two rows and two columns."""
-    title = "Four groups: what the classifier sees, what the aggregator sees"
+    title = "Four groups of methods, with examples"
     cells = {
         (0, 0): ("BC+BA", "lr+pacc"),
         (1, 0): ("MLC+BA", "stack(lr)+pacc"),

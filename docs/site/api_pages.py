@@ -11,7 +11,16 @@ import prevalens
 
 SOURCES = Path(prevalens.__file__).parent
 #: Packages in the order in which a reader needs them; others follow in the alphabet.
-FIRST = ("model", "classifiers", "aggregators", "protocols", "datasets", "uncertainty", "selection")
+FIRST = (
+    "model",
+    "classifiers",
+    "aggregators",
+    "protocols",
+    "metrics",
+    "datasets",
+    "uncertainty",
+    "selection",
+)
 
 
 def rooms() -> list[str]:
