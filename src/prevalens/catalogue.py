@@ -69,9 +69,11 @@ def _entries(role: str, makers: Iterable[Any]) -> dict[str, CatalogueEntry]:
     return {make.code: CatalogueEntry(make.code, role, make) for make in makers}
 
 
-def _auto(time_budget: float = 600.0) -> Quantifier:
+def _auto(scores: clf.Given | None = None, *, time_budget: float = 600.0) -> Quantifier:
     """The automatic choice of classifiers and aggregator, by their error on shifted samples."""
-    return Quantifier(time_budget=time_budget)
+    if scores is not None and not isinstance(scores, clf.Given):
+        raise TypeError("auto chooses the classifier itself; only given scores can be named")
+    return Quantifier(scores, time_budget=time_budget)
 
 
 def _binary_relevance(estimator: Classifier | None = None) -> clf.PerLabel:
@@ -96,6 +98,7 @@ ENTRIES: dict[str, CatalogueEntry] = {
             clf.LabelSpaceClusters,
             clf.Powerset,
             clf.RAkEL,
+            clf.Given,
         ],
     ),
     "panel": CatalogueEntry(

@@ -17,9 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from prevalens.aggregators import Aggregator, ScenarioMixture
+from prevalens.aggregators import Aggregator, ScenarioMixture, TrainingPrevalence
 from prevalens.batches import (
     OPENNESS,
     VALUES,
@@ -30,7 +31,7 @@ from prevalens.batches import (
     Statistic,
     fingerprint_of,
 )
-from prevalens.classifiers import CrossFit, PerLabel
+from prevalens.classifiers import CrossFit, Given, PerLabel
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.collection import label_matrix
 from prevalens.crossfit import Scheme, warn_of_copies
@@ -144,10 +145,11 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         Anything with ``fit(X, Y)`` and a multi-label response: a classifier of this package
         or of scikit-learn, a pipeline, or a fitted classifier in ``FrozenEstimator``. Default:
         one logistic regression per label. None if the aggregator reads the items themselves.
+        `Given` if the items are scores that a labeller outside of this package has given.
     aggregator : Aggregator, optional
         How the scores of items become prevalences. Default: the scenario mixture. With neither
         classifier nor aggregator, both are chosen by their error on shifted samples of items
-        that were held out.
+        that were held out; with `Given` alone, what reads the given scores is.
     scheme : CrossFit or HoldOut, optional
         How labelled scores for the aggregator arise. Default: out-of-fold scores of five
         folds, then the classifier is fitted again on all items. A backtest uses at most three
@@ -256,7 +258,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """
         # Refuse incompatible parts before the items are checked.
         self.resolved_parts()
-        X = check_items(X)
+        X = self._checked(X)
         Y, names = label_matrix(Y, labels)
         check_same_length(count_items(X), "X", Y.shape[0], "Y")
         if groups is not None:
@@ -282,8 +284,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
     @property
     def is_automatic(self) -> bool:
-        """Whether classifier and aggregator are left to the quantifier itself."""
-        return self.classifier is None and self.aggregator is None
+        """Whether classifier and aggregator, or what reads given scores, are chosen here."""
+        chosen = self.classifier is None or isinstance(self.classifier, Given)
+        return chosen and self.aggregator is None
 
     def _learn(self, X: Items, Y: LabelMatrix, groups: Groups, progress: Progress) -> _Learnt:
         if self.is_automatic:
@@ -298,7 +301,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             if not aggregator.needs_labelled_scores and self._calibration(aggregator) is None:
                 # Counting looks only at the number of labels; Y itself has the right form.
                 return _Learnt(train(classifier, X, Y), aggregator.fit(Scores(Y, kind), Y))
-            if groups is None and not isinstance(classifier, FrozenEstimator):
+            if groups is None and not isinstance(classifier, (FrozenEstimator, Given)):
                 warn_of_copies(X, Y)
             scored = self.scheme_or_default().fit(classifier, X, Y, kind, groups=groups)
             classifier, rows = scored.classifier, scored.rows
@@ -311,11 +314,13 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     def _learn_automatically(
         self, X: Items, Y: LabelMatrix, groups: Groups, progress: Progress
     ) -> _Learnt:
-        if groups is None:
+        # Answers of a labeller are often the same for items that are no copies.
+        if groups is None and self.classifier is None:
             warn_of_copies(X, Y)
         choice = choose(
             X,
             Y,
+            given=self.classifier is not None,
             groups=groups,
             time_budget=self.time_budget,
             random_state=self.scheme_or_default().random_state,
@@ -424,7 +429,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         if self.is_automatic:
             changed = self.time_budget != _TIME_BUDGET
             given = {"time_budget": self.time_budget} if changed else {}
-            return Method(aggregator=Call("auto", (), given))
+            parts = () if self.classifier is None else (expression_of(self.classifier),)
+            return Method(aggregator=Call("auto", parts, given))
         classifier, aggregator = self._with_defaults()
         return Method(
             aggregator=expression_of(aggregator),
@@ -455,7 +461,14 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Items) -> Scores:
         """The scores of items as the aggregator reads them; the costly step, done once per item."""
         check_is_fitted(self, "aggregator_")
-        return self._score(check_items(X))
+        return self._score(self._checked(X))
+
+    def _checked(self, X: Items) -> Items:
+        """The items; numbers may be missing only if the classifier takes them so."""
+        if self.classifier is None:
+            # The training prevalence does not look at the items.
+            return check_items(X, missing=isinstance(self.aggregator, TrainingPrevalence))
+        return check_items(X, missing=get_tags(self.classifier).input_tags.allow_nan)
 
     def _score(self, X: Items) -> Scores:
         """The scores of items that have been checked."""
@@ -752,7 +765,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         tried. Methods that must see the items (LPQ, quantifiers of QuaPy) are refused.
         """
         self.summed_statistics()
-        X = check_items(X)
+        X = self._checked(X)
         n_items = count_items(X)
         names = None if groups is None else np.asarray(_values(groups))
         if names is not None:

@@ -107,8 +107,10 @@ def _first_bad(values: Array, bad: npt.NDArray[np.bool_]) -> tuple[int, int, obj
     return int(row), int(column), value.item() if isinstance(value, np.generic) else value
 
 
-def _check_finite(X: Matrix, name: str, columns: Sequence[str] | None) -> None:
-    """Raise with row, column and value at the first NaN or infinity."""
+def _check_finite(
+    X: Matrix, name: str, columns: Sequence[str] | None, *, missing: bool = False
+) -> None:
+    """Raise with row, column and value at the first NaN, unless it may be missing, or infinity."""
     data = X.data if sp.issparse(X) else X
     # In the usual case one sum is enough: it is finite only if all values are. A sum that
     # overflows is checked value by value below.
@@ -116,7 +118,7 @@ def _check_finite(X: Matrix, name: str, columns: Sequence[str] | None) -> None:
         total = data.sum(dtype=np.float64)
     if np.isfinite(total):
         return
-    bad = ~np.isfinite(data)
+    bad = np.isinf(data) if missing else ~np.isfinite(data)
     if not bad.any():
         return
     if sp.issparse(X):
@@ -132,7 +134,13 @@ def _check_finite(X: Matrix, name: str, columns: Sequence[str] | None) -> None:
     )
 
 
-def check_matrix(X: Items, name: str = "X", *, columns: Sequence[str] | None = None) -> Matrix:
+def check_matrix(
+    X: Items,
+    name: str = "X",
+    *,
+    columns: Sequence[str] | None = None,
+    missing: bool = False,
+) -> Matrix:
     """Return `X` as a two-dimensional float array or CSR matrix with finite values.
 
     Float32 and float64 are kept, all other types become float64. Input that has the right form
@@ -145,6 +153,8 @@ def check_matrix(X: Items, name: str = "X", *, columns: Sequence[str] | None = N
         Name of the matrix in error messages.
     columns : sequence of str, optional
         Feature names, used in error messages.
+    missing : bool
+        Whether NaN is allowed, for values that are missing.
     """
     if sp.issparse(X):
         X = sp.csr_array(X) if isinstance(X, sp.sparray) else sp.csr_matrix(X)
@@ -153,7 +163,7 @@ def check_matrix(X: Items, name: str = "X", *, columns: Sequence[str] | None = N
     else:
         X = _as_float_array(X, name)
     _check_shape(X, name, "features", "A single feature is X.reshape(-1, 1).")
-    _check_finite(X, name, columns)
+    _check_finite(X, name, columns, missing=missing)
     return X
 
 
@@ -279,10 +289,13 @@ def take_items(X: Items, rows: Array | slice | Sequence[int]) -> Items:
     return [X[i] for i in positions]
 
 
-def check_items(X: Items) -> Items:
-    """Check items that are numbers; the classifier's own preparation checks texts and frames."""
+def check_items(X: Items, *, missing: bool = False) -> Items:
+    """Check items that are numbers; the classifier's own preparation checks texts and frames.
+
+    With `missing`, NaN is a value that the classifier takes.
+    """
     native = nw.from_native(X, pass_through=True, allow_series=True)
     mixed = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2
     if mixed or isinstance(native, (nw.DataFrame, nw.Series)):
         return X
-    return np.asarray(X, dtype=object) if is_texts(X) else check_matrix(X)
+    return np.asarray(X, dtype=object) if is_texts(X) else check_matrix(X, missing=missing)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -123,3 +124,16 @@ def test_multinomial_of_a_single_class_is_certain() -> None:
     model = MultinomialLogistic().fit(X, np.full(len(X), "same"))
     assert set(model.predict(X_TEST)) == {"same"}
     np.testing.assert_array_equal(model.predict_proba(X_TEST), np.ones((len(X_TEST), 1)))
+
+
+def test_posteriors_out_of_fold_are_those_of_a_fit_without_the_fold() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 3)), (rng.random((40, 2)) < 0.4).astype(np.int8)
+    rows = np.arange(40)
+    divisions = [(rows[rows % 4 != fold], rows[rows % 4 == fold]) for fold in range(4)]
+    model = BatchedLogistic(class_weight="balanced", tol=1e-10)
+    found = model.out_of_fold([0.1, 1.0], X, Y, divisions)
+    for C, posteriors in zip([0.1, 1.0], found, strict=True):
+        for rest, held in divisions:
+            fitted = clone(model).set_params(C=C).fit(X[rest], Y[rest])
+            np.testing.assert_allclose(posteriors[held], fitted.predict_proba(X[held]), atol=1e-5)

@@ -188,3 +188,51 @@ def test_times_that_are_refused_or_not_used(folder: Path, tmp_path: Path) -> Non
                 standalone_mode=False,
             )
         assert problem in str(error.value)
+
+
+def test_counts_of_a_labeller_are_corrected_in_two_commands(tmp_path: Path) -> None:
+    for name, shift in (("labelled", 0), ("batch", 1)):
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["text", "llm_labels", "rules_bug", "rules_login", "human_labels"])
+            for i in range(120):
+                human = ["bug"] * (i % 4 <= shift) + ["login"] * (i % 5 == 0)
+                # The labeller misses some bugs, and refuses some items.
+                said = [f"{label}:0.{9 - i % 3}" for label in human if i % 7]
+                answer = "refused" if i % 11 == 0 else ";".join(said)
+                writer.writerow(
+                    ["t", answer, int(i % 3 == 0), int("login" in human), ",".join(human)]
+                )
+    model = tmp_path / "m.prevalens"
+    words = [
+        "fit",
+        tmp_path / "labelled.csv",
+        "--tags",
+        "human_labels",
+        "-o",
+        model,
+        "--scores-tags",
+    ]
+    said = run(*words, "llm_labels", "--scores", "rules_*", "--method", "given+pacc")
+    assert "Learnt 2 labels from 120 items" in said.stdout
+    assert "scores of 2 labellers as given" in said.stdout
+    assert "bug counts 21%, people 25%" in " ".join(said.stderr.split())
+    shown = " ".join(run("inspect", model).stdout.split())
+    assert "reads rules_bug, rules_login, llm_labels" in shown
+    assert "labellers count" in shown
+    page = tmp_path / "report.html"
+    run("quantify", model, tmp_path / "batch.csv", "--html", page, "-o", tmp_path / "out.csv")
+    assert "uncorrected" in page.read_text()
+    with (tmp_path / "out.csv").open() as file:
+        estimates = {row["label"]: float(row["prevalence"]) for row in csv.DictReader(file)}
+    assert estimates["bug"] == pytest.approx(0.5, abs=0.06)
+    assert estimates["login"] == pytest.approx(0.2, abs=0.03)
+    summary = tmp_path / "batch.summary"
+    run("summarise", model, tmp_path / "batch.csv", "-o", summary)
+    again = json.loads(run("quantify", model, summary, "--json").stdout)
+    assert estimates["bug"] == pytest.approx(
+        next(row["prevalence"] for row in again["rows"] if row["label"] == "bug")
+    )
+    tested = ["evaluate", model, tmp_path / "batch.csv", "--tags", "human_labels"]
+    report = json.loads(run(*tested, "--samples", "20", "--json").stdout)
+    assert report["verdict"] in ("yes", "with care", "no")

@@ -27,6 +27,7 @@ from prevalens.tables.formats import as_table
         ([datetime(2026, 1, 1)], "time"),
         (["a;b", "b;c", "a"], "tags"),
         (["red,blue", "blue", "red", "red,blue"], "tags"),
+        ([["red", "blue"], [], None], "tags"),
         (["red", "blue", "red"], "category"),
         (["m1", "m2", "m3"], "category"),
         (["My order, which I paid, has not come.", "Hello, I cannot log in, please help."], "text"),
@@ -63,3 +64,14 @@ def test_a_preview_shows_the_first_rows_cut_to_size() -> None:
     assert found["rows"] == [["x" * 300, None, "2026-01-01 00:00:00"]] * 6
     assert not found["complete"]
     assert preview(as_table(rows[:3]))["complete"]
+
+
+def test_an_export_of_an_annotation_tool_is_shown_as_plain_columns() -> None:
+    result = {"from_name": "t", "type": "choices", "value": {"choices": ["login"]}}
+    task = {"data": {"text": "I cannot log in, help"}, "annotations": [{"result": [result]}]}
+    shown = preview(as_table([task, task]))
+    assert [(c["name"], c["kind"]) for c in shown["columns"]] == [
+        ("text", "category"),
+        ("labels", "tags"),
+    ]
+    assert shown["rows"][0] == ["I cannot log in, help", "['login']"]

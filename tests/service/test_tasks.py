@@ -63,6 +63,27 @@ def test_training_writes_the_model_the_workflow_would(tickets_folder: Path, tmp_
     assert model.provenance["files"][0]["name"] == "my tickets.csv"
 
 
+@pytest.mark.parametrize(
+    ("asked", "columns"),
+    [
+        ({"scores": ["p_*", ["r_x", "r_y"]], "labels": ["y_*"]}, ["p_x", "p_y", "r_x", "r_y"]),
+        ({"scores_tags": ["llm"], "labels": ["y_*"]}, ["llm"]),
+    ],
+)
+def test_answers_of_a_labeller_are_trained_on(
+    tmp_path: Path, asked: dict[str, Any], columns: list[str]
+) -> None:
+    rows = [f"0.{2 + n % 6},0.{3 + n % 5},{n % 2},1,x;y,{n % 2},{n // 2 % 2}" for n in range(40)]
+    path = tmp_path / "0.csv"
+    path.write_text("p_x,p_y,r_x,r_y,llm,y_x,y_y\n" + "\n".join(rows) + "\n")
+    output = str(tmp_path / "m.prevalens")
+    given = {"path": str(path), "source": "a.csv", "output": output, "method": "given+cc"}
+    about, _ = _do("train", **given, **asked)
+    assert about["kind"] == "scores"
+    assert about["columns"] == columns
+    assert about["labels"] == ["y_x", "y_y"]
+
+
 def test_training_tells_its_stages_and_stops_where_it_is_stopped(tmp_path: Path) -> None:
     path, output = tmp_path / "0.csv", tmp_path / "m.prevalens"
     rows = [f"text number {n},{'odd' if n % 2 else 'even'}" for n in range(30)]

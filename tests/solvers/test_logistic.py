@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from prevalens import datasets
-from prevalens.solvers.logistic import fit_logistic, fit_logistic_path
+from prevalens.solvers.logistic import fit_logistic, fit_logistic_folds, fit_logistic_path
 from prevalens.validation import InputError
 
 GRID = [(C, weight) for weight in (None, "balanced") for C in (0.1, 1.0, 10.0, 100.0, 1000.0)]
@@ -148,3 +148,21 @@ def test_posteriors_are_scikit_learns_on_real_data(name: str) -> None:
             best = reference(dense, data.train.Y[:, label], C, weight)
             theirs = best.predict_proba(dense)[:, 1]
             np.testing.assert_allclose(ours[:, column], theirs, atol=1e-3)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_folds_solved_together_are_the_paths_of_their_items(class_weight):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    Y = (X @ rng.normal(size=(4, 3)) + rng.normal(size=(60, 3)) > 0.5).astype(np.int8)
+    Y[:, 2] = 0
+    Y[40:45, 2] = 1
+    # The last fold has no positives of the last label; strengths come in any order.
+    rows = [np.arange(20, 60), np.r_[0:20, 40:60], np.arange(40)]
+    options = {"Cs": [10.0, 0.1], "tol": 1e-10}
+    fits = fit_logistic_folds(X, Y, rows, class_weight=class_weight, **options)
+    for chosen, fit in zip(rows, fits, strict=True):
+        alone = fit_logistic_path(X[chosen], Y[chosen], class_weights=[class_weight], **options)
+        np.testing.assert_allclose(fit.coef, alone.coef, atol=1e-4)
+        np.testing.assert_allclose(fit.intercept, alone.intercept, atol=1e-4)
+    assert np.all(fits[2].intercept[:, 2] == -np.inf)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from prevalens.errors import FormatError, InputError
@@ -29,7 +30,7 @@ def test_chunks(tmp_path: Path) -> None:
     assert table.total == 10
     chunks = list(table.chunks(["vector"], chunk_rows=4))
     assert [len(chunk) for chunk in chunks] == [4, 4, 2]
-    assert chunks[2]["vector"] == [[8.0, 1.0], [9.0, 1.0]]
+    assert np.asarray(chunks[2]["vector"]).tolist() == [[8.0, 1.0], [9.0, 1.0]]
     assert chunks[1].place(0).endswith("t.parquet, row 5")
 
 

@@ -23,6 +23,7 @@ from prevalens.tables.kinds import kind_of, read_column
         (["a", "b", "a"], "category"),
         (["2024-05-31", "31.05.2024"], "date"),
         ([np.array([1.0, 2.0]), [3.0, 4.0]], "vector"),
+        ([["billing", "login"], []], "tags"),
         (["a text of several words", "and another one of them"], "text"),
         (["1", "two"], "category"),
         (["31/05/2024", "03/04/2024"], "date"),

@@ -2,6 +2,7 @@
 
 `PerLabel` learns each label alone. `Stacked`, `Chain`, `ChainEnsemble`, `MLkNN`, `Tree`,
 `Forest`, `ExtraTrees`, `CLEMS`, `LabelSpaceClusters`, `Powerset` and `RAkEL` see labels together.
+`Given` calibrates scores that were made elsewhere.
 Any multi-label classifier of scikit-learn serves as well: `response` turns its answers into
 `Scores`. `CrossFit` and `HoldOut` make labelled scores of items a classifier has not trained on.
 """
@@ -10,6 +11,7 @@ from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.chain import Chain, ChainEnsemble
 from prevalens.classifiers.clems import CLEMS
 from prevalens.classifiers.ensemble import ClassifierEnsemble
+from prevalens.classifiers.given import Given
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.per_label import PerLabel
@@ -30,6 +32,7 @@ __all__ = [
     "CrossFit",
     "ExtraTrees",
     "Forest",
+    "Given",
     "HoldOut",
     "LabelSpaceClusters",
     "LabelledScores",

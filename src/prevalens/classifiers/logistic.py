@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.solvers.design import linear_predictor
-from prevalens.solvers.logistic import fit_logistic, fit_logistic_path
+from prevalens.solvers.logistic import fit_logistic, fit_logistic_folds, fit_logistic_path
 from prevalens.solvers.multinomial import (
     LogisticParameters,
     classes_of,
@@ -23,7 +23,7 @@ from prevalens.solvers.multinomial import (
     weights_of_classes,
 )
 from prevalens.solvers.path import LinearFit
-from prevalens.types import Floats, LabelMatrix
+from prevalens.types import Floats, Ints, LabelMatrix
 from prevalens.validation import (
     InputError,
     check_binary_matrix,
@@ -134,6 +134,35 @@ class BatchedLogistic(LogisticParameters, MultiLabelClassifier):
             yield from self._fit_path(clones, X, Y)
         else:
             yield from (model.fit(X, Y) for model in clones)
+
+    def out_of_fold(
+        self, strengths: Sequence[float], X: Any, Y: Any, divisions: Sequence[tuple[Ints, Ints]]
+    ) -> list[Floats]:
+        """Posteriors of all items by regressions that have not seen them, solved together.
+
+        Parameters
+        ----------
+        strengths : list of float
+            Values of `C`.
+        X, Y
+            As for `fit`; the labels as a matrix.
+        divisions : list of (rows to train on, rows to score)
+            Together they score all rows.
+
+        Returns
+        -------
+        list of array, shape (n_items, n_labels)
+            One per strength.
+        """
+        found = [np.empty(np.shape(Y)) for _ in strengths]
+        stopping = {name: vars(self)[name] for name in ("class_weight", "tol", "max_iter")}
+        rest = [rows for rows, _ in divisions]
+        fits = fit_logistic_folds(X, Y, rest, Cs=strengths, **stopping)
+        for fit, (_, held) in zip(fits, divisions, strict=True):
+            for number, posteriors in enumerate(found):
+                model = clone(self).set_solution(fit[number], column_names(Y))
+                posteriors[held] = model.predict_proba(X[held])
+        return found
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Vote for or against each label, shape (n_items, n_labels); or classes, (n_items,)."""

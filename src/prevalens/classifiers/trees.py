@@ -16,6 +16,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -380,6 +381,31 @@ class OutOfBag(NamedTuple):
             return np.asarray(self.total / self.n_trees)
 
 
+class _CopiedTrees:
+    """A forest of scikit-learn that copies one unfitted tree instead of configuring each anew.
+
+    To inspect all parameters for every tree takes as long as to grow a small one. The random
+    numbers are those of scikit-learn, and so are the trees.
+    """
+
+    def _make_estimator(self, append: bool = True, random_state: Any = None) -> Any:
+        if not hasattr(self, "_template"):
+            self._template = super()._make_estimator(append=False)  # type: ignore[misc]
+        tree = copy(self._template)
+        tree.random_state = random_state.randint(np.iinfo(np.int32).max)
+        if append:
+            self.estimators_.append(tree)  # type: ignore[attr-defined]
+        return tree
+
+
+class _ForestRegressor(_CopiedTrees, RandomForestRegressor):  # type: ignore[misc]
+    """Trees that search for the best thresholds."""
+
+
+class _ExtraTreesRegressor(_CopiedTrees, ExtraTreesRegressor):  # type: ignore[misc]
+    """Trees that split at random thresholds."""
+
+
 class Forest(_TreeBased):
     """A random forest whose trees split for all labels together.
 
@@ -414,7 +440,7 @@ class Forest(_TreeBased):
     """
 
     code = "forest"
-    _regressor, _grower = RandomForestRegressor, RandomForestClassifier
+    _regressor, _grower = _ForestRegressor, RandomForestClassifier
     _bootstrap = True
 
     def __init__(
@@ -578,5 +604,5 @@ class ExtraTrees(Forest):
     """
 
     code = "extratrees"
-    _regressor, _grower = ExtraTreesRegressor, ExtraTreesClassifier
+    _regressor, _grower = _ExtraTreesRegressor, ExtraTreesClassifier
     _bootstrap = False

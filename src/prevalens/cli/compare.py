@@ -10,9 +10,15 @@ from rich.console import Console
 from rich.text import Text
 
 from prevalens.cli.console import Duration, plain_table, printed_warnings, progress_bar
-from prevalens.cli.options import item_options, labelled_options, protocol_option, sample_options
+from prevalens.cli.options import (
+    item_options,
+    labelled_options,
+    protocol_option,
+    sample_options,
+    score_options,
+)
 from prevalens.cli.results import Results, result_options
-from prevalens.model.compare import AUTO_BUDGET, DEFAULT_METHODS, Leaderboard, compare_files
+from prevalens.model.compare import AUTO_BUDGET, Leaderboard, compare_files
 from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
 
 
@@ -20,10 +26,10 @@ from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
 @click.argument("train", nargs=-1, required=True)
 @click.option(
     "--methods",
-    default=";".join(DEFAULT_METHODS),
+    default=None,
     help="Expressions separated by semicolons; `prevalens methods` lists their parts. Default: "
     "auto, as `prevalens fit` uses it, and eight methods from the training prevalence to joint "
-    "corrections.",
+    "corrections; with scores, methods for these.",
 )
 @click.option(
     "--time-budget",
@@ -33,6 +39,7 @@ from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
     help="Time that auto may take in each fold, such as 20s or 10m.",
 )
 @item_options
+@score_options
 @labelled_options
 @click.option("--folds", default=5, show_default=True, help="Folds of the cross-validation.")
 @protocol_option
@@ -42,7 +49,7 @@ from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
     samples="Samples per fold and family of shifts.",
 )
 @result_options("Write a page to this HTML file.")
-def command(train: tuple[str, ...], methods: str, results: Results, **settings: Any) -> None:
+def command(train: tuple[str, ...], methods: str | None, results: Results, **settings: Any) -> None:
     """Compare methods on the labelled items in TRAIN.
 
     In cross-validation, every method is trained on all folds but one and estimates samples of the

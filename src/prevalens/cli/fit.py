@@ -13,7 +13,7 @@ import click
 from prevalens import model as models
 from prevalens.cli.columns import as_option, print_columns
 from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
-from prevalens.cli.options import date_form_option, item_options, labelled_options
+from prevalens.cli.options import date_form_option, item_options, labelled_options, score_options
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.errors import InputError, counted
 from prevalens.model.labelled import check_labelled
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from prevalens.model.trust import TrustReport
 
 #: Settings that name columns, or say how files are read.
-_COLUMNS = ("text", "features", "labels", "tags", "id", "group", "time", "reading")
+_COLUMNS = (
+    *("text", "features", "labels", "tags", "id", "group", "time", "reading"),
+    *("scores", "scores_tags"),
+)
 #: Seconds of `--fast`.
 _FAST = 5.0
 
@@ -40,6 +43,7 @@ _FAST = 5.0
 )
 @item_options
 @as_option
+@score_options
 @labelled_options
 @click.option(
     "--method",

@@ -85,8 +85,12 @@ def _title(count: int, most: int) -> str:
 
 def _labels(model: Description, most: int) -> Table:
     order = sorted(range(len(model.labels)), key=lambda j: -model.summary.positives[j])
-    table = plain_table(["label"], ["positive items", "prevalence"])
+    counts = model.summary.counted
+    table = plain_table(
+        ["label"], ["positive items", "prevalence", *["labellers count"][: len(counts)]]
+    )
     for j in order[:most]:
-        share = f"{100 * model.summary.prevalence[j]:.2f} %"
-        table.add_row(Text(model.labels[j]), f"{model.summary.positives[j]:,}", share)
+        shares = [model.summary.prevalence[j], *counts[j : j + 1]]
+        cells = [f"{100 * share:.2f} %" for share in shares]
+        table.add_row(Text(model.labels[j]), f"{model.summary.positives[j]:,}", *cells)
     return table

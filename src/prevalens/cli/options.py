@@ -45,14 +45,22 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """How files are to be read; the command gets one `reading`."""
 
     @functools.wraps(command)
-    def reads(*, delimiter: Any, encoding: Any, sheet: Any, **others: Any) -> Any:
-        reading = Reading(delimiter=delimiter, encoding=encoding, sheet=sheet)
+    def reads(*, delimiter: Any, encoding: Any, sheet: Any, embeddings: Any, **others: Any) -> Any:
+        reading = Reading(
+            delimiter=delimiter, encoding=encoding, sheet=sheet, embeddings=embeddings
+        )
         return command(reading=reading, **others)
 
     options = together(
         click.option("--delimiter", help="Column delimiter; detected if omitted."),
         click.option("--encoding", help="Encoding of the files; UTF-8 if omitted."),
         click.option("--sheet", help="Sheet of an Excel workbook; the first if omitted."),
+        click.option(
+            "--embeddings",
+            metavar="FILE.npy",
+            help="Array with a row of numbers per item, as the feature column 'embeddings'; for "
+            "several files a pattern such as vectors/*.npy, where * is the name of each.",
+        ),
     )
     return options(reads)
 
@@ -90,7 +98,11 @@ batch_options = together(
 #: Which columns are items.
 item_options = together(
     click.option("--text", metavar="COL", help="Text column."),
-    _columns("--features", "Feature columns; all columns that are not labels if omitted."),
+    _columns(
+        "--features",
+        "Feature columns, besides that of --text; all columns that are not labels if both are "
+        "omitted.",
+    ),
     click.option(
         "--id", metavar="COL", help="Identifier column; used neither as feature nor as label."
     ),
@@ -107,6 +119,26 @@ labelled_options = together(
     click.option("--tags", metavar="COL", help="Column that lists the labels of each item."),
     click.option("--sep", default=",", show_default=True, help="Separator of the tags."),
     reading_options,
+)
+
+#: Answers of labellers, instead of texts or features.
+score_options = together(
+    click.option(
+        "--scores",
+        multiple=True,
+        metavar="PATTERN",
+        callback=lambda _context, _option, values: [listed([value]) for value in values] or None,
+        help="Score columns of a labeller, such as 'p_*': probabilities or votes, empty if it did "
+        "not answer. Matched with the labels by name. Repeat for several labellers.",
+    ),
+    click.option(
+        "--scores-tags",
+        multiple=True,
+        metavar="COL",
+        callback=lambda _context, _option, values: list(values) or None,
+        help="Column of a labeller's answers, such as billing;login or billing:0.9. May be "
+        "repeated.",
+    ),
 )
 
 protocol_option = click.option(

@@ -15,7 +15,18 @@ from prevalens.errors import InputError
 from prevalens.model.groups import MIN_ITEMS
 from prevalens.model.model import Model
 from prevalens.model.rows import check_ending
-from prevalens.model.sample import sample_files
+from prevalens.model.sample import sample_files, task_paths
+from prevalens.model.tasks import TASK_ENDINGS
+
+#: How the tasks get into each tool and out of it.
+_IMPORT = {
+    "label-studio": "Set up a project with the labelling configuration {1}, import {0}, and export "
+    "as JSON; submit an item without a choice if no label applies.",
+    "argilla": "Load {0} with dataset.records.from_json, for a dataset with a MultiLabelQuestion "
+    "and allow_extra_metadata=True; save the answers with dataset.records.to_json.",
+    "doccano": "Import {0} as JSONL and the labels {1}; export approved documents only, as JSONL.",
+    "prodigy": "Show {0} with the choice interface, choice_style multiple; export with db-out.",
+}
 
 
 @click.command()
@@ -26,9 +37,15 @@ from prevalens.model.sample import sample_files
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    default="to_label.csv",
-    show_default=True,
-    help="File to write: .csv, .tsv, .xlsx, .jsonl, .json or .parquet.",
+    help="File to write: .csv, .tsv, .xlsx, .jsonl, .json or .parquet. Default: to_label.csv; with "
+    "--format to_label.json or to_label.jsonl, as the tool imports it.",
+)
+@click.option(
+    "--format",
+    "tool",
+    type=click.Choice(list(TASK_ENDINGS)),
+    help="Write tasks that this annotation tool imports, instead of a table. Its export, with the "
+    "labels that people chose, is what --labelled takes.",
 )
 @batch_options
 @click.option(
@@ -40,29 +57,53 @@ from prevalens.model.sample import sample_files
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @reading_options
 def command(
-    model: Path, batch: tuple[str, ...], n: int, output: Path, force: bool, **settings: Any
+    model: Path,
+    batch: tuple[str, ...],
+    n: int,
+    output: Path | None,
+    tool: str | None,
+    force: bool,
+    **settings: Any,
 ) -> None:
     """Draw items of every BATCH to label by hand, for `prevalens quantify --labelled`.
 
-    The file has the columns of the items and an empty column per label of MODEL: write 0 or 1
+    The table has the columns of the items and an empty column per label of MODEL: write 0 or 1
     under every label of an item. Items are in random order and you may stop at any time: a row
     whose labels are all empty counts as not labelled. Items are drawn uniformly at random, which
     is safe: every item had the same chance, so the labels are right on average however wrong the
     model may be. A choice by hand, or by what looks interesting, is not.
     """
-    check_ending(output)
-    check_outputs([(TABLE, output)], (model, *batch), force=force)
-    if output.exists() and output.stat().st_size and not force:
-        raise InputError(
-            f"{output} exists and may have labels; name another file, or overwrite it with --force."
-        )
+    written = _outputs(output, tool)
+    check_outputs([(TABLE, path) for path in written], (model, *batch), force=force)
+    for path in written:
+        if path.exists() and path.stat().st_size and not force:
+            raise InputError(
+                f"{path} exists and may have labels; name another file, or overwrite it with "
+                "--force."
+            )
     with printed_warnings(), progress_bar() as progress:
         sheet = sample_files(Model.load(model), batch, n, progress=progress, **settings)
-    sheet.write(output)
     again = shlex.join(["prevalens", "quantify", str(model), *batch, *_grouping(settings)])
-    click.echo(f"{len(sheet.rows):,} of {sheet.n_items:,} items: {output}")
-    click.echo("Write 0 or 1 under every label of an item; rows without labels are left out.")
-    click.echo(f"Next: {again} --labelled {shlex.quote(str(output))}")
+    if tool is None:
+        sheet.write(written[0])
+    else:
+        sheet.write_tasks(written[0], tool)
+    click.echo(f"{len(sheet.rows):,} of {sheet.n_items:,} items: {', '.join(map(str, written))}")
+    if tool is None:
+        click.echo("Write 0 or 1 under every label of an item; rows without labels are left out.")
+        click.echo(f"Next: {again} --labelled {shlex.quote(str(written[0]))}")
+    else:
+        click.echo(_IMPORT[tool].format(*written))
+        click.echo(f"Next: {again} --labelled EXPORT")
+
+
+def _outputs(output: Path | None, tool: str | None) -> list[Path]:
+    """The files to write."""
+    if tool is not None:
+        return task_paths(output or Path(f"to_label{TASK_ENDINGS[tool][0]}"), tool)
+    table = output or Path("to_label.csv")
+    check_ending(table)
+    return [table]
 
 
 def _grouping(settings: dict[str, Any]) -> list[str]:

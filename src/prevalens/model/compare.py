@@ -21,7 +21,12 @@ from prevalens.errors import InputError, PrevalensError, PrevalensWarning
 from prevalens.expression import expression_of, to_text
 from prevalens.metrics import ae
 from prevalens.model.evaluate import DEFAULT_PROTOCOLS, protocols_of, sample_size
-from prevalens.model.items import preparation_for, training_items
+from prevalens.model.items import (
+    filled,
+    labelled_preparation,
+    preparation_for,
+    training_items,
+)
 from prevalens.model.labelled import LabelledColumns, read_labelled
 from prevalens.model.progress import Cancelled, CancelledError, Progress, Watch
 from prevalens.protocols import Protocol
@@ -201,11 +206,17 @@ DEFAULT_METHODS = (
     "lr+mixture",
     "stack(lr)+rq(pcc,ridge)",
 )
+#: The same for scores of labellers; counting is then what the labellers say.
+DEFAULT_SCORE_METHODS = (
+    "auto(given)",
+    "naive",
+    *(f"given+{code}" for code in ("cc", "pcc", "acc", "pacc", "sld", "rq(pcc,ridge)", "mixture")),
+)
 
 
 def compare_files(
     paths: str | Path | Iterable[str | Path],
-    methods: str | Sequence[str] = DEFAULT_METHODS,
+    methods: str | Sequence[str] | None = None,
     *,
     min_positives: int = 5,
     progress: Progress | None = None,
@@ -217,23 +228,26 @@ def compare_files(
     Parameters
     ----------
     paths : path, pattern or folder, or several
-    methods : str or sequence of str
-        Expressions; in a single str, separated by semicolons.
+    methods : str or sequence of str, optional
+        Expressions; in a single str, separated by semicolons. Default: `DEFAULT_METHODS`, or
+        `DEFAULT_SCORE_METHODS` if the items are scores.
     min_positives : int
         Labels with fewer positive items take no part.
     progress, cancelled : callable, optional
         As in `fit_files`.
     **settings
-        Columns as in `fit_files` (`text`, `features`, `labels`, `tags`, `sep`, `id`, `group`,
-        `reading`), and settings as in `compare_methods`.
+        Columns as in `fit_files` (`text`, `features`, `scores`, `scores_tags`, `labels`, `tags`,
+        `sep`, `id`, `group`, `reading`), and settings as in `compare_methods`.
     """
     names = [name for name in LabelledColumns.__annotations__ if name in settings]
     columns = {name: settings.pop(name) for name in names}
     data = read_labelled(paths, watch=Watch(progress, cancelled), **columns)
+    if methods is None:
+        methods = DEFAULT_METHODS if data.scores is None else DEFAULT_SCORE_METHODS
     kept = np.flatnonzero(data.Y.sum(axis=0, dtype=np.int64) >= min_positives)
     if not kept.size:
         raise InputError(f"No label has {min_positives} positive items in {data.items.source}.")
-    preparation = preparation_for(data.items, data.columns, text=data.text is not None)
+    preparation = labelled_preparation(data, kept.tolist())
     return compare_methods(
         training_items(data.items, preparation, data.columns),
         data.Y[:, kept],
@@ -376,7 +390,7 @@ class _Fold:
 
     def samples(self, protocols: Mapping[str, Protocol], seed: int, fold: int) -> list[Samples]:
         return [
-            protocol.with_items(self.pool_X).draw(
+            protocol.with_items(filled(self.pool_X)).draw(
                 self.pool_Y, np.random.default_rng([seed, fold, number])
             )
             for number, protocol in enumerate(protocols.values())
@@ -430,7 +444,7 @@ class _ErrorTable:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrevalensWarning)
                 quantifier = pool.sharing(without_intervals(parse(name)))
-                if name == "auto":
+                if name in ("auto", "auto(given)"):
                     quantifier.set_params(time_budget=self.time_budget)
                 quantifier.fit(pool.X, pool.Y, groups=pool.groups, progress=progress)
                 scores = quantifier.score(pool.pool_X)

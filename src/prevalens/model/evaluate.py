@@ -12,7 +12,7 @@ import numpy as np
 
 from prevalens.collection import label_matrix
 from prevalens.errors import InputError, PrevalensWarning
-from prevalens.model.items import chunks_of, stacked
+from prevalens.model.items import chunks_of, filled, stacked
 from prevalens.model.labelled import Labelled, read_labelled
 from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
@@ -95,7 +95,7 @@ def evaluate_files(
     paths : path, pattern or folder, or several
     labels : sequence of str, optional
         Columns of 0/1. If neither these nor `tags` are named, the columns called like the
-        model's labels.
+        model's labels, or the labels of an annotation tool's export.
     tags : str, optional
         The column that names the labels of each item, divided by `sep`.
     reading : Reading, optional
@@ -113,8 +113,9 @@ def evaluate_files(
     data = read_labelled(
         paths,
         features=loaded.columns,
-        labels=list(loaded.labels) if labels is None and tags is None else labels,
+        labels=labels,
         tags=tags,
+        known=loaded.labels,
         sep=sep,
         reading=reading,
         watch=Watch(progress, cancelled),
@@ -253,7 +254,7 @@ class _Pool:
         self.votes = model.votes(self.X)
 
     def trial(self, protocol: Protocol, interval: float | None, rng: np.random.Generator) -> Trial:
-        samples = protocol.with_items(self.X).draw(self.Y, rng)
+        samples = protocol.with_items(filled(self.X)).draw(self.Y, rng)
         rows = np.sort(rng.permutation(len(samples))[:_MOST_INTERVALS])
         lower, upper = self._intervals(samples[rows], interval)
         return Trial(

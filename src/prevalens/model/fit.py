@@ -15,12 +15,12 @@ from prevalens.errors import FormatError, InputError, PrevalensWarning, counted
 from prevalens.files import damaged
 from prevalens.model.file import check_storable
 from prevalens.model.holdout import Holdout
+from prevalens.model.items import labelled_preparation
 from prevalens.model.labelled import Labelled, LabelledColumns, read_labelled
 from prevalens.model.model import Method, Model, quantifier_of
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.quantifier import Quantifier
 from prevalens.selection import GridSearch
-from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import CellError
 from prevalens.types import Ints
@@ -98,11 +98,13 @@ def fit_files(
     text : str, optional
         The column of texts.
     features : sequence of str, optional
-        The columns of features. If neither is named, all columns that are not labels.
+        The columns of features, besides that of the texts. If neither is named, all columns that
+        are not labels; of an annotation tool's export, those of the items' data.
     labels : sequence of str, optional
         Columns of 0/1, or patterns such as ``topic_*``.
     tags : str, optional
-        The column that names the labels of each item.
+        The column that names the labels of each item. If neither `labels` nor `tags` is given, the
+        column of an annotation tool's export; see `prevalens.model.labelled.read_labelled`.
     sep : str
         Separator of the tags; a comma if omitted.
     id : str, optional
@@ -112,26 +114,30 @@ def fit_files(
         on items of a group that it was trained on.
     reading : Reading, optional
         Delimiter, encoding, sheet.
+    scores : sequence of str, or of sequences of str, optional
+        Scores of labellers, to learn from instead of texts or features: for each labeller its
+        columns, as a pattern such as ``p_*`` or several names.
+    scores_tags : sequence of str, optional
+        For each further labeller, the column of its answers, which name labels.
     """
     watch = Watch(progress, cancelled)
     # A method that is not understood is refused before any file is read.
     _check_savable(quantifier_of(method, drift=drift, dated=time is not None), trusted)
     if min_positives is not None:
         check_int(min_positives, "`min_positives=`", minimum=0)
-    _check_preparation(preparation, kinds, columns.get("text"), trusted)
+    if preparation is not None:
+        check_storable(preparation, trusted)
     data = read_labelled(paths, time=time, date_form=date_form, watch=watch, **columns)
     _check_items(data)
-    kept = _frequent(data, min_positives, from_tags=columns.get("tags") is not None)
-    if preparation is None and data.text is None:
-        preparation = ColumnPreparation(data.columns, kinds=kinds, date_form=date_form)
+    kept = _frequent(data, min_positives, from_tags=data.tags is not None)
     held = None if holdout is None else Holdout.of(data, holdout, random_state)
     settings: dict[str, Any] = {
         "method": method,
         "time_budget": time_budget,
         "random_state": random_state,
-        "text": data.text,
+        "text": data.text if data.only_texts else None,
         "columns": data.columns,
-        "preparation": preparation,
+        "preparation": _preparation(data, kept, preparation, kinds, date_form),
         "time_column": data.time,
         "drift": drift,
         "source": data.source,
@@ -190,15 +196,21 @@ def _check_savable(quantifier: Quantifier | GridSearch, trusted: Sequence[str]) 
     check_storable(trial, trusted)
 
 
-def _check_preparation(
-    preparation: Any, kinds: Mapping[str, str] | None, text: str | None, trusted: Sequence[str]
-) -> None:
-    """Refuse a preparation that cannot be saved, and kinds of columns where there are none."""
-    if preparation is not None:
-        check_storable(preparation, trusted)
-    if kinds and (preparation is not None or text is not None):
-        other = "a preparation" if preparation is not None else "`text=`"
+def _preparation(
+    data: Labelled,
+    kept: Sequence[int],
+    given: Any,
+    kinds: Mapping[str, str] | None,
+    date_form: str | None,
+) -> Any:
+    """The preparation; what has nothing to change is refused."""
+    if data.scores is not None and (given is not None or kinds):
+        what = "`kinds=`" if given is None else "a preparation"
+        raise InputError(f"Scores are read as they are, so that {what} has nothing to change.")
+    if kinds and (given is not None or data.only_texts):
+        other = "a preparation" if given is not None else "`text=`"
         raise InputError(f"`kinds=` is about feature columns, and with {other} there are none.")
+    return labelled_preparation(data, kept, kinds, date_form) if given is None else given
 
 
 def _check_items(data: Labelled) -> None:

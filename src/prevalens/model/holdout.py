@@ -83,7 +83,7 @@ class Holdout:
         own = settings["preparation"]
         if isinstance(own, Preparation):
             # A transformer is copied before it is fitted, a preparation is not.
-            settings["preparation"] = own.unfitted()
+            settings["preparation"] = own.for_labels([kept.index(j) for j in usable])
         columns = take_rows(data.items.columns, self.rest)
         return Model.fit(
             replace(data.items, columns=columns, n_rows=len(self.rest)),

@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from prevalens.errors import InputError
+from prevalens.model.labelled import Labelled
 from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.formats import as_table
 from prevalens.tables.preparation import ArrayPreparation, GivenPreparation, Preparation
+from prevalens.tables.scores import ScorePreparation
 from prevalens.tables.table import CHUNK_ROWS, Chunk, Table
 from prevalens.tables.text import TextPreparation
-from prevalens.types import Ints, Items
+from prevalens.types import Floats, Ints, Items
 from prevalens.validation import count_items, is_texts, take_items
 
 
@@ -24,6 +26,25 @@ def stacked(blocks: Sequence[Items]) -> Items:
     if len(blocks) == 1:
         return blocks[0]
     return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
+
+
+def has_missing(X: Items) -> bool:
+    """Whether a matrix has values that are missing; only given scores have some."""
+    return not sp.issparse(X) and bool(np.isnan(X.sum()))
+
+
+def filled(X: Items) -> Items:
+    """The matrix with the mean of its column in place of each missing value."""
+    return np.where(np.isnan(X), column_means(X), X) if has_missing(X) else X
+
+
+def column_means(X: Items) -> Floats:
+    """Means of the columns of a matrix, over the values that are there; 0 if there is none."""
+    if not has_missing(X):
+        return np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    given = ~np.isnan(X)
+    sums = np.where(given, X, 0.0).sum(axis=0)
+    return np.asarray(sums / np.maximum(given.sum(axis=0), 1))
 
 
 def is_table(items: Items) -> bool:
@@ -45,6 +66,21 @@ def preparation_for(
     if is_table(items):
         return TextPreparation() if text else ColumnPreparation(columns)
     return TextPreparation() if _looks_like_texts(items) else ArrayPreparation()
+
+
+def labelled_preparation(
+    data: Labelled,
+    kept: Sequence[int],
+    kinds: Mapping[str, str] | None = None,
+    date_form: str | None = None,
+) -> Preparation:
+    """The preparation of labelled items from files, for the labels that are kept."""
+    if data.scores is not None:
+        return data.scores.for_labels(kept)
+    if data.only_texts:
+        return TextPreparation()
+    texts = {} if data.text is None else {data.text: "text"}
+    return ColumnPreparation(data.columns, kinds={**texts, **(kinds or {})}, date_form=date_form)
 
 
 def _looks_like_texts(items: Items) -> bool:
@@ -72,7 +108,7 @@ def _is_own_frame(items: Items, preparation: Preparation, columns: Sequence[str]
 def chunk_items(chunk: Chunk, preparation: Preparation, columns: Sequence[str] | None) -> Items:
     """The items of a chunk of rows, in the form the preparation takes."""
     names = tuple(chunk.columns) if columns is None else tuple(columns)
-    if isinstance(preparation, ColumnPreparation):
+    if isinstance(preparation, (ColumnPreparation, ScorePreparation)):
         return {name: chunk[name] for name in names}
     if len(names) == 1:
         return chunk[names[0]]

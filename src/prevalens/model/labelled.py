@@ -6,23 +6,27 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.errors import InputError, PrevalensWarning
+from prevalens.errors import InputError, PrevalensWarning, counted
 from prevalens.model.progress import Watch
+from prevalens.tables.annotations import RESERVED
 from prevalens.tables.cells import is_missing
 from prevalens.tables.labels import (
+    answered_rows,
     check_separator,
     label_columns,
     labels_of_columns,
+    listed_tags,
     tag_matrix,
     tag_sets,
 )
 from prevalens.tables.opening import Reading, expand
-from prevalens.tables.table import Chunk, Table
+from prevalens.tables.scores import ScorePreparation, check_distinct, match_scores, stems
+from prevalens.tables.table import EMBEDDINGS, Chunk, Table, joined_cells
 from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, LabelMatrix
 
@@ -44,7 +48,9 @@ class Labelled:
     columns : tuple of str
         The columns that are items.
     text : str or None
-        The column of texts, if the items are texts.
+        The column of texts, if one is named; the items are texts if it is the only column.
+    tags : str or None
+        The column that names the labels of each item, if there is one.
     source : dict
         Where they came from.
     groups : array of str, shape (n_items,), or None
@@ -53,6 +59,8 @@ class Labelled:
         When each item arose.
     time : TimeColumn or None
         The column of the times.
+    scores : ScorePreparation or None
+        How the items become scores, if they are answers of labellers; unfitted.
     """
 
     items: Chunk
@@ -60,15 +68,56 @@ class Labelled:
     labels: tuple[str, ...]
     columns: tuple[str, ...]
     text: str | None
+    tags: str | None
     source: dict[str, Any]
     groups: npt.NDArray[np.str_] | None = None
     times: Array | None = None
     time: TimeColumn | None = None
+    scores: ScorePreparation | None = None
+
+    @property
+    def only_texts(self) -> bool:
+        """Whether the items are texts, without other columns."""
+        return self.columns == (self.text,)
 
     @property
     def file_names(self) -> str:
         """The names of the files, for people."""
         return ", ".join(file["name"] for file in self.source["files"])
+
+
+class Labellers(NamedTuple):
+    """Where the answers of labellers are: patterns of score columns, and columns of answers."""
+
+    scores: list[list[str]]
+    tags: list[str]
+
+    @classmethod
+    def of(
+        cls, scores: Sequence[str | Sequence[str]] | None, tags: Sequence[str] | None
+    ) -> Labellers | None:
+        """None if no labeller is named."""
+        if not scores and not tags:
+            return None
+        if isinstance(scores, str):
+            scores = [scores]
+        patterns = [[own] if isinstance(own, str) else list(own) for own in scores or ()]
+        return cls(patterns, [tags] if isinstance(tags, str) else list(tags or ()))
+
+    def columns(self, table: Table, labels: Sequence[str]) -> list[str]:
+        """The columns of all labellers."""
+        table.check_columns(self.tags)
+        named = [name for own in self.scores for name in label_columns(table, own)]
+        check_distinct([*named, *self.tags], labels)
+        return [*named, *self.tags]
+
+    def match(
+        self, table: Table, labels: Sequence[str], patterns: Sequence[str] = ()
+    ) -> tuple[ScorePreparation, list[int]]:
+        """The preparation of the scores, and the numbers of the labels that have some."""
+        self.columns(table, ())
+        columns = [stems(label_columns(table, own), own) for own in self.scores]
+        return match_scores(stems(labels, patterns), columns, self.tags)
 
 
 class LabelledColumns(TypedDict, total=False):
@@ -82,6 +131,8 @@ class LabelledColumns(TypedDict, total=False):
     id: str | None
     group: str | None
     reading: Reading | None
+    scores: Sequence[str | Sequence[str]] | None
+    scores_tags: Sequence[str] | None
 
 
 def read_labelled(
@@ -92,11 +143,14 @@ def read_labelled(
     labels: Sequence[str] | None = None,
     tags: str | None = None,
     sep: str = ",",
+    known: Sequence[str] = (),
     id: str | None = None,
     group: str | None = None,
     time: str | None = None,
     date_form: str | None = None,
     reading: Reading | None = None,
+    scores: Sequence[str | Sequence[str]] | None = None,
+    scores_tags: Sequence[str] | None = None,
     watch: Watch | None = None,
 ) -> Labelled:
     """Read labelled items.
@@ -107,11 +161,17 @@ def read_labelled(
     text : str, optional
         The column of texts.
     features : sequence of str, optional
-        The columns of features. If neither is named, all columns that are not labels.
+        The columns of features, besides that of the texts. If neither is named, all columns that
+        are not labels; of an annotation tool's export, those of the items' data.
     labels : sequence of str, optional
         Columns of 0/1, or patterns such as ``topic_*``.
     tags : str, optional
-        The column that names the labels of each item, divided by `sep`.
+        The column that names the labels of each item, divided by `sep`. If neither `labels` nor
+        `tags` is given, the column of an annotation tool's export, or lists of texts in a column
+        called ``labels``, ``label`` or ``cats``. Where cells are lists, items with a missing cell
+        were not labelled and are left out.
+    known : sequence of str
+        Labels of a model: the columns that are called so, if the first file has no other labels.
     id : str, optional
         Identifier column; used neither as feature nor as label.
     group : str, optional
@@ -124,15 +184,24 @@ def read_labelled(
         Format of the dates, as in `datetime.strptime`; detected if omitted.
     reading : Reading, optional
         Delimiter, encoding, sheet.
+    scores : sequence of str, or of sequences of str, optional
+        Scores of labellers instead of texts or features: for each labeller its columns, as a
+        pattern such as ``p_*`` or as several names. Columns and labels are matched by name, apart
+        from what the pattern fixes; see `prevalens.tables.scores.match_scores`.
+    scores_tags : sequence of str, optional
+        For each further labeller, the column of its answers, which name labels; see
+        `prevalens.tables.ScorePreparation`.
     watch : Watch, optional
         Reports the progress.
     """
     check_separator(sep)
-    if date_form is not None and time is None and text is not None:
+    labellers = Labellers.of(scores, scores_tags)
+    if date_form is not None and time is None and text is not None and not features:
         raise InputError("`date_form=` needs the column of the dates it is about, `time=`.")
     tables = [(reading or Reading()).open(path) for path in expand(paths)]
     others = [name for name in (id, group, time) if name is not None]
-    label_names, columns = _chosen(tables, text, features, labels, tags, others)
+    labels, tags = _where_labels(tables[0], labels, tags, known)
+    label_names, columns = _chosen(tables, text, features, labels, tags, others, labellers)
     read = [name for name in (group, time) if name is not None]
     wanted = list(dict.fromkeys([*columns, *label_names, *read]))
     parts = [chunk for _, chunk in (watch or Watch(None, None)).over("reading", tables, wanted)]
@@ -142,13 +211,20 @@ def read_labelled(
         names = label_names
         Y = np.vstack([labels_of_columns(part, names) for part in parts])
     else:
+        parts = _answered(parts, tags)
         names, Y = _from_tags(parts, tags, sep)
+    preparation = None
+    if labellers is not None:
+        preparation, kept = labellers.match(tables[0], names, labels or ())
+        names, Y = [names[j] for j in kept], Y[:, kept]
+        columns = list(preparation.table_columns())
     items = _joined(parts, columns, tables)
     files = [{"name": table.name, "size": table.total} for table in tables]
     source = {"files": files, "rows": len(items)}
     groups = None if group is None else _groups(parts, group)
     times, column = (None, None) if time is None else _times(parts, time, date_form)
-    return Labelled(items, Y, tuple(names), tuple(columns), text, source, groups, times, column)
+    chosen = tuple(names), tuple(columns), text, tags
+    return Labelled(items, Y, *chosen, source, groups, times, column, preparation)
 
 
 def check_labelled(
@@ -173,9 +249,39 @@ def check_labelled(
     named = [name for name in (columns.get("id"), columns.get("group"), time) if name is not None]
     if files:
         tables = [reading.open(path) for path in files]
-        given = (columns.get("text"), columns.get("features"), columns.get("labels"))
-        _chosen(tables, *given, columns.get("tags"), named)
+        labels = _where_labels(tables[0], columns.get("labels"), columns.get("tags"))
+        labellers = Labellers.of(columns.get("scores"), columns.get("scores_tags"))
+        items = (columns.get("text"), columns.get("features"))
+        _chosen(tables, *items, *labels, named, labellers)
         tables[0].check_columns(others)
+
+
+def _where_labels(
+    table: Table, labels: Sequence[str] | None, tags: str | None, known: Sequence[str] = ()
+) -> tuple[Sequence[str] | None, str | None]:
+    """The columns of labels or of tags; those that a table shows by itself if none is named."""
+    if labels or tags is not None:
+        return labels, tags
+    if known and all(name in table.columns for name in known):
+        return known, None
+    tags = listed_tags(table)
+    return (known or labels) if tags is None else None, tags
+
+
+def _answered(parts: Sequence[Chunk], tags: str) -> list[Chunk]:
+    """The rows that somebody labelled; warns of others, which are left out."""
+    rows = answered_rows(parts, tags)
+    missing = sum(map(len, parts)) - sum(map(len, rows))
+    if missing and not sum(map(len, rows)):
+        raise InputError(f"No item of {parts[0].source} was labelled: {tags!r} is empty.")
+    if missing:
+        warnings.warn(
+            f"{counted(missing, 'item')} of {parts[0].source} left out, because nobody labelled "
+            f"{'it' if missing == 1 else 'them'} or the answer was skipped ({tags!r} is empty).",
+            PrevalensWarning,
+            stacklevel=3,
+        )
+    return [part.take(kept) for part, kept in zip(parts, rows, strict=True)]
 
 
 def _chosen(
@@ -185,10 +291,19 @@ def _chosen(
     labels: Sequence[str] | None,
     tags: str | None,
     others: Sequence[str],
+    labellers: Labellers | None = None,
 ) -> tuple[list[str], list[str]]:
     """The columns of labels and of items, which all tables must have, as well as the others."""
     label_names = _label_names(tables[0], labels, tags)
-    columns = _item_columns(tables[0], text, features, label_names, others)
+    if labellers is None:
+        columns = _item_columns(tables[0], text, features, label_names, others)
+    elif text is not None or features:
+        raise InputError(
+            "Name either scores (`scores=`, `scores_tags=`) or the texts or features to learn "
+            "from; scores need no texts."
+        )
+    else:
+        columns = labellers.columns(tables[0], label_names)
     for table in tables:
         table.check_columns([*columns, *label_names, *others])
     return label_names, columns
@@ -228,14 +343,20 @@ def _item_columns(
     labels: Sequence[str],
     others: Sequence[str],
 ) -> list[str]:
-    if text is not None and features:
-        raise InputError("Name either a column of texts or columns of features, not both.")
-    chosen = [text] if text is not None else list(features or ())
+    chosen = [*([] if text is None else [text]), *(features or ())]
+    if text is not None and EMBEDDINGS in table.columns:
+        # Whoever gives embeddings besides texts wants both.
+        chosen.append(EMBEDDINGS)
+    chosen = list(dict.fromkeys(chosen))
     for name in chosen:
         table.check_columns([name])
         if name in labels:
             raise InputError(f"The column {name!r} cannot be a feature and a label at once.")
-    chosen = chosen or [name for name in table.columns if name not in {*labels, *others}]
+    possible = table.columns if table.item_columns is None else table.item_columns
+    no_items = {*labels, *others}
+    chosen = chosen or [
+        name for name in possible if name not in no_items and not name.startswith(RESERVED)
+    ]
     if not chosen:
         raise InputError(f"{table.name} has no columns besides the labels, so there are no items.")
     return chosen
@@ -269,8 +390,11 @@ def _hint_at_sep(parts: Sequence[Chunk], column: str, sep: str) -> None:
 
 
 def _joined(parts: Sequence[Chunk], columns: Sequence[str], tables: Sequence[Table]) -> Chunk:
-    cells = {name: [cell for part in parts for cell in part[name]] for name in columns}
+    cells = {name: joined_cells([part[name] for part in parts]) for name in columns}
     single = len(tables) == 1 and len({part.word for part in parts}) == 1
     name = tables[0].name if len(tables) == 1 else f"{len(tables)} files"
     first, word = (parts[0].first, parts[0].word) if single else (1, "row")
-    return Chunk(cells, sum(map(len, parts)), first, name, word=word)
+    offsets = None
+    if single and any(part.offsets is not None for part in parts):
+        offsets = [part.first + offset - first for part in parts for offset in part.rows()]
+    return Chunk(cells, sum(map(len, parts)), first, name, word=word, offsets=offsets)

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.errors import InputError
+from prevalens.errors import InputError, PrevalensWarning, counted
 from prevalens.files import damaged
+from prevalens.tables.annotations import RESERVED
 from prevalens.tables.cells import answer_of, finite, is_missing, shown
+from prevalens.tables.labels import listed_tags
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, LabelMatrix
 
 #: Column that says which item of the batch a row is.
-ITEM = "prevalens_item"
+ITEM = f"{RESERVED}item"
 #: Column of the weights, if the items were not drawn uniformly.
-WEIGHT = "prevalens_weight"
+WEIGHT = f"{RESERVED}weight"
+#: The column in which doccano exports labels.
+_DOCCANO = "label"
 #: Hexadecimal digits of a fingerprint.
 _DIGITS = 12
 
@@ -57,9 +62,14 @@ class ItemKey(NamedTuple):
         cls, table: Table, chunk: Chunk, row: int, *, start: int, columns: Sequence[str]
     ) -> ItemKey:
         """The key of a row of a chunk that begins at row `start` (from 0) of its table."""
-        content = json.dumps([chunk[name][row] for name in columns], default=str)
+        content = json.dumps([chunk[name][row] for name in columns], default=_plain)
         digits = hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
         return cls(start + row + 1, digits, Path(table.name).name)
+
+
+def _plain(cell: Any) -> Any:
+    """A cell that JSON does not have: a vector as a list, others as texts."""
+    return cell.tolist() if isinstance(cell, np.ndarray) else str(cell)
 
 
 class Position:
@@ -83,8 +93,9 @@ class LabelledItems:
     Parameters
     ----------
     tables : sequence of Table
-        What `prevalens.model.sample_files` wrote, filled in. Rows without any label are not
-        labelled yet and are left out.
+        What `prevalens.model.sample_files` wrote, filled in; or the export of an annotation tool
+        that labelled the tasks it wrote. Rows without any label, and tasks that nobody answered,
+        are not labelled yet and are left out.
     labels : sequence of str
         The labels of the model.
     columns : iterable of str
@@ -122,12 +133,19 @@ class LabelledItems:
                 f"{table.name} has no column {ITEM!r}, which tells the items apart; label a file "
                 "that `prevalens sample` wrote, and keep that column."
             )
-        table.check_columns(labels)
+        tags = None if {*labels} <= {*table.columns} else listed_tags(table)
+        if tags is None:
+            table.check_columns(labels)
         sheet = table.read()
-        _check_columns(sheet, known)
+        if tags is None:
+            _check_columns(sheet, known)
+        elif tags == _DOCCANO:
+            _warn_of_empty(sheet)
         Y, weights = [], []
         for row in range(len(sheet)):
-            answers = _answers(sheet, row, labels)
+            answers = (
+                _answers(sheet, row, labels) if tags is None else _chosen(sheet, row, tags, labels)
+            )
             if answers is not None:
                 self._add(sheet, row)
                 Y.append(answers)
@@ -192,6 +210,33 @@ def _answers(sheet: Chunk, row: int, labels: Sequence[str]) -> list[int] | None:
             raise damaged(sheet.place(row), f"the label {name!r} is {text}; write 0 or 1.")
         answers.append(answer)
     return answers
+
+
+def _chosen(sheet: Chunk, row: int, tags: str, labels: Sequence[str]) -> list[int] | None:
+    """The labels that were chosen for a row in an annotation tool; None if nobody answered."""
+    cell = sheet[tags][row]
+    if cell is None:
+        return None
+    for tag in cell:
+        if tag not in labels:
+            raise damaged(
+                sheet.place(row),
+                f"the label {tag!r} is not among the {counted(len(labels), 'label')} of the model.",
+            )
+    return [int(name in cell) for name in labels]
+
+
+def _warn_of_empty(sheet: Chunk) -> None:
+    """Warn of items without labels, which doccano exports whether or not somebody saw them."""
+    empty = sum(cell is not None and not len(cell) for cell in sheet[_DOCCANO])
+    if empty:
+        warnings.warn(
+            f"{counted(empty, 'item')} of {len(sheet):,} in {sheet.source} without labels count as "
+            "seen; an export of doccano does not tell, unless only approved documents are "
+            "exported.",
+            PrevalensWarning,
+            stacklevel=2,
+        )
 
 
 def _weight(sheet: Chunk, row: int) -> float:

@@ -48,11 +48,13 @@ class TrainingSummary:
     preparation : str
         How items become numbers, for people.
     kind : str
-        Kind of the items: "text", "columns", "array" or "given".
+        Kind of the items: "text", "columns", "array", "given" or "scores".
     seconds : float
         Duration of the training.
     warnings : tuple of str
         Warnings of the training.
+    counted : tuple of float
+        Share of the answers of labellers for each label, if the items are scores; else empty.
     """
 
     n_items: int
@@ -65,6 +67,7 @@ class TrainingSummary:
     kind: str
     seconds: float
     warnings: tuple[str, ...] = ()
+    counted: tuple[float, ...] = ()
 
     @property
     def prevalence(self) -> Floats:
@@ -79,10 +82,12 @@ class TrainingSummary:
     def from_dict(cls, values: Mapping[str, Any]) -> TrainingSummary:
         """The summary that `to_dict` has turned into a dict."""
         try:
-            known = {field.name: values[field.name] for field in fields(cls)}
+            # Models of texts and features have no counts of labellers.
+            known = {f.name: values[f.name] for f in fields(cls) if f.name != "counted"}
         except KeyError as error:
             raise FormatError(f"the training summary lacks {error}.") from None
-        for name in ("positives", "warnings"):
+        known["counted"] = values.get("counted", ())
+        for name in ("positives", "warnings", "counted"):
             known[name] = tuple(known[name])
         return cls(**known)
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from prevalens.catalogue import parse
-from prevalens.classifiers import CrossFit
+from prevalens.classifiers import CrossFit, Given
 from prevalens.collection import label_matrix
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.model.draw import Draw, draw_items
@@ -23,12 +23,14 @@ from prevalens.model.drift import drift_summary
 from prevalens.model.file import provenance, read_parts, write_model
 from prevalens.model.items import (
     chunks_of,
+    column_means,
     item_count,
     preparation_for,
     refitted,
     stacked,
     training_items,
 )
+from prevalens.model.labelled import Labellers
 from prevalens.model.manifest import Description, TrainingSummary, read_manifest
 from prevalens.model.trust import TrustReport
 from prevalens.quantifier import Quantifier, set_seeds
@@ -39,8 +41,10 @@ from prevalens.selection import GridSearch
 from prevalens.selection.backtest import Prepare
 from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import ColumnGuard, guard_of
+from prevalens.tables.formats import as_table
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import ArrayPreparation, Preparation
+from prevalens.tables.scores import ScorePreparation, unknown_labels_warned_once
 from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, Floats, Groups, Items, LabelMatrix, Labels, Progress
 from prevalens.uncertainty import label_scores, with_labels_of_batches
@@ -175,6 +179,8 @@ class Model:
         text: str | None = None,
         columns: Sequence[str] | None = None,
         preparation: Any = None,
+        scores: Sequence[str | Sequence[str]] | None = None,
+        scores_tags: Sequence[str] | None = None,
         time_budget: float | None = None,
         random_state: int = 0,
         groups: Groups = None,
@@ -201,6 +207,9 @@ class Model:
             The columns to use as features, where the items have columns; all if omitted.
         preparation : transformer, optional
             A transformer of scikit-learn; chosen by the items if omitted.
+        scores, scores_tags : sequence, optional
+            Columns of the items that hold answers of labellers, as `fit_files` takes them; nothing
+            else of the items is then used.
         time_budget : float, optional
             Seconds that all of it may take on an ordinary core, with ``"auto"`` or
             `time`; ten minutes if omitted.
@@ -226,16 +235,23 @@ class Model:
         on_stage = progress or (lambda _: None)
         start = perf_counter()
         names = (text,) if text is not None else None if columns is None else tuple(columns)
-        chosen = preparation_for(items, names, text=text is not None, given=preparation)
         Y, label_names = label_matrix(Y, labels)
+        labellers = Labellers.of(scores, scores_tags)
+        if labellers is not None:
+            preparation, kept = labellers.match(as_table(items), label_names)
+            Y, label_names = Y[:, kept], tuple(label_names[j] for j in kept)
+            names = preparation.table_columns()
+        chosen = preparation_for(items, names, text=text is not None, given=preparation)
         # A method that is not understood is refused before the work begins.
         dated = time is not None
-        unfitted = quantifier_of(method, time_budget, random_state, drift=drift, dated=dated)
+        how: dict[str, Any] = {"drift": drift, "dated": dated}
+        how["scores"] = isinstance(chosen, ScorePreparation)
+        unfitted = quantifier_of(method, time_budget, random_state, **how)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             on_stage("preparing items")
             own = training_items(items, chosen, names)
-            X = chosen.fit_transform(own)
+            X = chosen.fit_transform(own, Y)
             check_same_length(X.shape[0], "The items", Y.shape[0], "Y")
             uses = chosen.column_uses(names)
             if on_columns is not None:
@@ -254,8 +270,7 @@ class Model:
             drift_summary(quantifier, time, time_column),
             uses,
         )
-        means = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        parts = _Parts(chosen, quantifier, means)
+        parts = _Parts(chosen, quantifier, column_means(X))
         return cls(lambda: parts, description)
 
     @property
@@ -263,6 +278,7 @@ class Model:
         """Share of training items that have each label."""
         return self.summary.prevalence
 
+    @unknown_labels_warned_once()
     def score(self, items: Items) -> Scores:
         """Scores of items, chunk by chunk, as the aggregator reads them."""
         chunks = chunks_of(items, self.preparation, self.columns)
@@ -334,6 +350,7 @@ class Model:
         )
         return estimate.sample(0) if groups is None else estimate
 
+    @unknown_labels_warned_once()
     def summarise(self, items: Items, groups: Groups = None, *, time: Any = None) -> Summary:
         """The sums over items that estimates need; see `Quantifier.summarise`.
 
@@ -470,6 +487,7 @@ def quantifier_of(
     *,
     drift: float | None = None,
     dated: bool = False,
+    scores: bool = False,
 ) -> Quantifier | GridSearch:
     """The quantifier of a method, checked.
 
@@ -484,8 +502,13 @@ def quantifier_of(
         The drift that intervals of a method by name allow for.
     dated : bool
         Whether it is to be fitted with times.
+    scores : bool
+        Whether it is to be fitted to scores of labellers; ``"auto"`` then chooses among methods for
+        these.
     """
     quantifier = _unseeded(method, drift, dated=dated)
+    if scores and method == "auto":
+        quantifier.set_params(classifier=Given())
     if time_budget is not None and isinstance(method, str) and (method == "auto" or dated):
         # The rest of the budget is for the work before and after the choice of a method.
         share = _WITH_BACKTEST if dated else _FOR_CHOICE
@@ -523,7 +546,7 @@ def _prepare(items: Items, preparation: Preparation, quantifier: Any) -> Prepare
     """How the backtest prepares items; None if their rows need no preparation of their own."""
     # A classifier that was fitted elsewhere needs the columns of the preparation as it is.
     fixed = isinstance(quantifier.classifier, FrozenEstimator)
-    if fixed or isinstance(preparation, ArrayPreparation):
+    if fixed or isinstance(preparation, (ArrayPreparation, ScorePreparation)):
         return None
     return refitted(items, preparation)
 
@@ -555,6 +578,7 @@ def _summary(
     seconds: float,
     caught: Sequence[warnings.WarningMessage],
 ) -> TrainingSummary:
+    counts = preparation.counted_ if isinstance(preparation, ScorePreparation) else ()
     return TrainingSummary(
         n_items=len(Y),
         n_features=preparation.n_features_,
@@ -566,6 +590,7 @@ def _summary(
         kind=preparation.kind,
         seconds=seconds,
         warnings=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+        counted=tuple(counts),
     )
 
 

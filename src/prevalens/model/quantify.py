@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from prevalens.batches import VALUES, Batches, ScoredSamples
+from prevalens.classifiers.given import raw_votes
 from prevalens.errors import InputError
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import damaged
@@ -30,6 +31,7 @@ from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
+from prevalens.tables.scores import unknown_labels_once
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, Items
 from prevalens.uncertainty.goodness_of_fit import MISFIT, MisfitWarning, misfit_sentence
@@ -64,6 +66,7 @@ class BatchMonitor:
         self._drifts: dict[int, Drift] = {}
         self._texts: dict[int, list[Any]] = {}
         self._sums: dict[int, Floats] = {}
+        self._votes: dict[int, Floats] = {}
         self._counts: Counter[int] = Counter()
         self._empty: Counter[int] = Counter()
 
@@ -91,6 +94,9 @@ class BatchMonitor:
 
     def add(self, items: Items, X: Items, codes: npt.NDArray[np.int32]) -> None:
         """Note a chunk of items, their matrix and the numbers of their batches."""
+        if self.model.summary.kind == "scores":
+            self._add_scores(X, codes)
+            return
         batches, inverse = np.unique(codes, return_inverse=True)
         pick = sp.csr_matrix(
             (np.ones(len(codes)), (inverse.ravel(), np.arange(len(codes)))),
@@ -109,6 +115,23 @@ class BatchMonitor:
             if (len(self._sums) + 1) * X.shape[1] <= _MOST_SUMS or code in self._sums:
                 self._sums[code] = self._sums.get(code, 0) + sums[row]
 
+    def _add_scores(self, X: Items, codes: npt.NDArray[np.int32]) -> None:
+        """Note how many items of each batch labellers voted for, and how many they answered."""
+        n_labels = len(self.model.labels)
+        answered = ~np.isnan(X).reshape(len(X), -1, n_labels).all(axis=1)
+        counts = np.hstack([raw_votes(X, n_labels), answered])
+        for code in np.unique(codes).tolist():
+            rows = codes == code
+            self._counts[code] += int(rows.sum())
+            self._votes[code] = self._votes.get(code, 0) + counts[rows].sum(axis=0, dtype=np.int64)
+
+    def counted(self, order: Sequence[int]) -> Floats | None:
+        """Share of the answers of labellers for each label; None unless the items are scores."""
+        if not self._votes:
+            return None
+        votes, answered = np.hsplit(np.array([self._votes[code] for code in order]), 2)
+        return np.asarray(votes / np.maximum(answered, 1))
+
     def fold(self, codes: Sequence[int]) -> None:
         """Count several batches as the first of them."""
         first, *others = codes
@@ -116,6 +139,8 @@ class BatchMonitor:
             self._counts[first] += self._counts.pop(code)
             self._empty[first] += self._empty.pop(code)
             self._note(first, self._drifts.pop(code, {}))
+            if code in self._votes:
+                self._votes[first] = self._votes[first] + self._votes.pop(code)
             if code in self._texts:
                 self._texts[first] = [*self._texts[first], *self._texts.pop(code)][:_LOOKED_AT]
             if code in self._sums and first in self._sums:
@@ -281,12 +306,12 @@ def quantify_tables(
     parts = scored(model, tables, grouping, times, monitor, marked, watch)
     sums = marked is None and model.quantifier.statistics is not None
     grouping.keeps_items = not sums
-    batches: Batches
-    if sums:
-        batches, folded = _folded(summed(model, parts, grouping), grouping, min_items)
-        means = batches.times
-    else:
-        folded, batches, means = _with_items(parts, grouping, min_items)
+    with unknown_labels_once() as unknown:
+        folded, batches, means = (
+            _summed(model, parts, grouping, min_items)
+            if sums
+            else _with_items(parts, grouping, min_items)
+        )
     watch.step("estimating", n_items=int(batches.sizes.sum()))
     if folded is not None:
         monitor.fold(folded.codes)
@@ -300,14 +325,14 @@ def quantify_tables(
     notices = (
         *grouping.notices(),
         *notices_of(estimate, folded),
-        *monitor.notices(names, order, warned),
+        *monitor.notices(names, order, [*unknown, *warned]),
         *times.notices(names),
     )
     return BatchResult.from_estimate(
         estimate,
         sizes=batches.sizes,
         training=model.prevalence,
-        counted=None if batches.kind == "features" else batches.mean(VALUES),
+        counted=counts_of(model, batches) if (raw := monitor.counted(order)) is None else raw,
         notices=notices,
         provenance=provenance_of(model, [*tables, *labelled], n_items, interval, price),
         ordered=grouping.ordered,
@@ -346,9 +371,17 @@ def scored(
         yield Part(model.quantifier.score(X), *noted.popleft())
 
 
+def _summed(
+    model: Model, parts: Iterable[Part], grouping: Grouping, min_items: int
+) -> tuple[Folded | None, Batches, Floats]:
+    """What was folded, the batches as sums over their items, and their mean times."""
+    batches, folded = _folded(summed(model, parts, grouping), grouping, min_items)
+    return folded, batches, batches.times
+
+
 def _with_items(
     parts: Iterable[Part], grouping: Grouping, min_items: int
-) -> tuple[Folded | None, ScoredSamples, Floats]:
+) -> tuple[Folded | None, Batches, Floats]:
     """What was folded, the batches with the scores of all items, and their mean times."""
     times: list[Floats] = []
 
@@ -417,6 +450,13 @@ def notices_of(estimate: PrevalenceEstimate, folded: Folded | None) -> Iterator[
         yield Notice.on(alarming, sentence, "warning")
     if folded is not None:
         yield Notice(folded.sentence, "note", folded.name)
+
+
+def counts_of(model: Model, batches: Batches) -> Floats | None:
+    """Mean scores before the correction; None if there are none, or if they are calibrated."""
+    if batches.kind == "features" or model.summary.kind == "scores":
+        return None
+    return batches.mean(VALUES)
 
 
 def provenance_of(

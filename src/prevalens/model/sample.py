@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prevalens.files import writing
+from prevalens.errors import InputError
+from prevalens.files import write_whole, writing
 from prevalens.model.draw import Draw, draw_items
 from prevalens.model.groups import MIN_ITEMS, Grouping, grouping_of
 from prevalens.model.items import chunk_items
@@ -17,7 +18,9 @@ from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.quantify import model_columns, prepared_chunk
 from prevalens.model.rows import rows_bytes
+from prevalens.model.tasks import TASK_ENDINGS, task_files
 from prevalens.scores import Scores
+from prevalens.tables.kinds import is_vector
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.table import Table
 from prevalens.types import Items
@@ -36,6 +39,10 @@ class LabelSheet:
         like a label is left out.
     n_items : int
         Items of all batches.
+    labels : tuple of str
+        The labels of the model.
+    texts : tuple of str
+        The columns of texts that the model reads.
 
     Examples
     --------
@@ -46,6 +53,8 @@ class LabelSheet:
 
     rows: list[dict[str, Any]]
     n_items: int
+    labels: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
     def to_bytes(self, ending: str) -> bytes:
         """The content of a ``.csv``, ``.tsv``, ``.jsonl``, ``.json`` or ``.parquet`` file."""
@@ -58,6 +67,32 @@ class LabelSheet:
         content = self.to_bytes(Path(path).suffix.lower())
         with writing(path) as file:
             file.write(content)
+
+    def write_tasks(self, path: str | Path, tool: str) -> list[Path]:
+        """Write tasks that an annotation tool imports; return the paths of the files.
+
+        Parameters
+        ----------
+        path : path
+            A file of the tasks; what sets up the labels is written beside it, with another ending.
+        tool : {"label-studio", "argilla", "doccano", "prodigy"}
+        """
+        paths = task_paths(path, tool)
+        contents = task_files(tool, self.rows, self.labels, self.texts)
+        for file, content in zip(paths, contents.values(), strict=True):
+            write_whole(file, content)
+        return paths
+
+
+def task_paths(path: str | Path, tool: str) -> list[Path]:
+    """The files that an annotation tool's tasks are written to; refuses a wrong ending."""
+    if tool not in TASK_ENDINGS:
+        raise InputError(f"Tasks are written for {', '.join(TASK_ENDINGS)}; got {tool!r}.")
+    first, *others = TASK_ENDINGS[tool]
+    path = Path(path)
+    if path.suffix.lower() != first:
+        raise InputError(f"Tasks for {tool} are written as {first}; got {str(path)!r}.")
+    return [path, *(path.with_suffix(ending) for ending in others)]
 
 
 def sample_files(
@@ -132,14 +167,23 @@ def sample_tables(
     draw = draw_items(samples, n, scores=scores, random_state=random_state)
     found = dict(_picked(tables, columns, draw))
     names = dict.fromkeys(name for table in tables for name in table.columns)
-    own = [name for name in names if name not in {*model.labels, ITEM, WEIGHT}]
+    # Nobody reads vectors.
+    vectors = {name for _, cells in found.values() for name in cells if is_vector(cells[name])}
+    own = [name for name in names if name not in {*model.labels, *vectors, ITEM, WEIGHT}]
     rows = []
     for place, weight in enumerate(draw.weights.tolist()):
         key, cells = found[place]
         weights = {WEIGHT: round(weight, 6)} if stratified else {}
         item = {name: cells.get(name) for name in own}
         rows.append({**item, **dict.fromkeys(model.labels), **weights, ITEM: str(key)})
-    return LabelSheet(rows, samples.n_items)
+    return LabelSheet(rows, samples.n_items, model.labels, _texts(model, columns))
+
+
+def _texts(model: Model, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns of texts that a model reads."""
+    if model.summary.kind == "text":
+        return tuple(columns)
+    return tuple(use.column for use in model.description.column_uses if use.use == "text")
 
 
 def _read(

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from loky import get_reusable_executor
 
-from prevalens.batches import VALUES
 from prevalens.errors import InputError
 from prevalens.files import digest
 from prevalens.model.drift import BatchTimes, price_of_drift
@@ -29,6 +28,7 @@ from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.quantify import (
     BatchMonitor,
+    counts_of,
     estimated,
     model_columns,
     notices_of,
@@ -40,6 +40,7 @@ from prevalens.model.result import BatchResult
 from prevalens.summary import Summary, add_up
 from prevalens.tables.cells import is_period
 from prevalens.tables.opening import Reading, expand
+from prevalens.tables.scores import unknown_labels_warned_once
 from prevalens.tables.table import Table
 from prevalens.validation import check_int
 
@@ -131,6 +132,7 @@ def summarise_file(
     return summary
 
 
+@unknown_labels_warned_once()
 def summarise_tables(
     model: Model,
     tables: Sequence[Table],
@@ -242,7 +244,7 @@ def quantify_summary(
         estimate,
         sizes=summary.sizes,
         training=model.prevalence,
-        counted=None if summary.kind == "features" else summary.mean(VALUES),
+        counted=counts_of(model, summary),
         notices=(*notices_of(estimate, folded), *times.notices(names)),
         provenance=source | {"files": [{"name": name} for name in summary.sources.values()]},
         ordered=ordered,

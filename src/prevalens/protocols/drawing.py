@@ -57,20 +57,20 @@ def distinct(n: int, counts: Ints, rng: np.random.Generator) -> Ints:
     draw is then a new number, and the expected time is linear in ``counts.sum()`` up to the sort.
     """
     few = counts <= n // 2
-    keys = _distinct_keys(n, np.where(few, counts, n - counts), rng)
-    if not few.all():
-        keys = _complement(keys, n, ~few)
-    return keys - np.repeat(np.arange(len(counts)) * n, counts)
+    row_starts = np.repeat(np.arange(len(counts)) * n, counts)
+    if few.all():
+        return _distinct_keys(n, row_starts, rng) - row_starts
+    drawn = np.where(few, counts, n - counts)
+    keys = _distinct_keys(n, np.repeat(np.arange(len(counts)) * n, drawn), rng)
+    return _complement(keys, n, ~few) - row_starts
 
 
-def _distinct_keys(n: int, counts: Ints, rng: np.random.Generator) -> Ints:
-    """Distinct numbers below `n` per row, as ascending keys ``row * n + number``."""
-    keys = np.repeat(np.arange(len(counts)) * n, counts)
-    keys += rng.integers(0, max(n, 1), size=len(keys))
+def _distinct_keys(n: int, row_starts: Ints, rng: np.random.Generator) -> Ints:
+    """Distinct numbers below `n` per row, added to `row_starts`: ascending keys of all rows."""
+    keys = row_starts + rng.integers(0, max(n, 1), size=len(row_starts))
     keys.sort()
-    while len(again := np.flatnonzero(keys[1:] == keys[:-1])):
-        row_starts = keys[again] // n * n
-        keys[again] = row_starts + rng.integers(0, n, size=len(again))
+    while len(again := (keys[1:] == keys[:-1]).nonzero()[0]):
+        keys[again] = keys[again] // n * n + rng.integers(0, n, size=len(again))
         keys.sort()
     return keys
 
@@ -108,17 +108,16 @@ def draw_from_groups(
     rng : numpy Generator
     """
     size = drawn.shape[1]
-    step = block_rows(size)
+    step, places = block_rows(size), np.arange(size)
     for start in range(0, len(drawn), step):
-        flat = drawn[start : start + step].reshape(-1)
-        in_block = counts[start : start + step]
-        row_starts = np.arange(len(in_block)) * size
-        group_starts = row_starts[:, np.newaxis] + np.cumsum(in_block, axis=1) - in_block
-        for members, of_rows, starts in zip(groups, in_block.T, group_starts.T, strict=True):
-            numbers = distinct(len(members), of_rows, rng)
-            # From the start of each row's run in `numbers` to its place in `flat`.
-            shift = np.repeat(starts - (np.cumsum(of_rows) - of_rows), of_rows)
-            flat[np.arange(len(numbers)) + shift] = members[numbers]
+        block, in_block = drawn[start : start + step], counts[start : start + step]
+        ends = np.cumsum(in_block, axis=1)
+        # The group of each place in the block; groups come in runs along a row.
+        group_of = (places >= ends[:, :1]).astype(np.intp)
+        for end in ends.T[1:-1]:
+            group_of += places >= end[:, np.newaxis]
+        for group, (members, of_rows) in enumerate(zip(groups, in_block.T, strict=True)):
+            block[group_of == group] = members[distinct(len(members), of_rows, rng)]
 
 
 def draw_weighted(log_weights: Floats, size: int, rng: np.random.Generator) -> Ints:

@@ -191,6 +191,8 @@ class MLAPP(Protocol):
         drawn = empty_indices(int(shares.sum()), self.size, n_items=len(Y))
         # One label after the other, so that only the positives of one are listed at a time.
         for label, rows in enumerate(runs(shares.sum(axis=1))):
+            if rows.start == rows.stop:
+                continue
             positives = np.repeat(wanted, shares[label])
             groups = np.flatnonzero(Y[:, label] == 1), np.flatnonzero(Y[:, label] == 0)
             counts = np.column_stack([positives, self.size - positives])

@@ -20,8 +20,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
-from prevalens.classifiers import ClassifierEnsemble, CrossFit, ExtraTrees, Forest, PerLabel
+from prevalens.classifiers import (
+    ClassifierEnsemble,
+    CrossFit,
+    ExtraTrees,
+    Forest,
+    Given,
+    PerLabel,
+)
 from prevalens.classifiers.ensemble import is_weighted, mean_posterior, train_members
+from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.trees import OutOfBag
 from prevalens.crossfit import Division, out_of_fold, warn_of_constant_labels
 from prevalens.errors import PrevalensWarning
@@ -44,6 +52,9 @@ BALANCED, BALANCED_STRONGER = (1.0,), 10.0
 TOLERANCE = 1e-4
 #: Dense features are turned into uncorrelated ones if there are at most so many items or features.
 MANY_FEATURES = 2000
+#: Up to so many numbers in a product of the items with the parameters of all labels, the folds are
+#: solved together: the time goes into many small products.
+SMALL = 2 * 10**6
 #: Trees of a forest. With fewer than the second, the posteriors out of bag, which are means over a
 #: third of the trees, are not worth their noise; the screening does with the second.
 TREES, FEWEST_TREES = 200, 80
@@ -72,6 +83,12 @@ CLOSE = 0.005
 #: usual size; the smaller they are, the more noise favours counting, which cannot follow shifts
 #: larger than those of the validation samples.
 HANDICAP = 0.05
+#: Settings of the mixture if the items are given scores. There are fewer labelled items than
+#: classifiers are trained on, so that their noise, not a model that fits badly, makes a batch look
+#: unlike a scenario; and calibrated answers of a fixed labeller follow the labels, not the items.
+GIVEN_MIXTURE = {"evidence_weight": 1.0, "prior": (1.0, 1.0, 2.0, 0.2)}
+#: Its shrinkage times the number of labelled items, if these are too few to choose it by.
+GIVEN_SHRINKAGE = 100
 
 
 @dataclass(frozen=True)
@@ -148,6 +165,7 @@ def choose(
     X: Items,
     Y: LabelMatrix,
     *,
+    given: bool = False,
     groups: Groups = None,
     time_budget: float = 600.0,
     random_state: int = 0,
@@ -159,6 +177,8 @@ def choose(
     ----------
     X : matrix of features, or texts
     Y : 0/1 array of int8, shape (n_items, n_labels)
+    given : bool
+        Whether X holds scores of labellers, as `prevalens.classifiers.Given` takes them.
     groups : sequence, one entry per item, optional
         Items of one group are never both trained on and scored.
     time_budget : float
@@ -193,7 +213,8 @@ def choose(
         raise InputError(f"time_budget must be above 0 seconds; got {time_budget}.")
     if len(Y) < 2:
         raise InputError("One labelled item is too few to learn from; give at least two.")
-    return _Search(X, Y, groups, time_budget, random_state, progress or (lambda _: None)).run()
+    search = _Search(X, Y, groups, time_budget, random_state, progress or (lambda _: None))
+    return search.run_given() if given else search.run()
 
 
 @dataclass
@@ -208,12 +229,15 @@ class Member:
     scores : array of float, shape (n_items, n_labels)
     out_of_bag : OutOfBag or None
         Of a forest that was fitted on all items, maybe with fewer trees.
+    members : array of float, shape (n_items, n_members * n_labels), or None
+        Scores of the members, if the classifier has members itself.
     """
 
     name: str
     classifier: Classifier
     scores: Floats
     out_of_bag: OutOfBag | None = None
+    members: Floats | None = None
 
     @property
     def weighted(self) -> bool:
@@ -225,7 +249,7 @@ def scores_of(members: Sequence[Member]) -> Scores:
     """Scores of a member, or of several members with the mean of those with plain posteriors."""
     values = [np.clip(member.scores, 0, 1) for member in members]
     if len(values) == 1:
-        return Scores(values[0])
+        return Scores(values[0], members=members[0].members)
     mean = mean_posterior(np.stack(values, axis=1), [not member.weighted for member in members])
     return Scores(mean, members=np.hstack(values))
 
@@ -275,12 +299,32 @@ class Trainer:
         """Logistic regressions per label, one for each strength, solved together."""
         first = PerLabel(class_weight=class_weight)
         settings = [{"C": strength} for strength in strengths]
-        quick = clone(first).set_params(tol=TOLERANCE)
-        scores = self._out_of_fold(quick, "logistic regressions", settings, self._uncorrelated)
+        X = self._uncorrelated
+        if not sp.issparse(X) and X.size * self.Y.shape[1] <= SMALL:
+            self.progress("logistic regressions")
+            quick = BatchedLogistic(class_weight=class_weight, tol=TOLERANCE)
+            scores = quick.out_of_fold(strengths, X, self.Y, self.divisions)
+        else:
+            each = clone(first).set_params(tol=TOLERANCE)
+            scores = self._out_of_fold(each, "logistic regressions", settings, X)
         members = [clone(first).set_params(**setting) for setting in settings]
         return [
             Member(_text(member), member, values)
             for member, values in zip(members, scores, strict=True)
+        ]
+
+    def given(self) -> list[Member]:
+        """Scores of labellers, calibrated out of fold; several labellers together and separate."""
+        several = self.X.shape[1] > self.Y.shape[1]
+        settings = [{"separate": False}, {}] if several else [{}]
+        labelled = out_of_fold(
+            Given(), self.X, self.Y, self.divisions, settings=settings, refit=False
+        )
+        kinds = [Given(**setting) for setting in settings]
+        found = [labelled_scores.scores for labelled_scores in labelled]
+        return [
+            Member(_text(kind), kind, scores.values, members=scores.members)
+            for kind, scores in zip(kinds, found, strict=True)
         ]
 
     @cached_property
@@ -428,6 +472,7 @@ class _Search:
         )
         self.costs = self.trainer.costs
         self._screened: dict[tuple[str, ...], list[_Tried]] = {}
+        self._mixture_settings: Settings = {}
 
     def run(self) -> Choice:
         self.budget.planned += self.costs.linear(1) + self._cost(1)
@@ -435,6 +480,15 @@ class _Search:
         # Without validation there is nothing to compare.
         trees = self.trainer.trees() if self.splits else []
         return self._decide(_ensembles(plain, balanced, trees))
+
+    def run_given(self) -> Choice:
+        """The choice if the items are scores of labellers."""
+        self._mixture_settings = GIVEN_MIXTURE
+        if len(self.Y) < MANY:
+            # Too few to choose the shrinkage by; the fewer, the noisier are the covariances.
+            few = round(max(SHRINKAGE, min(1.0, GIVEN_SHRINKAGE / len(self.Y))), 2)
+            self._mixture_settings = GIVEN_MIXTURE | {"shrinkage": few}
+        return self._decide([[member] for member in self.trainer.given()])
 
     def _divide(self) -> list[Division]:
         n_parts = len(self.Y if self.groups is None else np.unique(self.groups))
@@ -488,7 +542,7 @@ class _Search:
             found = []
             for aggregator in [self._mixture(), *_counting(members)]:
                 quick = aggregator
-                if isinstance(aggregator, ScenarioMixture):
+                if isinstance(aggregator, ScenarioMixture) and aggregator.shrinkage is None:
                     quick = clone(aggregator).set_params(shrinkage=SHRINKAGE)
                 candidate = _candidate(members, aggregator, self._loss(quick, scores, screen=True))
                 found.append(_Tried(candidate, aggregator, scores, members, screened=True))
@@ -496,7 +550,7 @@ class _Search:
         return self._screened[key]
 
     def _mixture(self) -> ScenarioMixture:
-        return ScenarioMixture(random_state=self.random_state)
+        return ScenarioMixture(random_state=self.random_state, **self._mixture_settings)
 
     def _decide(self, ensembles: list[list[Member]]) -> Choice:
         self.progress("choosing")
@@ -560,7 +614,7 @@ class _Search:
         if len(fitted) > 1:
             n_labels, n_features = self.Y.shape[1], self.X.shape[1]
             classifier = ClassifierEnsemble.of_fitted(fitted, n_labels, n_features)
-        if fitted:
+        if fitted and not isinstance(classifier, Given):
             steps = [] if self.preparation is None else [self.preparation]
             names = None if self.preparation is None else self.preparation.terms_
             guard = ColumnGuard().fit(self.X, self.Y, names=names)

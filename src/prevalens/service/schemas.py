@@ -97,6 +97,14 @@ class TrainBody(_Strict):
     features: list[ColumnName] | None = Field(
         None, description="Columns with numbers or categories, instead of texts."
     )
+    scores: list[ColumnName | list[ColumnName]] | None = Field(
+        None,
+        description="Columns with scores of a labeller, such as p_*, instead of texts; one entry "
+        "per labeller.",
+    )
+    scores_tags: list[ColumnName] | None = Field(
+        None, description="Columns with a labeller's answers, such as billing:0.9;login."
+    )
     labels: list[ColumnName] | None = Field(None, description="Columns with 0 and 1.")
     tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
     sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(

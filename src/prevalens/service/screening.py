@@ -164,6 +164,7 @@ class ClientTable(Table):
         # A column may serve under both names: as the model's, and as the one of its batches.
         others = [name for name in table.columns if name not in self._names]
         self.columns = (*self._names, *others)
+        self.item_columns = table.item_columns
 
     def renamed(self, names: Mapping[str, str]) -> ClientTable:
         """The same table with other names for some columns."""

@@ -45,7 +45,7 @@ _GROUPS = "\0group"
 _FORM_FIELDS = ("by", "by_time", "freq", "columns", "min_items", "interval")
 _FIT_OPTIONS = (
     *("text", "features", "labels", "tags", "sep", "id", "time", "date_form", "drift"),
-    *("method", "time_budget"),
+    *("scores", "scores_tags", "method", "time_budget"),
 )
 
 

@@ -229,7 +229,7 @@ class SparseDesign:
         if n_pairs > _MOST_PAIRS or self.n_params > _MOST_PARAMETERS:
             return np.inf
         work = _PAIR_COST * n_pairs + _FACTOR_COST * self.n_params**3
-        return work / (2 * self._matrix.nnz)
+        return work / (2 * max(1, self._matrix.nnz))
 
     def single(self) -> SparseDesign:
         """The same design in single precision."""

@@ -162,6 +162,57 @@ def fit_logistic_path(
     return LogisticPath(*arrays, settings=settings)
 
 
+def fit_logistic_folds(
+    X: Matrix,
+    Y: Any,
+    rows: Sequence[Array],
+    *,
+    Cs: Sequence[float],
+    class_weight: ClassWeight = None,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+) -> list[LinearFit]:
+    """Fit one logistic regression per label and C to each of several subsets of the items.
+
+    Parameters
+    ----------
+    X, Y, Cs, tol, max_iter
+        As for `fit_logistic_path`.
+    rows : list of int arrays
+        The items of each subset.
+    class_weight : None, "balanced" or dict
+
+    Returns
+    -------
+    list of LinearFit
+        One per subset, of shape (n_settings, n_labels).
+
+    Notes
+    -----
+    The same as `fit_logistic_path` on each subset, up to `tol`. All subsets are solved
+    together, with weight 0 for the items they lack: the products are larger by the share of these
+    items, but there are fewer of them, which pays if they are small.
+    """
+    X, Y, _ = _check_data(X, Y, None)
+    n_labels, n_subsets = Y.shape[1], len(rows)
+    C = check_strengths(Cs, len(Cs))
+    order = np.argsort(C, kind="stable")
+    inside = np.zeros((len(Y), n_subsets))
+    for subset, chosen in enumerate(rows):
+        inside[chosen, subset] = 1.0
+    problem = _LabelColumns(
+        Y,
+        labels=np.tile(np.arange(n_labels), n_subsets),
+        class_weights=[class_weight] * (n_labels * n_subsets),
+        Cs=np.broadcast_to(C[order, np.newaxis], (len(C), n_labels * n_subsets)),
+        sample_weight=np.repeat(inside, n_labels, axis=1),
+    )
+    solution = _solve(X, problem, tol, max_iter, fit_intercept=True)
+    arrays = (_by_setting(part, order, n_subsets, n_labels) for part in vars(solution).values())
+    whole = LinearFit(*arrays)
+    return [whole[start : start + len(C)] for start in range(0, n_subsets * len(C), len(C))]
+
+
 def _by_setting(array: Array, order: Array, n_weights: int, n_labels: int) -> Array:
     """From (sorted C, class weight and label, ...) to (class weight and C as given, label, ...)."""
     back = np.argsort(order)
@@ -179,7 +230,7 @@ class _LabelColumns:
     labels : array of int, shape (n_columns,)
     class_weights : list, one entry per column
     Cs : array, shape (n_steps, n_columns)
-    sample_weight : array, shape (n_items,), or None
+    sample_weight : array, shape (n_items,) or (n_items, n_columns), or None
     visible : array of bool, shape (n_params, n_columns), or None
     """
 
@@ -195,13 +246,10 @@ class _LabelColumns:
     ) -> None:
         self.Y, self.labels, self.Cs, self.sample_weight = Y, labels, Cs, sample_weight
         self.visible = visible
-        positives, total = _weighted_counts(Y, sample_weight)
-        self.positives = positives[labels]
+        self.positives, total = _weighted_counts(Y, labels, sample_weight)
         self.negatives = total - self.positives
-        pairs = [
-            _class_weights(weight, positive, total - positive)
-            for weight, positive in zip(class_weights, self.positives, strict=True)
-        ]
+        counts = zip(class_weights, self.positives, self.negatives, strict=True)
+        pairs = [_class_weights(*column) for column in counts]
         self.negative_weight, self.positive_weight = np.array(pairs, dtype=np.float64).T
 
     def __len__(self) -> int:
@@ -236,7 +284,8 @@ class _LabelColumns:
             return positive[np.newaxis]
         weights = np.where(Y > 0, positive, negative)
         if self.sample_weight is not None:
-            weights *= self.sample_weight[:, np.newaxis]
+            each = self.sample_weight
+            weights *= each[:, np.newaxis] if each.ndim == 1 else each[:, chosen]
         return np.asarray(weights)
 
 
@@ -264,10 +313,15 @@ def _solve(
     return solution
 
 
-def _weighted_counts(Y: LabelMatrix, sample_weight: Array | None) -> tuple[Floats, float]:
+def _weighted_counts(
+    Y: LabelMatrix, labels: Array, sample_weight: Array | None
+) -> tuple[Floats, Floats | float]:
+    """Weight of the positives of each column, and of all items."""
     if sample_weight is None:
-        return Y.sum(axis=0, dtype=np.float64), float(len(Y))
-    return sample_weight @ Y, float(sample_weight.sum())
+        return Y.sum(axis=0, dtype=np.float64)[labels], float(len(Y))
+    if sample_weight.ndim == 1:
+        return np.asarray(sample_weight @ Y, dtype=np.float64)[labels], float(sample_weight.sum())
+    return np.asarray((sample_weight * Y[:, labels]).sum(axis=0)), sample_weight.sum(axis=0)
 
 
 def _class_weights(weight: ClassWeight, positives: float, negatives: float) -> tuple[float, float]:

@@ -214,8 +214,10 @@ class NewtonSystems(ColumnState):
         # A NaN is not above its goal and closes the system; the line search will refuse its step.
         done = self.open & ~(self.energy > forcing**2 * self.initial_energy)
         given_up = self.open & ~done & (self.products >= most)
-        self.solved[done], self.solved[given_up] = True, False
         closed = done | given_up
+        if not closed.any():
+            return
+        self.solved[done], self.solved[given_up] = True, False
         self.open &= ~closed
         self.refactor[closed] = self.products[closed] > (_OUTDATED if cost <= _CHEAP else cost)
 
@@ -252,13 +254,16 @@ class NewtonSystems(ColumnState):
     ) -> Array:
         """Apply the preconditioners of some columns; factors only to those that are `needed`."""
         factors = [self.factors[column] for column in columns]
-        if all(factor is not None for factor in factors):
+        n_factors = sum(factor is not None for factor in factors)
+        if n_factors == len(factors):
             out = np.zeros_like(residual)
         else:
             chosen = slice(None) if len(columns) == self.scale.shape[1] else columns
             centre = self.centre[:, chosen]
             out = (residual - centre * residual[-1]) / self.scale[:, chosen]
             out[-1] -= column_dots(centre, out)
+        if not n_factors:
+            return out
         (potrs,) = get_lapack_funcs(("potrs",), (residual,))
         for place in np.flatnonzero(needed):
             factor = factors[place]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Preparation,
         Unfamiliar,
     )
+    from prevalens.tables.scores import ScorePreparation
     from prevalens.tables.table import CHUNK_ROWS, Chunk, Table
     from prevalens.tables.text import TextPreparation
 
@@ -39,6 +40,7 @@ _MODULE_OF = {
     "GivenPreparation": "prevalens.tables.preparation",
     "Preparation": "prevalens.tables.preparation",
     "Reading": "prevalens.tables.opening",
+    "ScorePreparation": "prevalens.tables.scores",
     "Table": "prevalens.tables.table",
     "TextPreparation": "prevalens.tables.text",
     "Unfamiliar": "prevalens.tables.preparation",
@@ -60,6 +62,7 @@ __all__ = [
     "GivenPreparation",
     "Preparation",
     "Reading",
+    "ScorePreparation",
     "Table",
     "TextPreparation",
     "Unfamiliar",

@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from prevalens.tables.cells import (
 )
 from prevalens.tables.kinds import ColumnKind, ColumnUse, is_vector, read_column
 from prevalens.tables.preparation import CellError, Preparation, Unfamiliar
+from prevalens.tables.table import vector_array
 from prevalens.tables.text import TextPreparation
 from prevalens.types import Floats
 from prevalens.validation import InputError
@@ -255,25 +257,94 @@ class TextEncoder(Encoder):
 
 
 class VectorEncoder(Encoder):
-    """A list of numbers per cell, such as an embedding, as it is."""
+    """A list of numbers per cell, such as an embedding, centred and scaled as a whole.
+
+    Attributes
+    ----------
+    width : int
+        Numbers per cell.
+
+    Notes
+    -----
+    One factor scales all numbers so that the mean squared length of the centred vectors is 1, as
+    long as the rows of weighted terms are. Scaled one by one, hundreds of dimensions would outweigh
+    texts and numbers under a ridge penalty. A missing cell, or one with NaN, becomes the mean and
+    sets an extra 0/1 column if the training has such cells. O(n_items x width), in float32.
+    """
 
     kind: ColumnKind = "vector"
+    #: Models that were saved before vectors were scaled use them as they are.
+    mean: npt.NDArray[np.float32] | None = None
+    scale = 1.0
+    misses = False
 
     def fit_transform(self, cells: Sequence[Any]) -> Any:
         """Learn from the cells and return their numbers, one row each."""
-        self.width = len(cells[0])
-        return self.transform(cells)
+        self.width = _usual_width(cells)
+        values = self._numbers(cells)
+        missing = np.isnan(values).any(axis=1)
+        self.misses = bool(missing.any())
+        known = values[~missing] if self.misses else values
+        self.mean = known.mean(axis=0, dtype=np.float64).astype(np.float32)
+        centred = values - self.mean
+        centred[missing] = 0.0
+        spread = float(np.einsum("ij,ij->", centred, centred, dtype=np.float64)) / len(known)
+        self.scale = float(1.0 / np.sqrt(spread)) if spread > 0 else 0.0
+        centred *= np.float32(self.scale)
+        return self._marked(centred, missing)
 
     def transform(self, cells: Sequence[Any]) -> Any:
         """The numbers of the cells, one row each."""
-        for row, cell in enumerate(cells):
-            if not is_vector(cell) or len(cell) != self.width:
-                raise self._error(cells, row, f"{self.width} numbers per item")
-        return np.array([list(cell) for cell in cells], dtype=np.float64)
+        values = self._numbers(cells)
+        missing = np.isnan(values).any(axis=1)
+        if self.mean is not None:
+            values = (values - self.mean) * np.float32(self.scale)
+        values[missing] = 0.0
+        return self._marked(values, missing)
+
+    def _marked(self, values: Any, missing: Any) -> Any:
+        return np.column_stack([values, missing.astype(np.float32)]) if self.misses else values
 
     def names(self) -> list[str]:
-        """``column[position]`` for each number."""
-        return [f"{self.name}[{position}]" for position in range(self.width)]
+        """``column[position]`` for each number, and ``... is missing``."""
+        positions = [f"{self.name}[{position}]" for position in range(self.width)]
+        return positions + [f"{self.name} is missing"] * self.misses
+
+    def _numbers(self, cells: Sequence[Any]) -> npt.NDArray[np.float32]:
+        """Shape (n_items, width); rows of missing cells are NaN."""
+        with np.errstate(over="ignore"):
+            values: npt.NDArray[np.float32] = np.empty(0, dtype=np.float32)
+            with suppress(TypeError, ValueError):
+                values = np.array(cells, dtype=np.float32)
+            if values.shape != (len(cells), self.width):
+                rows = [self._vector(cells, row) for row in range(len(cells))]
+                values = np.array(rows, dtype=np.float32).reshape(-1, self.width)
+        endless = np.isinf(values).any(axis=1)
+        if endless.any():
+            row = int(endless.argmax())
+            raise self._error(cells, row, "vectors", "infinite numbers cannot be used")
+        return values
+
+    def _vector(self, cells: Sequence[Any], row: int) -> Any:
+        cell = cells[row]
+        if is_missing(cell):
+            return np.full(self.width, np.nan, dtype=np.float32)
+        if not is_vector(cell) or len(cell) != self.width:
+            raise self._error(cells, row, f"{self.width} numbers per item", _length(cell))
+        return np.asarray(cell, dtype=np.float32)
+
+
+def _usual_width(cells: Sequence[Any]) -> int:
+    """The most frequent length of the vectors in a column."""
+    array = vector_array(cells)
+    if array is not None:
+        return int(array.shape[1])
+    lengths = Counter(len(cell) for cell in cells if is_vector(cell))
+    return lengths.most_common(1)[0][0] if lengths else 1
+
+
+def _length(cell: Any) -> str:
+    return f"it has {len(cell):,}" if is_vector(cell) else ""
 
 
 _ENCODERS: dict[str, type[Encoder]] = {
@@ -436,6 +507,20 @@ def _cells(items: Any, name: str) -> Sequence[Any]:
 
 
 def _joined(blocks: list[Any]) -> Any:
+    """One matrix; in float32 if a block is sparse or has vectors, which are large."""
     if not any(sp.issparse(block) for block in blocks):
-        return np.hstack(blocks)
-    return sp.csr_matrix(sp.hstack(blocks, format="csr"), dtype=np.float32)
+        types = {block.dtype for block in blocks}
+        dtype = np.float32 if np.dtype(np.float32) in types else np.float64
+        return np.concatenate(blocks, axis=1, dtype=dtype, casting="same_kind")
+    return sp.csr_matrix(sp.hstack(list(map(_as_sparse, blocks)), format="csr"), dtype=np.float32)
+
+
+def _as_sparse(block: Any) -> Any:
+    """A block as a sparse matrix, with the zeros of a full block as entries, which is faster."""
+    if sp.issparse(block) or np.count_nonzero(block) < 0.5 * block.size:
+        return sp.csr_matrix(block)
+    n_rows, width = block.shape
+    columns = np.tile(np.arange(width, dtype=np.int32), n_rows)
+    ends = np.arange(n_rows + 1, dtype=np.int64) * width
+    data = block.astype(np.float32, copy=False).ravel()
+    return sp.csr_matrix((data, columns, ends), shape=block.shape)

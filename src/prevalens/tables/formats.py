@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import importlib
+import importlib.util
 import io
 import json
 import re
@@ -14,9 +15,11 @@ from itertools import islice
 from typing import IO, Any
 
 import narwhals as nw
+import numpy as np
 
 from prevalens.errors import InputError, counted
 from prevalens.files import ByteSource, damaged
+from prevalens.tables.annotations import export_of
 from prevalens.tables.table import Chunk, Table, check_header
 
 _DELIMITERS = ",;\t|"
@@ -117,6 +120,8 @@ _LOOKED_AT = 1000
 class JsonLinesTable(_FileTable):
     """One JSON object per line; the columns are the keys of the first thousand lines.
 
+    The export of an annotation tool is read as plain columns; see `prevalens.tables.annotations`.
+
     Parameters
     ----------
     source : ByteSource
@@ -127,15 +132,24 @@ class JsonLinesTable(_FileTable):
         super().__init__(source, encoding)
         self.total = source.size
         with source.text(encoding) as (text, _):
-            records = [record for _, record in islice(self._records(text), _LOOKED_AT)]
-        if not records:
+            numbered = list(islice(self._records(text), _LOOKED_AT))
+        if not numbered:
             raise damaged(self.name, "there are no items.")
-        self.columns = check_header(self.name, _names_of(records))
+        records = [record for _, record in numbered]
+        self._export = export_of(records, (self._place(number) for number, _ in numbered))
+        self.columns = check_header(
+            self.name, _names_of(records) if self._export is None else self._export.columns
+        )
+        if self._export is not None:
+            self.item_columns = self._export.item_columns
+
+    def _place(self, number: int) -> str:
+        return f"{self.name}, line {number}"
 
     def _records(self, text: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(text, start=1):
             if line.strip():
-                place = f"{self.name}, line {number}"
+                place = self._place(number)
                 record = _parsed(place, line)
                 if not isinstance(record, dict):
                     raise damaged(place, f"expected a JSON object, got {line.strip()[:40]!r}.")
@@ -147,6 +161,8 @@ class JsonLinesTable(_FileTable):
             while rows := list(islice(records, chunk_rows)):
                 in_step = rows[-1][0] - rows[0][0] == len(rows) - 1
                 first, word = (rows[0][0], "line") if in_step else (number, "row")
+                if self._export is not None:
+                    rows = [(at, self._export.row(row, self._place(at))) for at, row in rows]
                 cells = {name: [row.get(name) for _, row in rows] for name in columns}
                 yield Chunk(cells, len(rows), first, self.name, raw.tell(), word)
                 number += len(rows)
@@ -223,9 +239,33 @@ class ParquetTable(_FileTable):
             # By its path if possible: then only the columns asked for are read.
             file = parquet.ParquetFile(self._path or _in_memory(self.source.content()))
             for batch in file.iter_batches(batch_size=chunk_rows, columns=list(columns)):
-                cells = {name: batch.column(name).to_pylist() for name in columns}
+                cells = {name: _arrow_cells(batch.column(name)) for name in columns}
                 done += batch.num_rows
                 yield Chunk(cells, batch.num_rows, done - batch.num_rows + 1, self.name, done)
+
+
+def _arrow_cells(column: Any) -> Any:
+    """The cells of an Arrow array; vectors of one length are one array, with NaN if missing.
+
+    O(numbers) without a Python object per number.
+    """
+    types = importlib.import_module("pyarrow").types
+    kind = column.type
+    fixed = types.is_fixed_size_list(kind)
+    listed = fixed or types.is_list(kind) or types.is_large_list(kind)
+    if not listed or not types.is_floating(kind.value_type) or column.null_count == len(column):
+        return column.to_pylist()
+    known = column.drop_null()
+    lengths = known.value_lengths().to_numpy()
+    if not lengths[0] or (lengths != lengths[0]).any():
+        return column.to_pylist()
+    flat = known.flatten().to_numpy(zero_copy_only=False)
+    values = flat.astype(np.float32, copy=False).reshape(-1, lengths[0])
+    if len(known) == len(column):
+        return values
+    vectors = np.full((len(column), lengths[0]), np.nan, dtype=np.float32)
+    vectors[column.is_valid().to_numpy(zero_copy_only=False)] = values
+    return vectors
 
 
 def _footer(stream: IO[bytes]) -> bytes:
@@ -356,12 +396,22 @@ def as_table(data: Any, *, name: str = "the data") -> Table:
     return _from_list(data, name)
 
 
-def _cells(column: nw.Series[Any]) -> list[Any]:
+def _cells(column: nw.Series[Any]) -> Any:
     """The cells of a frame's column; missing ones, such as NaT and NA of pandas, are None."""
+    if isinstance(column.dtype, (nw.Array, nw.List)) and _has_arrow():
+        native = column.to_native()
+        if hasattr(native, "to_arrow"):
+            return _arrow_cells(native.to_arrow())
+        if hasattr(native, "combine_chunks"):
+            return _arrow_cells(native.combine_chunks())
     cells = column.to_list()
     if not column.null_count():
         return cells
     return [None if null else cell for cell, null in zip(cells, column.is_null(), strict=True)]
+
+
+def _has_arrow() -> bool:
+    return importlib.util.find_spec("pyarrow") is not None
 
 
 def _from_list(data: Any, name: str) -> Table:
@@ -379,4 +429,11 @@ def _from_list(data: Any, name: str) -> Table:
 
 
 def _of_records(rows: Sequence[Mapping[str, Any]], name: str) -> FrameTable:
-    return FrameTable({key: [row.get(key) for row in rows] for key in _names_of(rows)}, name)
+    places = [f"{name}, item {number}" for number in range(1, len(rows) + 1)]
+    export = export_of(rows, places)
+    if export is None:
+        return FrameTable({key: [row.get(key) for row in rows] for key in _names_of(rows)}, name)
+    plain = [export.row(row, place) for row, place in zip(rows, places, strict=True)]
+    table = FrameTable({key: [row.get(key) for row in plain] for key in export.columns}, name)
+    table.item_columns = export.item_columns
+    return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -24,7 +24,8 @@ from prevalens.tables.cells import (
     shown,
     written_number,
 )
-from prevalens.tables.labels import separator_of
+from prevalens.tables.labels import is_list_of_texts, separator_of
+from prevalens.tables.table import vector_array
 
 #: How a column is encoded.
 ColumnKind: TypeAlias = Literal["number", "category", "date", "text", "vector"]
@@ -129,11 +130,16 @@ alternative='category')
         raise InputError(f"A column is one of {', '.join(CHOICES)}; got {choice!r} for {name!r}.")
     if choice == "drop":
         return _dropped(name, "as asked for")
+    array = vector_array(cells)
+    if array is not None:
+        return ColumnReading(_vectors(name, array[:1]))
     known = [cell for cell in cells if not is_missing(cell)]
     if not known:
         return _dropped(name, "all cells are empty")
     if choice == "vector" or all(map(is_vector, known)):
-        return ColumnReading(ColumnUse(name, "vector", "", "drop"))
+        return ColumnReading(_vectors(name, known))
+    if all(isinstance(cell, Mapping) for cell in known):
+        return _dropped(name, "objects with several values each")
     first = str(known[0]).strip()
     if len(known) == len(cells) and all(str(cell).strip() == first for cell in known):
         return _dropped(name, f"only one value, {shown(known[0])}")
@@ -146,6 +152,11 @@ alternative='category')
         or _text(name, known)
         or _category(name, values)
     )
+
+
+def _vectors(name: str, known: Any) -> ColumnUse:
+    width = len(known[0]) if is_vector(known[0]) else 0
+    return ColumnUse(name, "vector", f"{width:,} numbers" if width else "", "drop")
 
 
 @dataclass(frozen=True)
@@ -361,7 +372,7 @@ def kind_of(cells: Sequence[Any]) -> CellKind:
     -------
     {"empty", "binary", "number", "date", "vector", "tags", "text", "category"}
         "binary" is 0 and 1, yes and no, true and false; "tags" several short names in a cell, with
-        a separator between them (see `separator_of`).
+        a separator between them (see `separator_of`), or a list of names.
 
     Examples
     --------
@@ -375,6 +386,8 @@ def kind_of(cells: Sequence[Any]) -> CellKind:
         return "empty"
     if all(map(is_vector, known)):
         return "vector"
+    if all(map(is_list_of_texts, known)):
+        return "tags"
     if all(answer_of(cell) is not None for cell in known):
         return "binary"
     values = _Values.of(cells, known)
@@ -395,6 +408,9 @@ def _text_or_category(known: Sequence[Any]) -> Literal["text", "category"]:
 
 def is_vector(cell: Any) -> bool:
     """Whether a cell is a list of numbers."""
-    if not isinstance(cell, (list, tuple, np.ndarray)) or not len(cell):
+    if isinstance(cell, np.ndarray):
+        return cell.ndim == 1 and len(cell) > 0 and np.issubdtype(cell.dtype, np.number)
+    if not isinstance(cell, (list, tuple)) or not cell:
         return False
-    return all(isinstance(number, (int, float, np.number)) for number in cell)
+    # There are far fewer types than numbers.
+    return all(issubclass(kind, (int, float, np.number)) for kind in set(map(type, cell)))

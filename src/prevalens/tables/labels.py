@@ -12,11 +12,16 @@ import numpy as np
 
 from prevalens.errors import InputError
 from prevalens.files import damaged
+from prevalens.tables.annotations import LABELS
 from prevalens.tables.cells import answer_of, is_missing, shown
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import LabelMatrix
 
 _SEPARATORS = re.compile(r"[,;|]")
+#: Columns in which annotation tools and collections of data keep lists of labels.
+_LISTS = (LABELS, "label", "cats")
+#: Rows that show whether a column holds lists of labels.
+_LOOKED_AT = 200
 
 
 def label_columns(table: Table, names: Iterable[str]) -> list[str]:
@@ -69,6 +74,47 @@ def separator_of(cells: Iterable[Any]) -> str | None:
     return None
 
 
+def listed_tags(table: Table) -> str | None:
+    """The column of tags of a table that shows by itself where they are, else None.
+
+    That is the export of an annotation tool, or a table with lists of texts in a column called
+    ``labels``, ``label`` or ``cats``. An export with several questions is refused.
+    """
+    asked = [name for name in table.columns if name.startswith(f"{LABELS}.") and "@" not in name]
+    if table.item_columns is not None and len(asked) > 1:
+        raise InputError(
+            f"{table.name} has the answers to {len(asked)} questions; name the column of one of "
+            f"them with `tags=`: {', '.join(map(repr, asked))}."
+        )
+    for name in (column for column in _LISTS if column in table.columns):
+        rows = next(table.chunks([name], chunk_rows=_LOOKED_AT), None)
+        known = [] if rows is None else [cell for cell in rows[name] if cell is not None]
+        if known and all(map(is_list_of_texts, known)) and any(map(len, known)):
+            return name
+    return None
+
+
+def is_list_of_texts(cell: Any) -> bool:
+    """Whether a cell is a list of texts, such as the labels of an item."""
+    return is_list(cell) and all(isinstance(part, str) for part in cell)
+
+
+def is_list(cell: Any) -> bool:
+    """Whether a cell holds several values, and not a text that does."""
+    return isinstance(cell, (list, tuple, set, np.ndarray))
+
+
+def answered_rows(parts: Sequence[Chunk], column: str) -> list[Sequence[int]]:
+    """The rows of each chunk that somebody labelled.
+
+    In a column of lists an empty list says that no label applies, so a missing cell says that
+    nobody answered. In a column of texts an empty cell says that no label applies.
+    """
+    if not any(is_list(cell) for part in parts for cell in part[column]):
+        return [range(len(part)) for part in parts]
+    return [[row for row, cell in enumerate(part[column]) if cell is not None] for part in parts]
+
+
 def tag_sets(chunk: Chunk, column: str, sep: str | None) -> list[set[str]]:
     """The tags of each row: a list, or a text divided by `sep`.
 
@@ -84,7 +130,7 @@ def _tags(chunk: Chunk, row: int, column: str, cell: Any, sep: str | None) -> se
         raise damaged(chunk.place(row), f"the tags {column!r} are {shown(cell)}; expected a text.")
     if cell is None or (isinstance(cell, float) and is_missing(cell)):
         return set()
-    if isinstance(cell, (list, tuple, set, np.ndarray)):
+    if is_list(cell):
         tags: Iterable[Any] = cell
     elif sep is None:
         tags = _divided(chunk, row, str(cell))

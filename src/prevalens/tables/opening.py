@@ -10,6 +10,7 @@ from typing import IO
 
 from prevalens.errors import InputError
 from prevalens.files import ByteSource, damaged, file_ending, from_stdin
+from prevalens.tables.embeddings import EmbeddedTable, embeddings_path
 from prevalens.tables.formats import CsvTable, ExcelTable, JsonLinesTable, ParquetTable, json_table
 from prevalens.tables.signatures import check_readable
 from prevalens.tables.table import Table
@@ -121,16 +122,26 @@ class Reading:
     ----------
     delimiter, encoding, sheet, format : str, optional
         As in `open_table`.
+    embeddings : str, optional
+        A ``.npy`` file with a row of numbers per row of the table, which become the column
+        ``embeddings``. For several files a pattern such as ``vectors/*.npy``, in which the star
+        stands for the name of each table.
     """
 
     delimiter: str | None = None
     encoding: str | None = None
     sheet: str | None = None
     format: str | None = None
+    embeddings: str | None = None
 
     def open(self, path: str | Path) -> Table:
         """Open a file with these settings."""
-        return open_table(path, **asdict(self))
+        settings = asdict(self)
+        embeddings = settings.pop("embeddings")
+        table = open_table(path, **settings)
+        if embeddings is None:
+            return table
+        return EmbeddedTable(table, embeddings_path(embeddings, path))
 
 
 _WILD = "*?["

@@ -57,7 +57,7 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     Attributes
     ----------
-    kind : {"text", "columns", "array", "given"}
+    kind : {"text", "columns", "array", "given", "scores"}
     n_features_ : int
         Columns of the matrix.
     """
@@ -90,6 +90,10 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """An unfitted copy, to be fitted on some of the items."""
         copy: Preparation = clone(self)
         return copy
+
+    def for_labels(self, kept: Sequence[int]) -> Preparation:  # noqa: ARG002
+        """An unfitted copy for some of the labels, by their numbers; only scores have labels."""
+        return self.unfitted()
 
     def unfamiliar(self, items: Any) -> Unfamiliar | None:  # noqa: ARG002
         """How much of these items does not occur in the training; None if it is not known."""

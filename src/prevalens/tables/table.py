@@ -6,8 +6,11 @@ import difflib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from prevalens.errors import InputError
 from prevalens.files import damaged
@@ -15,6 +18,8 @@ from prevalens.tables.cells import shown
 
 #: Rows of a chunk: enough to make the overhead per chunk negligible, few enough for any memory.
 CHUNK_ROWS = 8192
+#: The column of vectors that stand in a file beside the table.
+EMBEDDINGS = "embeddings"
 #: Largest number of columns that a message names.
 _NAMED = 12
 
@@ -36,6 +41,8 @@ class Chunk:
         How much of the table's `total` has been read, this chunk included.
     word : str
         What `first` counts: "line" of the file, or "row" of the table from 1.
+    offsets : sequence of int, optional
+        How many rows after the first each row stands; consecutive if omitted.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -44,6 +51,7 @@ class Chunk:
     source: str
     position: int = 0
     word: str = "row"
+    offsets: Sequence[int] | None = None
 
     def __len__(self) -> int:
         return self.n_rows
@@ -53,13 +61,42 @@ class Chunk:
 
     def place(self, row: int) -> str:
         """The place of a row of this chunk, for messages: ``tickets.csv, line 17``."""
-        return f"{self.source}, {self.word} {self.first + row}"
+        return f"{self.source}, {self.word} {self.first + self.rows()[row]}"
+
+    def rows(self) -> Sequence[int]:
+        """How many rows after the first each row stands."""
+        return range(self.n_rows) if self.offsets is None else self.offsets
+
+    def take(self, rows: Sequence[int]) -> Chunk:
+        """Some of the rows, which keep their places."""
+        if len(rows) == self.n_rows:
+            return self
+        cells: dict[str, Any] = {}
+        for name, column in self.columns.items():
+            array = vector_array(column)
+            cells[name] = [column[row] for row in rows] if array is None else array[list(rows)]
+        offsets = [self.rows()[row] for row in rows]
+        return replace(self, columns=cells, n_rows=len(rows), offsets=offsets)
+
+
+def vector_array(cells: Any) -> npt.NDArray[Any] | None:
+    """The cells of a column of vectors as one array, if they are one; else None."""
+    return cells if isinstance(cells, np.ndarray) and cells.ndim == 2 else None
+
+
+def joined_cells(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """The cells of a column in several chunks as one; arrays of vectors stay one array."""
+    arrays = [array for part in parts if (array := vector_array(part)) is not None]
+    if parts and len(arrays) == len(parts) and len({array.shape[1] for array in arrays}) == 1:
+        joined: Any = np.concatenate(arrays)
+        return joined
+    return [cell for part in parts for cell in part]
 
 
 def _without_nul(chunk: Chunk) -> Chunk:
     """The chunk; NUL characters, which no text holds, are refused by their line."""
     for name, cells in chunk.columns.items():
-        if not _may_have_nul(cells):
+        if vector_array(cells) is not None or not _may_have_nul(cells):
             continue
         for row, cell in enumerate(cells):
             if isinstance(cell, str) and "\0" in cell:
@@ -89,11 +126,14 @@ class Table(ABC):
     columns : tuple of str
     total : int or None
         Total number of bytes or rows, if known; a chunk's `position` has the same unit.
+    item_columns : tuple of str or None
+        The columns that describe the items, if the file says so; else None, and all columns may.
     """
 
     name: str
     columns: tuple[str, ...]
     total: int | None = None
+    item_columns: tuple[str, ...] | None = None
 
     def chunks(
         self, columns: Iterable[str] | None = None, *, chunk_rows: int = CHUNK_ROWS
@@ -119,7 +159,7 @@ class Table(ABC):
         chosen = self.columns if columns is None else tuple(dict.fromkeys(columns))
         parts = list(self.chunks(chosen))
         n_rows = sum(map(len, parts))
-        joined = {name: [cell for part in parts for cell in part[name]] for name in chosen}
+        joined = {name: joined_cells([part[name] for part in parts]) for name in chosen}
         first = parts[0] if parts else Chunk({}, 0, 1, self.name)
         # Line numbers hold only if every chunk counts lines.
         word = first.word if len({part.word for part in parts}) <= 1 else "row"
@@ -137,6 +177,8 @@ class Table(ABC):
         hint = f" Did you mean {close[0]!r}?" if close else ""
         if not hint and len(self.columns) == 1 and any(c in self.columns[0] for c in ",;\t|"):
             hint = " All of it is one column: name another delimiter with `delimiter=`."
+        if name == EMBEDDINGS:
+            hint = " If they are in a file of their own, name it with `embeddings=`."
         return f"{self.name} has no column {name!r}; it has {self.shown()}.{hint}"
 
     def shown(self) -> str:

@@ -123,7 +123,7 @@ def test_several_tempers_are_weighed_by_their_evidence(labelled):
     shares, alone = [], []
     for weight in weights:
         seen = model(labelled, evidence_weights=(weight,))
-        part = seen._at(seen._see(means), np.arange(30), 40, weight, variance=True)
+        part = seen._at(seen._see(means, 40), np.arange(30), 40, weight, variance=True)
         shares.append(part.evidence)
         alone.append(part)
     shares = np.exp(shares - np.max(shares, axis=0))
@@ -145,8 +145,8 @@ def test_the_rough_evidence_is_near_the_integral(labelled):
     seen = model(labelled)
     means = np.array([values[Y[:, label] == 1][:50].mean(axis=0) for label in range(3)])
     rows = np.arange(3)
-    exact = seen._at(seen._see(means), rows, 50, 1.0, variance=False).evidence
-    np.testing.assert_allclose(seen._rough(seen._see(means), 50, 1.0), exact, atol=3)
+    exact = seen._at(seen._see(means, 50), rows, 50, 1.0, variance=False).evidence
+    np.testing.assert_allclose(seen._rough(seen._see(means, 50), 50, 1.0), exact, atol=3)
 
 
 def test_shrinkage_makes_few_items_count_less(labelled):

@@ -30,7 +30,7 @@ def seen(tilts, scale):
 def test_the_likelihood_is_that_of_the_joint_gaussian(tilts):
     z = np.random.default_rng(1).normal(scale=0.3, size=(4, 5))
     turned = tilts.turn(z @ tilts.cross)
-    log_likelihoods = tilts.log_likelihood(np.square(z).sum(axis=1), turned, COUNT)
+    log_likelihoods = tilts.log_likelihood(np.square(z).sum(axis=1), turned**2, COUNT)
     expected = np.column_stack(
         [
             multivariate_normal.logpdf(z, np.zeros(5), seen(tilts, scale)[0])
@@ -47,7 +47,7 @@ def test_mean_and_variance_are_conditional_ones(tilts, column):
     z = np.random.default_rng(2).normal(scale=0.3, size=(4, 5))
     scale = tilts.all_scales[column]
     within, shared, labels = seen(tilts, scale)
-    estimates = tilts.mean(tilts.turn(z @ tilts.cross), np.eye(3)[column], COUNT)
+    estimates = tilts.alone(tilts.turn(z @ tilts.cross), scale, COUNT)
     expected = tilts.prevalence + z @ np.linalg.solve(within, shared)
     np.testing.assert_allclose(estimates, expected, atol=1e-9)
     left = np.diag(labels - shared.T @ np.linalg.solve(within, shared))
@@ -58,7 +58,7 @@ def test_shares_of_samples_add_up(tilts):
     z = np.random.default_rng(3).normal(scale=0.3, size=(2, 5))
     turned = tilts.turn(z @ tilts.cross)
     shares = np.array([[0.2, 0.3, 0.1], [0.0, 0.0, 0.9]])
-    alone = np.array([tilts.mean(turned, share, COUNT) for share in np.eye(3)])
+    alone = np.array([tilts.alone(turned, scale, COUNT) for scale in tilts.all_scales])
     np.testing.assert_allclose(
         tilts.mean(turned, shares, COUNT), np.einsum("ns,snl->nl", shares, alone), atol=1e-12
     )

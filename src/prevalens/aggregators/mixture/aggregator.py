@@ -317,8 +317,10 @@ class SplitCache:
     ) -> dict[ShiftedSplit, Posterior]:
         """Posteriors of the splits, those of a fold and size computed together."""
         found: dict[ShiftedSplit, Posterior] = {}
+        # The sizes of a fold share its model.
+        models = {id(moments): make(moments) for _, moments, _ in self._folds}
         for fold, moments, means in self._folds:
-            whole = make(moments).posterior(means, fold[0].size, variance=variance)
+            whole = models[id(moments)].posterior(means, fold[0].size, variance=variance)
             ends = np.cumsum([len(split.true) for split in fold])
             parts = zip(*(np.split(field, ends[:-1]) for field in whole), strict=True)
             found |= {split: Posterior(*part) for split, part in zip(fold, parts, strict=True)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy.stats import norm
@@ -66,24 +66,28 @@ class Multiples:
     @classmethod
     def of(cls, validated: _Validated, n_classes: int, weights: Mapping[str, float]) -> Self:
         """Quantiles over validation samples; families without an entry in `weights` weigh 1."""
-        moved = np.concatenate([_moved(p, split.naive) for split, p in validated.items()])
-        cuts = np.quantile(moved, np.arange(1, n_classes) / n_classes)
-        place = np.searchsorted(cuts, moved)
-        away, move, stratum = _errors(validated)
-        each = np.broadcast_to(_sample_weights(validated, weights)[:, np.newaxis], away.shape)
-        values = np.tile(_gaussian(), (n_classes, len(_MOVES) + 1, len(_STRATA) + 1, 2, 1))
-        for number in np.unique(place):
-            rows = place == number
-            cells, kinds = stratum[rows], move[rows]
-            errors, weight = away[rows], each[rows]
-            for cell in range(len(_STRATA) + 1):
-                inside = cells == cell
-                some, heavy = errors[inside], weight[inside]
-                values[number, :, cell] = _sides(some, heavy, values[number, 0, cell])
-                for kind in range(len(_MOVES) + 1):
-                    own = kinds[inside] == kind
-                    default = values[number, kind, cell]
-                    values[number, kind, cell] = _sides(some[own], heavy[own], default)
+        return cls.of_errors(_Errors.of(validated, weights), n_classes)
+
+    @classmethod
+    def of_errors(cls, errors: _Errors, n_classes: int) -> Self:
+        """Quantiles of errors: O(n log n), every error is sorted once."""
+        cuts = np.quantile(errors.moved, np.arange(1, n_classes) / n_classes)
+        n_strata = len(_STRATA) + 1
+        cell = np.searchsorted(cuts, errors.moved)[:, np.newaxis] * n_strata + errors.stratum
+        # Small integers are sorted by counting.
+        order = np.argsort(cell.astype(np.uint16), axis=None, kind="stable")
+        ends = np.cumsum(np.bincount(cell.ravel(), minlength=n_classes * n_strata))
+        away, move = errors.away.ravel(), errors.move.ravel()
+        values = np.tile(_gaussian(), (n_classes, len(_MOVES) + 1, n_strata, 2, 1))
+        for number, inside in enumerate(np.split(order, ends[:-1])):
+            place, stratum = divmod(number, n_strata)
+            inside = inside[np.argsort(away[inside])]
+            some, weight = away[inside], errors.weight[inside // errors.away.shape[1]]
+            values[place, :, stratum] = _sides(some, weight, values[place, 0, stratum])
+            for kind in range(len(_MOVES) + 1):
+                own = move[inside] == kind
+                default = values[place, kind, stratum]
+                values[place, kind, stratum] = _sides(some[own], weight[own], default)
         return cls(cuts, values)
 
     def places(self, posterior: Posterior, prevalence: Floats) -> Ints:
@@ -125,12 +129,12 @@ class Bands:
     @classmethod
     def of(cls, validated: _Validated, n_classes: int, weights: Mapping[str, float]) -> Self:
         """Quantiles, over validation samples, of the largest ratio of a sample's labels."""
-        single = Multiples.of(validated, n_classes, weights)
-        places = np.concatenate([single.places(p, split.naive) for split, p in validated.items()])
-        away, move, stratum = _errors(validated)
-        tails = np.maximum(single.at(places, move, stratum, _TAIL), _LEAST)
-        largest = np.where(away >= 0, away / tails[..., 1], -away / tails[..., 0]).max(axis=1)
-        each = _sample_weights(validated, weights)
+        errors = _Errors.of(validated, weights)
+        single, each = Multiples.of_errors(errors, n_classes), errors.weight
+        places = np.searchsorted(single.cuts, errors.moved)
+        tails = np.maximum(single.at(places, errors.move, errors.stratum, _TAIL), _LEAST)
+        towards, away = tails[..., 0], tails[..., 1]
+        largest = np.where(errors.away >= 0, errors.away / away, -errors.away / towards).max(axis=1)
         # Where many samples moved equally far, classes may be empty: they get those of all samples.
         wider = _LEVELS + _BAND_SLACK * (1 - _LEVELS)
         by_class = np.tile(_quantiles(largest, each, wider), (n_classes, 1))
@@ -202,27 +206,53 @@ def _ends(multiples: Floats, posterior: Posterior, prevalence: Floats) -> Ends:
 
 
 def _sides(errors: Floats, weights: Floats, default: Floats) -> Floats:
-    """Quantiles of the errors on both sides, shape (2, n_levels); the default for few errors."""
+    """Quantiles of ascending errors on both sides, (2, n_levels); the default for few errors."""
     if len(errors) < _ENOUGH:
         return default
     tails = (1 + _LEVELS) / 2
-    return np.stack([np.maximum(_quantiles(side * errors, weights, tails), 0) for side in (-1, 1)])
+    below = _sorted_quantiles(-errors[::-1], weights[::-1], tails)
+    return np.maximum([below, _sorted_quantiles(errors, weights, tails)], 0)
 
 
-def _errors(validated: _Validated) -> tuple[Floats, Ints, Ints]:
-    """Errors away from the training prevalence in posterior deviations, moves and strata.
+class _Errors(NamedTuple):
+    """Errors of validation samples.
 
-    All of shape (n_samples, n_labels). The error of a rare label that is absent counts as 0.
+    Attributes
+    ----------
+    away : array of float, shape (n_samples, n_labels)
+        Errors away from the training prevalence in posterior deviations. The error of a rare label
+        that is absent counts as 0.
+    move, stratum : array of int, shape (n_samples, n_labels)
+        Classes of the labels by their move and by their expected number of positives.
+    moved, weight : array of float, shape (n_samples,)
+        How far samples seem to have moved, and what they weigh.
     """
-    errors, moves, strata = [], [], []
-    for split, p in validated.items():
-        sign = np.where(p.mean >= split.naive, 1.0, -1.0)
-        error = sign * (split.true - p.mean) / np.sqrt(p.variance)
-        absent = (split.true == 0) & (binomial_median(p.mean, split.size) == 0)
-        errors.append(np.where(absent, 0.0, error))
-        moves.append(_move(p, split.naive))
-        strata.append(_stratum(p.mean, split.size))
-    return np.concatenate(errors), np.concatenate(moves), np.concatenate(strata)
+
+    away: Floats
+    move: Ints
+    stratum: Ints
+    moved: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, validated: _Validated, by_family: Mapping[str, float]) -> _Errors:
+        """Of all splits; families without an entry in `by_family` weigh 1."""
+        parts = []
+        for split, p in validated.items():
+            sign = np.where(p.mean >= split.naive, 1.0, -1.0)
+            error = sign * (split.true - p.mean) / np.sqrt(p.variance)
+            absent = (split.true == 0) & (binomial_median(p.mean, split.size) == 0)
+            weight = np.full(len(split.true), by_family.get(split.family, 1.0))
+            parts.append(
+                (
+                    np.where(absent, 0.0, error),
+                    _move(p, split.naive),
+                    _stratum(p.mean, split.size),
+                    _moved(p, split.naive),
+                    weight,
+                )
+            )
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _moved(posterior: Posterior, prevalence: Floats) -> Floats:
@@ -240,12 +270,6 @@ def _stratum(mean: Floats, size: Any) -> Ints:
     return np.searchsorted(_STRATA, mean * size, side="right")
 
 
-def _sample_weights(validated: _Validated, by_family: Mapping[str, float]) -> Floats:
-    """One weight for each sample of the splits."""
-    weights = [np.full(len(s.true), by_family.get(s.family, 1.0)) for s in validated]
-    return np.concatenate(weights)
-
-
 def _position(level: float) -> int:
     return int(np.argmin(np.abs(_LEVELS - level)))
 
@@ -253,10 +277,15 @@ def _position(level: float) -> int:
 def _quantiles(values: Floats, weights: Floats, levels: Floats = _LEVELS) -> Floats:
     """At each level: the least value with that share of the weight at or below it."""
     order = np.argsort(values)
-    share = np.cumsum(weights[order]) / weights.sum()
+    return _sorted_quantiles(values[order], weights[order], levels)
+
+
+def _sorted_quantiles(values: Floats, weights: Floats, levels: Floats) -> Floats:
+    """`_quantiles` of ascending values."""
+    share = np.cumsum(weights) / weights.sum()
     # Sums of weights may end a little below 1.
     at = np.searchsorted(share, np.minimum(levels, 1) - 1e-9)
-    return values[order][np.minimum(at, len(values) - 1)]
+    return values[np.minimum(at, len(values) - 1)]
 
 
 def _gaussian(n_labels: int = 1) -> Floats:

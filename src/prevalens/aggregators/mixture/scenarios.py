@@ -7,15 +7,16 @@ compute all samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from prevalens.aggregators.mixture.shifts import Drifts, OneLabel, ScoreLine, Tilts
+from prevalens.aggregators.mixture.shifts import Drifts, LineNoise, ScoreLine, Tilts
 from prevalens.types import Floats, LabelMatrix
 
 #: Keeps directions without any variance finite.
@@ -161,22 +162,24 @@ class _Seen(NamedTuple):
 
     Attributes
     ----------
-    z : shape (n_samples, n_scores)
-        Mean scores, whitened.
+    z, z_squares : shape (n_samples, n_scores)
+        Mean scores, whitened, and their squares.
     length : shape (n_samples,)
         Squared lengths of z.
     line : ScoreLine
         Distances from each label's line.
-    turned : shape (n_samples, n_labels)
-        z along the directions in which tilts of the labels move it.
+    turned, turned_squares : shape (n_samples, n_labels)
+        z along the directions in which tilts of the labels move it, and the squares.
     regressed : shape (n_samples, n_labels)
         What the regression of the labels on z adds to their prevalences.
     """
 
     z: Floats
+    z_squares: Floats
     length: Floats
     line: ScoreLine
     turned: Floats
+    turned_squares: Floats
     regressed: Floats
 
 
@@ -310,7 +313,7 @@ class ScenarioModel:
         return Posterior(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _block(self, means: Floats, size: float, *, variance: bool) -> Posterior:
-        seen = self._see(means)
+        seen = self._see(means, size)
         if len(self.evidence_weights) == 1:
             kept = np.ones((len(means), 1), dtype=np.bool_)
         else:
@@ -323,16 +326,18 @@ class ScenarioModel:
             parts.append(self._at(chosen, rows, size, evidence_weight, variance=variance))
         return blend(parts, len(means))
 
-    def _see(self, means: Floats) -> _Seen:
+    def _see(self, means: Floats, size: float) -> _Seen:
         z = (means - self.moments.mean) @ (self.moments.axes * self._factors)
-        length = np.einsum("ij,ij->i", z, z)
-        line = ScoreLine.of(z, length, self._low, self._step)
+        squares = np.square(z)
+        length = squares.sum(axis=1)
+        line = ScoreLine.of(z, length, self._low, self._step, self._noise(size))
         regressed = z @ self._cross
-        return _Seen(z, length, line, self._tilts.turn(regressed), regressed)
+        turned = self._tilts.turn(regressed)
+        return _Seen(z, squares, length, line, turned, np.square(turned), regressed)
 
     def _rough(self, seen: _Seen, size: float, evidence_weight: float) -> Floats:
         """Log-evidence of an evidence weight to within a few units."""
-        single = seen.line.rough(self._precision(size, evidence_weight)) + self._log_prior
+        single = seen.line.rough(evidence_weight) + self._log_prior
         broad = self._broad(seen, self._count(size, evidence_weight))
         return log_sum(np.column_stack([single, broad]))
 
@@ -346,42 +351,41 @@ class ScenarioModel:
         variance: bool,
     ) -> WeightedAnswer:
         """Estimate the samples `rows` at one evidence weight."""
-        steered = seen.line.integrate(self._precision(size, evidence_weight), self._density)
+        steered = seen.line.integrate(evidence_weight, self._density)
         count = self._count(size, evidence_weight)
         logs = np.column_stack([steered.evidence + self._log_prior, self._broad(seen, count)])
         evidence = log_sum(logs)
         weights = np.exp(logs - evidence[:, np.newaxis])
         n_labels = len(self.moments.prevalence)
         single, broad = weights[:, :n_labels], weights[:, n_labels:]
-        mean = self._steered(seen, single, steered) + self._followed(seen, broad, count)
+        moved = single * steered.g
+        mean, plain = self._steered(seen, single, moved)
+        mean += self._followed(seen, broad, count)
         spread = np.empty((len(rows), 0))
         if variance:
-            spread = self._variance(seen, (single, broad), steered, mean, (size, count))
+            moments = moved, single * steered.g2
+            spread = self._variance(seen, (single, broad), moments, (mean, plain), (size, count))
         return WeightedAnswer(rows, evidence, mean, spread, weights)
 
     def _count(self, size: float, evidence_weight: float) -> float:
         """Items that the mean score of a sample is worth, if nothing or many labels moved."""
         return evidence_weight / (1 / size + self._mean_signal_share / self.moments.n_items)
 
-    def _precision(self, size: float, evidence_weight: float) -> Callable[[Floats], Floats]:
-        """Items that the mean score is worth, if each label moved to a prevalence g.
+    def _noise(self, size: float) -> LineNoise:
+        """Variance of the mean score, if each label moved to a prevalence g.
 
-        The variance of the mean score is that of `size` items, and that of the class means
-        themselves, which a rare label's few items leave uncertain.
+        It is that of `size` items, and that of the class means themselves, which a rare
+        label's few items leave uncertain.
         """
         moments = self.moments
         high = self._mean_signal_share / np.maximum(moments.positives, 1)
         low = self._mean_signal_share / np.maximum(moments.negatives, 1)
-
-        def precision(g: Floats) -> Floats:
-            return evidence_weight / (1 / size + g**2 * high + (1 - g) ** 2 * low)
-
-        return precision
+        return LineNoise.of(1 / size, low, high)
 
     def _broad(self, seen: _Seen, count: float) -> Floats:
         """Log-evidence, prior included, of no move, of tilts and of drifts."""
-        tilts = self._tilts.log_likelihood(seen.length, seen.turned, count)
-        drifts = self._drifts.log_likelihood(np.square(seen.z), count)
+        tilts = self._tilts.log_likelihood(seen.length, seen.turned_squares, count)
+        drifts = self._drifts.log_likelihood(seen.z_squares, count)
         return np.hstack([tilts, drifts]) + self._log_broad
 
     def _followed(self, seen: _Seen, shares: Floats, count: float) -> Floats:
@@ -393,17 +397,21 @@ class ScenarioModel:
     def _density(self, g: Floats) -> Floats:
         """Prior density of the prevalence a label moved to: mostly where ML-APP would go."""
         reachable = np.maximum(self._reachable, 1 / self.size)
-        return _BEYOND + (1 - _BEYOND) * (g <= reachable) / reachable
+        return np.where(g <= reachable, _BEYOND + (1 - _BEYOND) / reachable, _BEYOND)
 
-    def _steered(self, seen: _Seen, single: Floats, steered: OneLabel) -> Floats:
-        """Expected prevalences under the one-label scenarios, times their weights."""
+    def _steered(self, seen: _Seen, single: Floats, moved: Floats) -> tuple[Floats, Floats]:
+        """Expected prevalences under the one-label scenarios, times their weights.
+
+        `moved` are the weights times the prevalences that the labels moved to. Second, the same
+        without what the regression adds, as if it held for the label that moved too.
+        """
         low, step = self._others
-        moved = single * steered.g
         regressed = seen.regressed
-        mean = single @ low + moved @ step + single.sum(axis=1, keepdims=True) * regressed
+        plain = single @ low + moved @ step
+        mean = plain + single.sum(axis=1, keepdims=True) * regressed
         # The label that moved has the prevalence it moved to, whatever the regression says.
         own = single * (np.diag(low) + regressed) + moved * np.diag(step)
-        return mean + moved - own
+        return mean + moved - own, plain
 
     @cached_property
     def _others(self) -> tuple[Floats, Floats]:
@@ -413,36 +421,42 @@ class ScenarioModel:
         step = moments.others_step - self._step @ self._cross
         return low, step
 
+    @cached_property
+    def _others_second(self) -> tuple[Floats, Floats, Floats]:
+        """Second moments of the others, and their uncertainty, by powers of the prevalence."""
+        low, step = self._others
+        high, none = self._uncertain
+        return low**2 + none, 2 * (low * step - none), step**2 + high + none
+
     def _variance(
         self,
         seen: _Seen,
         weights: tuple[Floats, Floats],
-        steered: OneLabel,
-        mean: Floats,
+        moved: tuple[Floats, Floats],
+        mean: tuple[Floats, Floats],
         worth: tuple[float, float],
     ) -> Floats:
         """Variance between scenarios, within them, and of the sample's labels around their mean.
 
-        `worth` is the size of the samples, and the number of items their mean scores count for.
+        `moved` are the weights of the labels times the first and the second moment of the
+        prevalence they moved to; `mean` is the mean of all scenarios, and that of the one-label
+        scenarios without the regression; `worth` is the size of the samples, and the number of
+        items their mean scores count for.
         """
-        single, broad = weights
+        (single, broad), (first, square), (mean_, plain) = weights, moved, mean
         size, count = worth
-        low, step = self._others
-        regressed = seen.regressed
-        moved, moved2 = single * steered.g, single * steered.g2
-        total = single.sum(axis=1, keepdims=True)
-        second = single @ low**2 + 2 * moved @ (low * step) + moved2 @ step**2
-        second += 2 * regressed * (single @ low + moved @ step) + total * regressed**2
-        own = single * (np.diag(low) + regressed) ** 2 + moved2 * np.diag(step) ** 2
-        own += 2 * moved * (np.diag(low) + regressed) * np.diag(step)
-        second += moved2 - own
-        second += moved2 @ self._uncertain[0] + (single - 2 * moved + moved2) @ self._uncertain[1]
-        second += self._broad_second(seen, broad, count)
-        inside = np.clip(mean, 1 / (2 * size), 1 - 1 / (2 * size))
+        regressed, (low, step) = seen.regressed, (np.diag(part) for part in self._others)
+        second = self._broad_second(seen, broad, count)
+        for share, onto in zip((single, first, square), self._others_second, strict=True):
+            second += share @ onto
+        second += regressed * (2 * plain + single.sum(axis=1, keepdims=True) * regressed)
+        base = low + regressed
+        second += square * (1 - step**2) - base * (single * base + 2 * first * step)
+        inside = np.clip(mean_, 1 / (2 * size), 1 - 1 / (2 * size))
         sampling = inside * (1 - inside) * self._unexplained / size
         # The further a label has moved, the larger the error of the linear model above.
-        bent = (_BEND * (mean - self.moments.prevalence)) ** 2
-        return np.maximum(second - mean**2, 0) + sampling + bent
+        bent = (_BEND * (mean_ - self.moments.prevalence)) ** 2
+        return np.maximum(second - mean_**2, 0) + sampling + bent
 
     def _broad_second(self, seen: _Seen, shares: Floats, count: float) -> Floats:
         """Second moments of the prevalences under no move, tilts and drifts, times the shares."""
@@ -450,13 +464,16 @@ class ScenarioModel:
         variances += [self._tilts.variance(scale, count) for scale in self.scales]
         variances += [self._drifts.variance(scale, count) for scale in self.drifts]
         second = shares @ np.array(variances)
-        tilts, drifts = (np.eye(n) for n in (1 + len(self.scales), len(self.drifts)))
-        guesses = [self._tilts.mean(seen.turned, alone, count) for alone in tilts]
-        guesses += [
-            self._drifts.mean(seen.z, np.tile(alone, (len(shares), 1)), count) for alone in drifts
-        ]
+        # Without a move, the regression alone is followed.
+        guesses = chain(
+            [self.moments.prevalence + seen.regressed],
+            (self._tilts.alone(seen.turned, scale, count) for scale in self.scales),
+            (self._drifts.alone(seen.z, scale, count) for scale in self.drifts),
+        )
         for column, guess in enumerate(guesses):
-            second += shares[:, column, np.newaxis] * guess**2
+            np.square(guess, out=guess)
+            guess *= shares[:, column, np.newaxis]
+            second += guess
         return second
 
     @cached_property

@@ -40,6 +40,7 @@ function fillForm() {
   find("train-from").value = hasText ? "text" : "features";
   find("train-where").value = binary.length || !names(file, "tags").length ? "labels" : "tags";
   options(find("train-text"), pairs(names(file)), likely(file, "text", "text"));
+  options(find("train-answers"), pairs(names(file)), likely(file, "tags", "tags", "category"));
   options(find("train-tags"), pairs(names(file)), likely(file, "tags", "tags", "category"));
   find("train-sep").value = file.columns.find((column) => column.name === find("train-tags").value).separator ?? ",";
   fillTimes();
@@ -57,26 +58,37 @@ function fillTimes() {
 }
 
 function arrange() {
-  const [fromText, inTags] = [find("train-from").value === "text", find("train-where").value === "tags"];
-  show(find("train-text-label"), fromText);
-  show(find("train-features"), !fromText);
+  const [from, inTags] = [find("train-from").value, find("train-where").value === "tags"];
+  show(find("train-text-label"), from === "text");
+  show(find("train-features"), from === "features");
+  show(find("train-scores-label"), from === "scores");
+  show(find("train-answers-label"), from === "answers");
+  show(find("train-scores-hint"), from === "scores" || from === "answers");
   show(find("train-tags-label"), inTags);
   show(find("train-sep-label"), inTags);
   show(find("train-labels"), !inTags);
 }
 
 function request() {
-  const [fromText, inTags] = [find("train-from").value === "text", find("train-where").value === "tags"];
+  const [from, inTags] = [find("train-from").value, find("train-where").value === "tags"];
   const body = {
     upload: file.id, name: find("train-name").value.trim(), method: find("train-method").value.trim() || "auto",
     time_budget: Number(find("train-budget").value) || 120,
   };
-  if (fromText) body.text = find("train-text").value;
+  if (from === "text") body.text = find("train-text").value;
+  else if (from === "scores") body.scores = labellers(find("train-scores").value);
+  else if (from === "answers") body.scores_tags = [find("train-answers").value];
   else body.features = ticked(find("train-features"));
   if (inTags) Object.assign(body, { tags: find("train-tags").value, sep: find("train-sep").value });
   else body.labels = ticked(find("train-labels"));
   if (find("train-time").value) body.time = find("train-time").value;
   return body;
+}
+
+// "p_*; r_a, r_b" are two labellers; the second has two columns.
+function labellers(text) {
+  const columns = text.split(";").map((part) => part.split(",").map((name) => name.trim()).filter(Boolean));
+  return columns.filter((own) => own.length);
 }
 
 async function train(onModel) {

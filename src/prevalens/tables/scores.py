@@ -1,0 +1,464 @@
+"""Scores of labellers in tables: columns of numbers, or columns of answers that name labels."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prevalens.errors import InputError, PrevalensWarning, counted
+from prevalens.tables.answers import (
+    LabelNames,
+    answer_scores,
+    range_hint,
+    separator_of_answers,
+)
+from prevalens.tables.cells import number_of, shown
+from prevalens.tables.kinds import ColumnUse
+from prevalens.tables.preparation import CellError, Preparation
+from prevalens.types import Array, Floats
+
+#: Where the common part of column names may end.
+_BOUNDARY = re.compile(r"[\W_]")
+#: Names and labels that a message shows.
+_NAMED = 5
+
+
+class UnknownLabelsWarning(PrevalensWarning):
+    """Answers name labels that are not among those of the training.
+
+    Attributes
+    ----------
+    counts : Counter of (column, label)
+        Number of items.
+    """
+
+    def __init__(self, counts: Counter[tuple[str, str]]) -> None:
+        self.counts = counts
+        named = ", ".join(
+            f"{label!r} ({counted(n, 'item')})" for (_, label), n in counts.most_common(_NAMED)
+        )
+        more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
+        columns = _listed(dict.fromkeys(column for column, _ in counts))
+        super().__init__(
+            f"Answers in {columns} name {counted(len(counts), 'label')} without labels of people "
+            f"in the training: {named}{more}; these are left out."
+        )
+
+
+@contextmanager
+def unknown_labels_warned_once() -> Iterator[None]:
+    """One warning of unknown labels for many chunks; also a decorator."""
+    with unknown_labels_once() as sentences:
+        yield
+    for sentence in sentences:
+        warnings.warn(sentence, PrevalensWarning, stacklevel=3)
+
+
+@contextmanager
+def unknown_labels_once() -> Iterator[list[str]]:
+    """Collect the warnings of unknown labels of many chunks into one sentence.
+
+    Yields
+    ------
+    list of str
+        Empty until the end; then it holds the sentence, if there is one. Other warnings are given
+        again at the end.
+    """
+    sentences: list[str] = []
+    total: Counter[tuple[str, str]] = Counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield sentences
+    for warning in caught:
+        if isinstance(warning.message, UnknownLabelsWarning):
+            total += warning.message.counts
+        else:
+            place = (warning.category, warning.filename, warning.lineno)
+            warnings.warn_explicit(warning.message, *place)
+    if total:
+        sentences.append(str(UnknownLabelsWarning(total)))
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(repr, names[:_NAMED])) + more
+
+
+def stems(columns: Sequence[str], patterns: Sequence[str]) -> dict[str, str]:
+    """What distinguishes each column: the part that a pattern leaves open.
+
+    Columns that no pattern with one ``*`` matches lose what all of them start or end with, up to
+    a character that is neither letter nor digit.
+
+    Examples
+    --------
+    >>> stems(["p_billing", "p_bugs"], ["p_*"])
+    {'p_billing': 'billing', 'p_bugs': 'bugs'}
+    >>> stems(["billing (llm)", "bugs (llm)"], ["billing (llm)", "bugs (llm)"])
+    {'billing (llm)': 'billing', 'bugs (llm)': 'bugs'}
+    """
+    found: dict[str, str] = {}
+    for pattern in patterns:
+        start, star, end = pattern.partition("*")
+        if not star or set("*?[") & set(end) or set("?[") & set(start):
+            continue
+        for column in columns:
+            if fnmatch.fnmatchcase(column, pattern):
+                found.setdefault(column, column[len(start) : len(column) - len(end)].strip())
+    others = [column for column in columns if column not in found]
+    start, end = _common(others), _common([column[::-1] for column in others])[::-1]
+    for column in others:
+        stem = column.removeprefix(start).removesuffix(end).strip()
+        found[column] = stem or column
+    return found
+
+
+def _common(names: Sequence[str]) -> str:
+    """What all names start with, up to the last boundary of a word; empty for a single name."""
+    if len(names) < 2:
+        return ""
+    # What the first and the last name in order have in common, all between them have too.
+    first, last = min(names), max(names)
+    shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
+    ends = [match.end() for match in _BOUNDARY.finditer(first[:shared])]
+    return first[: ends[-1]] if ends else ""
+
+
+class ScorePreparation(Preparation):
+    """Scores of one or several labellers, one column per labeller and label.
+
+    Parameters
+    ----------
+    labels : mapping of str to str
+        The name of each label, and the part of it that labellers use (see `stems`).
+    columns : sequence of mappings of label to column
+        For each labeller with a column of scores per label, these columns. A label that the
+        labeller does not know is left out; it never answers for it.
+    tags : sequence of str
+        For each labeller with one column of answers that name labels, this column.
+
+    Attributes
+    ----------
+    separators_ : dict of column to str
+        What divides the labels of an answer, for columns of answers that are texts.
+    counts_ : array of float, shape (n_labellers, n_labels)
+        Share of the answers in training that voted for each label; NaN if there is none.
+    counted_ : array of float, shape (n_labels,)
+        The same of all labellers together, by the mean of their scores.
+    answered_ : array of float, shape (n_labellers, n_labels)
+        Share of the training items with an answer.
+    human_ : array of float, shape (n_labels,), or None
+        Share of the training items that people gave each label, if labels were given.
+
+    Notes
+    -----
+    The matrix has shape (n_items, n_labellers * n_labels), with the labellers of `columns` first,
+    and NaN where there is no answer. `prevalens.classifiers.Given` reads it. A column of numbers is
+    converted as a whole, a column of answers cell by cell.
+
+    An answer is a text such as ``billing;login`` or ``billing:0.9;login:0.4``, a list of such
+    texts, or a mapping of labels to scores; lists and mappings may be written as JSON. A label with
+    no score counts as 1, one that is not named as 0. An empty answer names no label. A cell that
+    is missing (null, NaN) or says ``refused`` is no answer.
+
+    Examples
+    --------
+    >>> prepared = ScorePreparation({"billing": "billing", "login": "login"}, tags=["llm"])
+    >>> prepared.fit_transform({"llm": ["billing:0.9;login", "", None, '{"login": 0.4}']}).tolist()
+    [[0.9, 1.0], [0.0, 0.0], [nan, nan], [0.0, 0.4]]
+    """
+
+    kind = "scores"
+    human_: Floats | None
+
+    def __init__(
+        self,
+        labels: Mapping[str, str],
+        columns: Sequence[Mapping[str, str]] = (),
+        tags: Sequence[str] = (),
+    ) -> None:
+        self.labels = labels
+        self.columns = columns
+        self.tags = tags
+
+    def fit_transform(self, items: Any, y: Any = None, **_: Any) -> Any:
+        """Learn from the answers; the labels of people are only kept to compare counts with."""
+        scores = self._learn(items)
+        self.human_ = None if y is None else np.asarray(y).mean(axis=0, dtype=np.float64)
+        return scores
+
+    def _learn(self, items: Any) -> Floats:
+        self.human_ = None
+        self.n_features_ = (len(self.columns) + len(self.tags)) * len(self.labels)
+        names = LabelNames(self.labels)
+        self.separators_ = {
+            column: separator_of_answers(items[column], names) for column in self.tags
+        }
+        scores = self._transform(items)
+        self._check_answers(scores)
+        return scores
+
+    def _transform(self, items: Any) -> Floats:
+        blocks, n_labels = [], len(self.labels)
+        for columns in self.columns:
+            n_items = len(items[next(iter(columns.values()))])
+            block = np.full((n_items, n_labels), np.nan)
+            for j, label in enumerate(self.labels):
+                if label in columns:
+                    block[:, j] = column_scores(items[columns[label]], columns[label])
+            blocks.append(block)
+        names, unknown = LabelNames(self.labels), Counter[tuple[str, str]]()
+        for column in self.tags:
+            separator = self.separators_[column]
+            block, others = answer_scores(items[column], column, names, n_labels, separator)
+            blocks.append(block)
+            unknown.update({(column, label): n for label, n in others.items()})
+        if unknown:
+            warnings.warn(UnknownLabelsWarning(unknown), stacklevel=3)
+        return np.hstack(blocks)
+
+    def _check_answers(self, scores: Floats) -> None:
+        """Keep the counts of the labellers; refuse those who say nothing."""
+        by_labeller = scores.reshape(len(scores), -1, len(self.labels))
+        given = ~np.isnan(by_labeller)
+        self.answered_ = given.mean(axis=0)
+        for name, answered in zip(self.labellers, self.answered_, strict=True):
+            if not answered.any():
+                raise InputError(
+                    f"No item has an answer in {name}; a labeller that never answers tells nothing."
+                )
+        with np.errstate(invalid="ignore"):
+            self.counts_ = (by_labeller > 0.5).sum(axis=0) / given.sum(axis=0)
+        sums = np.where(given, by_labeller, 0.0).sum(axis=1)
+        votes = sums > 0.5 * given.sum(axis=1)
+        self.counted_ = votes.sum(axis=0) / np.maximum(given.any(axis=1).sum(axis=0), 1)
+        least = np.where(given, by_labeller, np.inf).min(axis=0)
+        most = np.where(given, by_labeller, -np.inf).max(axis=0)
+        constant = np.all((least >= most) & (given.all(axis=0) | ~given.any(axis=0)), axis=0)
+        if constant.any():
+            same = [label for label, flag in zip(self.labels, constant, strict=True) if flag]
+            warnings.warn(
+                f"The scores of {counted(len(same), 'label')} are the same for every item: "
+                f"{_listed(same)}; what is estimated of them comes from the other labels alone.",
+                PrevalensWarning,
+                stacklevel=2,
+            )
+
+    @property
+    def labellers(self) -> list[str]:
+        """Where the scores of each labeller are, for messages."""
+        own = [_listed(columns.values()) for columns in self.columns]
+        return [f"the column{'s' * (', ' in name)} {name}" for name in own] + [
+            f"the column {column!r}" for column in self.tags
+        ]
+
+    def for_labels(self, kept: Sequence[int]) -> ScorePreparation:
+        """An unfitted copy for some of the labels, by their numbers."""
+        names = list(self.labels)
+        labels = {names[j]: self.labels[names[j]] for j in kept}
+        columns = [
+            {label: column for label, column in own.items() if label in labels}
+            for own in self.columns
+        ]
+        return ScorePreparation(labels, [own for own in columns if own], self.tags)
+
+    def table_columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        own = [column for columns in self.columns for column in columns.values()]
+        return (*own, *self.tags)
+
+    def column_uses(self, columns: Sequence[str] | None) -> tuple[ColumnUse, ...]:  # noqa: ARG002
+        """Whose scores each column holds, and what they count beside what people count."""
+        names, uses = list(self.labels), []
+        for k, own in enumerate(self.columns):
+            for label, column in own.items():
+                uses.append(ColumnUse(column, f"scores of {label}", self._count(k, [label])))
+        for k, column in enumerate(self.tags, start=len(self.columns)):
+            uses.append(ColumnUse(column, "answers", self._count(k, names)))
+        return tuple(uses)
+
+    def _count(self, labeller: int, labels: Sequence[str]) -> str:
+        """What a labeller counts, and people; of many labels those that differ most."""
+        place = {label: j for j, label in enumerate(self.labels)}
+        answered = self.answered_[labeller, [place[label] for label in labels]].mean()
+        silent = f"; no answer for {1 - answered:.0%}" if answered < 1 else ""
+        counts, human = self.counts_[labeller], self.human_
+        if human is None:
+            return silent.removeprefix("; ")
+        order = sorted(labels, key=lambda name: -abs(counts[place[name]] - human[place[name]]))
+        parts = [
+            ("" if len(labels) == 1 else f"{name} ")
+            + f"counts {counts[place[name]]:.0%}, people {human[place[name]]:.0%}"
+            for name in order[:3]
+        ]
+        return "; ".join(parts) + silent
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """``column`` of a score, or ``column: label`` of an answer."""
+        names = [
+            own.get(label, f"(no column): {label}") for own in self.columns for label in self.labels
+        ]
+        names += [f"{column}: {label}" for column in self.tags for label in self.labels]
+        return np.array(names, dtype=object)
+
+    def describe(self) -> str:
+        """A short description for people."""
+        n_labellers = len(self.columns) + len(self.tags)
+        return f"scores of {counted(n_labellers, 'labeller')} as given"
+
+
+def column_scores(cells: Sequence[Any] | Array, column: str) -> Floats:
+    """The scores of a column as numbers between 0 and 1; NaN where they are missing.
+
+    Raises
+    ------
+    CellError
+        At the first cell that is neither a score nor missing.
+
+    Examples
+    --------
+    >>> column_scores(["0.25", "", "yes"], "p_spam").tolist()
+    [0.25, nan, 1.0]
+    """
+    values = _numbers(cells, column)
+    with np.errstate(invalid="ignore"):
+        outside = (values < 0) | (values > 1)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise CellError(
+            row, f"the score {column!r} is {shown(cells[row])}; {range_hint(values[row])}."
+        )
+    return values
+
+
+def _numbers(cells: Sequence[Any] | Array, column: str) -> Floats:
+    try:
+        # In the usual case all cells are numbers, or texts of numbers; None becomes NaN.
+        values = np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array([_number(cells, row, column) for row in range(len(cells))])
+    if np.isinf(values).any():
+        row = int(np.flatnonzero(np.isinf(values))[0])
+        raise CellError(row, f"the score {column!r} is {shown(cells[row])}; {range_hint(2e9)}.")
+    return values
+
+
+def _number(cells: Sequence[Any] | Array, row: int, column: str) -> float:
+    value = number_of(cells[row])
+    if value is None:
+        raise CellError(
+            row,
+            f"the score {column!r} is {shown(cells[row])}, which is no number; write a score "
+            "between 0 and 1, or leave it empty if there is no answer. A column of answers that "
+            "name labels is given with `scores_tags=`.",
+        )
+    return value
+
+
+def match_scores(
+    labels: Mapping[str, str],
+    scores: Sequence[Mapping[str, str]],
+    tags: Sequence[str],
+) -> tuple[ScorePreparation, list[int]]:
+    """Find the score columns of each label, by name.
+
+    Parameters
+    ----------
+    labels : mapping of str to str
+        Names of the labels, and what distinguishes these; see `stems`.
+    scores : sequence of mappings of str to str
+        Of each labeller: its columns of scores, and what distinguishes these.
+    tags : sequence of str
+        Columns of answers.
+
+    Returns
+    -------
+    preparation : ScorePreparation
+        Of the labels that have scores.
+    kept : list of int
+        The numbers of these labels. A warning names the others, and columns of scores without
+        a label.
+    """
+    matched = [_matched(labels, own) for own in scores]
+    known = {label for own in matched for label in own}
+    kept = [j for j, label in enumerate(labels) if label in known or tags]
+    without = [label for j, label in enumerate(labels) if j not in kept]
+    if without:
+        warnings.warn(
+            f"{counted(len(without), 'label')} of people without scores left out: "
+            f"{_listed(without)}; without scores nothing shows how frequent they are in a batch.",
+            PrevalensWarning,
+            stacklevel=3,
+        )
+    for own, columns in zip(matched, scores, strict=True):
+        _warn_of_unmatched(labels, own, columns, {*without})
+    return ScorePreparation(dict(labels), matched, list(tags)).for_labels(kept), kept
+
+
+def check_distinct(columns: Sequence[str], labels: Sequence[str]) -> None:
+    """Refuse a column of scores that is named twice, or is a column of labels as well."""
+    for column, count in Counter(columns).items():
+        if count > 1:
+            raise InputError(
+                f"The column {column!r} is named twice among the scores; name it once."
+            )
+        if column in labels:
+            raise InputError(
+                f"The column {column!r} cannot be a score and a label of people at once; name "
+                "other columns or another pattern."
+            )
+
+
+def _matched(labels: Mapping[str, str], columns: Mapping[str, str]) -> dict[str, str]:
+    """The column of each label that a labeller has scores of."""
+    if len(labels) == len(columns) == 1:
+        # There is nothing to confuse.
+        return dict(zip(labels, columns, strict=True))
+    finder, names, found = LabelNames(labels), list(labels), dict[str, str]()
+    for column, stem in columns.items():
+        place = finder.find(stem)
+        if place is None:
+            continue
+        if names[place] in found:
+            raise InputError(
+                f"The columns {found[names[place]]!r} and {column!r} are both scores of the label "
+                f"{names[place]!r} by one labeller; name them as two labellers, or only one."
+            )
+        found[names[place]] = column
+    if not found:
+        raise InputError(
+            f"No column of scores ({_listed(columns)}) has the name of a label "
+            f"({_listed(labels)}); apart from what all of them start or end with, they must be "
+            "called alike."
+        )
+    return found
+
+
+def _warn_of_unmatched(
+    labels: Mapping[str, str], own: Mapping[str, str], columns: Mapping[str, str], out: set[str]
+) -> None:
+    spare = [column for column in columns if column not in own.values()]
+    if spare:
+        warnings.warn(
+            f"{counted(len(spare), 'column')} of scores left out, since people labelled no item "
+            f"with them: {_listed(spare)}.",
+            PrevalensWarning,
+            stacklevel=4,
+        )
+    absent = [label for label in labels if label not in own and label not in out]
+    if absent:
+        warnings.warn(
+            f"The labeller of {_listed(own.values())} has no scores of "
+            f"{counted(len(absent), 'label')}: {_listed(absent)}; only other labellers tell these.",
+            PrevalensWarning,
+            stacklevel=4,
+        )

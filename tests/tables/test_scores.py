@@ -1,0 +1,124 @@
+"""Columns of scores, their labels, and the preparation that reads them."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from prevalens.errors import InputError, PrevalensWarning
+from prevalens.tables.preparation import CellError
+from prevalens.tables.scores import (
+    ScorePreparation,
+    column_scores,
+    match_scores,
+    stems,
+    unknown_labels_once,
+)
+
+
+@pytest.mark.parametrize(
+    ("columns", "patterns", "expected"),
+    [
+        (["p_a", "p_b"], ["p_*"], ["a", "b"]),
+        (["a_llm", "b_llm"], ["*_llm"], ["a", "b"]),
+        (["gpt a score", "gpt b score"], ["gpt * score"], ["a", "b"]),
+        (["p_bug", "p_billing"], ["p_bug", "p_billing"], ["bug", "billing"]),
+        (["bug", "billing"], [], ["bug", "billing"]),
+        (["p_bug"], ["p_bug"], ["p_bug"]),
+        (["p_a", "q"], ["p_*", "q"], ["a", "q"]),
+    ],
+)
+def test_stems_are_what_distinguishes_columns(columns, patterns, expected):
+    assert list(stems(columns, patterns).values()) == expected
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        np.array([0.25, np.nan, 1.0]),
+        np.array([0.25, np.nan, 1.0], dtype=np.float32),
+        [0.25, None, True],
+        ["0.25", "", "1"],
+        ["0.25", "n/a", "yes"],
+        ["0,25", "?", "1,0"],
+    ],
+)
+def test_all_ways_to_write_scores_are_read(cells):
+    assert column_scores(cells, "p").tolist() == pytest.approx([0.25, np.nan, 1.0], nan_ok=True)
+
+
+@pytest.mark.parametrize("cell", ["high", 1.5, -0.1, "inf", float("-inf"), "85%"])
+def test_a_cell_that_is_no_score_names_its_row(cell):
+    with pytest.raises(CellError, match="Item 2: the score 'p' is") as error:
+        column_scores([0.5, cell], "p")
+    assert error.value.row == 1
+
+
+def test_columns_and_labels_are_matched_however_they_are_ordered_and_written():
+    labels = {"y_log in": "log in", "y_bug": "bug"}
+    scores = [{"p_Bug": "Bug", "p_log_in": "log_in"}, {"r_log-in": "log-in", "r_bug": "bug"}]
+    preparation, kept = match_scores(labels, scores, [])
+    assert kept == [0, 1]
+    items = {"p_Bug": [0.1, 0], "p_log_in": [0.2, 0], "r_log-in": ["1", 0], "r_bug": [None, 1]}
+    X = preparation.fit_transform(items)
+    assert np.array_equal(X, [[0.2, 0.1, 1, np.nan], [0, 0, 0, 1]], equal_nan=True)
+    names = preparation.get_feature_names_out().tolist()
+    assert names == ["p_log_in", "p_Bug", "r_log-in", "r_bug"]
+
+
+def test_labels_without_scores_are_left_out_unless_answers_may_name_them():
+    labels = {"a": "a", "b": "b"}
+    with pytest.warns(PrevalensWarning, match="1 label of people without scores left out: 'b'"):
+        preparation, kept = match_scores(labels, [{"p_a": "a"}], [])
+    assert (kept, list(preparation.labels)) == ([0], ["a"])
+    with pytest.warns(PrevalensWarning, match="has no scores of 1 label: 'b'; only other"):
+        preparation, kept = match_scores(labels, [{"p_a": "a"}], ["llm"])
+    assert kept == [0, 1]
+    X = preparation.fit_transform({"p_a": [0.3, 0.4], "llm": ["b", "a"]})
+    assert np.array_equal(X, [[0.3, np.nan, 0, 1], [0.4, np.nan, 1, 0]], equal_nan=True)
+
+
+def test_some_labels_of_a_preparation():
+    labels = {"a": "a", "b": "b", "c": "c"}
+    whole = ScorePreparation(labels, [{"a": "p_a", "c": "p_c"}, {"b": "r_b"}], ["llm"])
+    part = whole.for_labels([2, 0])
+    assert list(part.labels) == ["c", "a"]
+    assert part.table_columns() == ("p_a", "p_c", "llm")
+    X = part.fit_transform({"p_a": [0.1, 0.2], "p_c": [0.3, 0.3], "llm": ["a", "c"]})
+    assert X.tolist() == [[0.3, 0.1, 0, 1], [0.3, 0.2, 1, 0]]
+
+
+def test_counts_of_labellers_and_people_stand_side_by_side():
+    preparation = ScorePreparation({"a": "a"}, [{"a": "p_a"}], ["llm"])
+    preparation.fit_transform(
+        {"p_a": [0.9, 0.8, None, 0.1], "llm": ["a"] * 4}, [[1], [0], [0], [0]]
+    )
+    details = {use.column: use.detail for use in preparation.column_uses(None)}
+    assert details["p_a"] == "counts 67%, people 25%; no answer for 25%"
+    assert details["llm"] == "counts 100%, people 25%"
+    assert preparation.counts_[:, 0] == pytest.approx([2 / 3, 1])
+    assert preparation.counted_ == pytest.approx([1.0])
+
+
+def test_a_labeller_that_never_answers_is_refused():
+    preparation = ScorePreparation({"a": "a"}, [{"a": "p_a"}], ["llm"])
+    with pytest.raises(InputError, match="No item has an answer in the column 'llm'"):
+        preparation.fit({"p_a": [0.3, 0.2], "llm": ["refused", None]})
+
+
+def test_unknown_labels_of_many_chunks_are_one_sentence_and_other_warnings_stay():
+    preparation = ScorePreparation({"a": "a"}, tags=["llm"]).fit({"llm": ["a", ""]})
+
+    def read():
+        with unknown_labels_once() as said:
+            for _ in range(3):
+                preparation.transform({"llm": ["b", "b;c", "a"]})
+            warnings.warn("something else", PrevalensWarning, stacklevel=1)
+        return said
+
+    with pytest.warns(PrevalensWarning, match="something else") as caught:
+        said = read()
+    assert len(caught) == 1
+    (sentence,) = said
+    assert "2 labels" in sentence
+    assert "'b' (6 items), 'c' (3 items)" in sentence
