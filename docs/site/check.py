@@ -90,6 +90,8 @@ def in_browser(site: Path, pages: list[Path]) -> list[str]:
             place = path.relative_to(site).as_posix()
             page.goto(f"{address}/{place}")
             page.evaluate(SHORTEN, LONGEST)
+            # Else axe may see colours in the middle of a change from light to dark.
+            page.add_style_tag(content="* { transition: none !important; }")
             for scheme in ("light", "dark"):
                 page.evaluate("name => document.documentElement.dataset.theme = name", scheme)
                 wrong += [f"{place} ({scheme}): {violation}" for violation in violations(page)]

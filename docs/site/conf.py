@@ -14,14 +14,14 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 default_role = "code"
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
-autodoc_typehints_format = "short"
+# Docstrings have the types, with shapes.
+autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 # scikit-learn adds these to every estimator, with links into its own site.
 autodoc_default_options = {
     "exclude-members": "set_fit_request, set_predict_request, set_score_request, "
     "set_predict_proba_request, set_transform_request, set_partial_fit_request"
 }
-maximum_signature_line_length = 88
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
