@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import expit, logit
 
 from prevalens.aggregators import sld_blocked, sld_compiled
-from prevalens.aggregators.base import Aggregator, label_chunks, per_label
+from prevalens.aggregators.base import FEW, Aggregator, label_chunks, per_label
 from prevalens.aggregators.sld_blocked import Rule, poles
 from prevalens.batches import FINE, Statistic
 from prevalens.samples import Samples
@@ -22,7 +22,72 @@ METHODS = ("exact", "em")
 _TOL = {"exact": 1e-9, "em": 1e-4}
 
 
-class SLD(Aggregator):
+class MaximumLikelihood(Aggregator):
+    """Prevalences under which the items of a sample are most likely, label by label.
+
+    A subclass sets `prior_` and `_rule` in `_fit`, and may write `_calibrated`. Labels whose prior
+    is 0 or 1 are estimated by their mean posterior.
+    """
+
+    consumes: Kind = "posteriors"
+    joint = False
+    least_positives = FEW
+    prior_: Floats
+    _rule: Rule
+
+    def _calibrated(self, posteriors: Floats, labels: Ints) -> Floats:  # noqa: ARG002
+        """Posteriors of some labels under `prior_`; input and output (len(labels), n_items)."""
+        return posteriors
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
+        engine = sld_compiled if sld_compiled.available() else sld_blocked
+        estimates = np.empty((len(samples), self.n_labels_))
+        odds = (self.prior_ > 0) & (self.prior_ < 1)
+        estimates[:, ~odds] = samples.mean(scores.values[:, ~odds])
+        unfinished = 0
+        for labels in label_chunks(np.flatnonzero(odds), scores.n_items):
+            prior = self.prior_[labels]
+            table = poles(self._calibrated(_rows(scores, labels), labels), prior)
+            estimates[:, labels], left = engine.maximise(table, prior, samples, self._rule)
+            unfinished += left
+        self._warn(unfinished, estimates.size)
+        return estimates
+
+    @property
+    def statistic(self) -> Statistic:
+        """Histograms of the posteriors."""
+        return FINE
+
+    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
+        shares, posteriors = FINE.read(means, self.n_labels_)
+        estimates = np.asarray((shares * posteriors).sum(axis=2))
+        odds = np.flatnonzero((self.prior_ > 0) & (self.prior_ < 1))
+        table = posteriors[:, odds].swapaxes(0, 1).reshape(len(odds), -1)
+        prior = self.prior_[odds]
+        weights = shares[:, odds].swapaxes(0, 1).reshape(len(odds), -1)
+        estimates[:, odds], unfinished = sld_blocked.maximise_weighted(
+            poles(self._calibrated(table, odds), prior), weights, prior, len(sizes), self._rule
+        )
+        self._warn(unfinished, estimates.size)
+        return estimates
+
+    def _warn(self, unfinished: int, n_estimates: int) -> None:
+        if unfinished:
+            warnings.warn(
+                f"{type(self).__name__} had not settled after max_iter={self._rule.max_iter} "
+                f"rounds in {unfinished} of {n_estimates} estimates; raise max_iter, or use "
+                'method="exact".',
+                PrevalensWarning,
+                stacklevel=4,
+            )
+
+
+def _rows(scores: Scores, labels: Array) -> Floats:
+    """The posteriors of some labels, shape (len(labels), n_items)."""
+    return np.ascontiguousarray(scores.values[:, labels].T, dtype=np.float64)
+
+
+class SLD(MaximumLikelihood):
     """Saerens, Latinne and Decaestecker's prior adjustment (also known as EMQ, or MLLS).
 
     Parameters
@@ -90,8 +155,6 @@ class SLD(Aggregator):
     """
 
     code = "sld"
-    consumes: Kind = "posteriors"
-    joint = False
 
     def __init__(
         self,
@@ -129,7 +192,7 @@ class SLD(Aggregator):
         for labels in label_chunks(np.flatnonzero(varies), scores.n_items):
             lines = fit_platt(scores.values[:, labels], Y[:, labels])
             self.slope_[labels], self.intercept_[labels] = lines
-            self.prior_[labels] = self._posteriors(scores, labels).mean(axis=1)
+            self.prior_[labels] = self._calibrated(_rows(scores, labels), labels).mean(axis=1)
 
     def _check_rule(self) -> Rule:
         method = check_choice(self.method, "method", METHODS)
@@ -138,52 +201,7 @@ class SLD(Aggregator):
             raise InputError(f"tol must be a positive number or None; got {tol!r}.")
         return Rule(method == "exact", float(tol), check_int(self.max_iter, "max_iter", minimum=1))
 
-    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
-        engine = sld_compiled if sld_compiled.available() else sld_blocked
-        estimates = np.empty((len(samples), self.n_labels_))
-        odds = (self.prior_ > 0) & (self.prior_ < 1)
-        estimates[:, ~odds] = samples.mean(scores.values[:, ~odds])
-        unfinished = 0
-        for labels in label_chunks(np.flatnonzero(odds), scores.n_items):
-            prior = self.prior_[labels]
-            table = poles(self._posteriors(scores, labels), prior)
-            estimates[:, labels], left = engine.maximise(table, prior, samples, self._rule)
-            unfinished += left
-        self._warn(unfinished, estimates.size)
-        return estimates
-
-    @property
-    def statistic(self) -> Statistic:
-        """Histograms of the posteriors."""
-        return FINE
-
-    def _from_means(self, means: Floats, sizes: Ints) -> Floats:
-        shares, posteriors = FINE.read(means, self.n_labels_)
-        estimates = np.asarray((shares * posteriors).sum(axis=2))
-        odds = np.flatnonzero((self.prior_ > 0) & (self.prior_ < 1))
-        table = posteriors[:, odds].swapaxes(0, 1).reshape(len(odds), -1)
-        if self.calibrate is not None:
-            table = apply_platt(table, self.slope_[odds], self.intercept_[odds])
-        prior = self.prior_[odds]
-        weights = shares[:, odds].swapaxes(0, 1).reshape(len(odds), -1)
-        estimates[:, odds], unfinished = sld_blocked.maximise_weighted(
-            poles(table, prior), weights, prior, len(sizes), self._rule
-        )
-        self._warn(unfinished, estimates.size)
-        return estimates
-
-    def _warn(self, unfinished: int, n_estimates: int) -> None:
-        if unfinished:
-            warnings.warn(
-                f"SLD had not settled after max_iter={self.max_iter} rounds in {unfinished} of "
-                f'{n_estimates} estimates; raise max_iter, or use method="exact".',
-                PrevalensWarning,
-                stacklevel=4,
-            )
-
-    def _posteriors(self, scores: Scores, labels: Array) -> Floats:
-        """The posteriors of some labels, calibrated if requested, shape (n_labels, n_items)."""
-        posteriors = np.ascontiguousarray(scores.values[:, labels].T, dtype=np.float64)
+    def _calibrated(self, posteriors: Floats, labels: Ints) -> Floats:
         if self.calibrate is None:
             return posteriors
         return apply_platt(posteriors, self.slope_[labels], self.intercept_[labels])
