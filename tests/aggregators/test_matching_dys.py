@@ -81,10 +81,11 @@ def test_several_numbers_of_bins_give_the_median() -> None:
     np.testing.assert_allclose(several, np.median(each, axis=0), atol=1e-12)
 
 
-def test_classes_that_look_the_same_give_one_half() -> None:
-    scores = Scores([[0.3], [0.3], [0.3], [0.3]])
-    dys = DyS().fit(scores, [[1], [0], [1], [0]])
-    assert dys.aggregate(scores, Samples.whole(4))[0, 0] == 0.5
+@pytest.mark.parametrize("kind", [DyS, HDy])
+def test_classes_that_look_the_same_are_counted(kind: type) -> None:
+    scores = Scores([[0.31], [0.32], [0.33], [0.34]])
+    fitted = kind(8).fit(scores, [[1], [0], [1], [0]])
+    assert fitted.aggregate(scores, Samples.whole(4))[0, 0] == pytest.approx(0.325)
 
 
 @pytest.mark.parametrize("distance", DISTANCES)

@@ -90,7 +90,7 @@ def test_the_sweep_is_the_median_of_the_loop(kind: type, gap: float | None, seed
 
 def test_fewer_thresholds_are_spread_over_all() -> None:
     scores, Y = labelled(0)
-    every = MedianSweep().fit(scores, Y).edges_[0]
+    every = MedianSweep(1000).fit(scores, Y).edges_[0]
     few = MedianSweep(5).fit(scores, Y).edges_[0]
     assert len(few) == 5 < len(every)
     assert {few[0], few[-1]} == {every[0], every[-1]}

@@ -155,8 +155,8 @@ def test_bbse_is_adjusted_counting(quapy: ModuleType, data, aggregator, solver) 
     [
         (MaxThreshold(guard=None), "MAX"),
         (XThreshold(guard=None), "X"),
-        (MedianSweep(), "MS"),
-        (MedianSweep2(), "MS2"),
+        (MedianSweep(1000), "MS"),
+        (MedianSweep2(1000), "MS2"),
     ],
 )
 def test_thresholds(quapy: ModuleType, data, aggregator, name) -> None:

@@ -29,11 +29,18 @@ class _HistogramMatching(BinnedAggregator):
         sets = [np.linspace(0.0, 1.0, bins + 1)[1:-1] for bins in _check_bins(self.bins)]
         finest = np.unique(np.concatenate(sets))
         self.edges_ = [finest] * self.n_labels_
-        self.matched_ = (self.prevalence_ > 0) & (self.prevalence_ < 1)
         # First of the finest bins in each bin of each set.
         self._firsts = [np.concatenate([[0], 1 + np.searchsorted(finest, own)]) for own in sets]
         self.positives_ = [_densities(scores.values, Y, edges) for edges in sets]
         self.negatives_ = [_densities(scores.values, 1 - Y, edges) for edges in sets]
+        # A comparison with NaN, of a constant label, is false.
+        self.matched_ = np.all(
+            [
+                np.abs(positives - negatives).max(axis=1) > _ROUNDING
+                for positives, negatives in zip(self.positives_, self.negatives_, strict=True)
+            ],
+            axis=0,
+        )
 
     def _check(self) -> None:
         """Check the parameters."""
@@ -73,8 +80,8 @@ class HDy(_HistogramMatching):
     With p the share of positives, the distance is smallest where the overlap ``sum
     sqrt((p pos + (1 - p) neg) sample)`` over the bins is greatest: for all samples and all p of the
     grid one matrix product. O(n_labels x n_samples x sum of bins x grid). Ties go to the
-    smallest prevalence. A label that is constant in the labelled scores has nothing to mix; its
-    estimate is the mean posterior.
+    smallest prevalence. A label that is constant in the labelled scores has nothing to mix, and
+    one whose histograms are equal cannot be told apart; their estimate is the mean posterior.
 
     Fails for small samples and rare labels: most bins are empty, and a few items decide.
 
@@ -131,8 +138,7 @@ class DyS(_HistogramMatching):
     Each of the three distances is convex in the share of positives, so the nearest mixture is
     the zero of the derivative; it is found by Newton's method within a bracket, for all samples at
     once, to 1e-6. `HDy` tries a grid instead. O(n_labels x n_samples x sum of bins x steps), about
-    8 steps. Where all mixtures are equally near, the answer is 0.5; a label that is constant in the
-    labelled scores is estimated by its mean posterior.
+    8 steps. Constant labels and equal histograms as in `HDy`.
 
     Fails for small samples and rare labels: most bins are empty, and a few items decide.
 
@@ -212,8 +218,6 @@ def nearest_mixtures(shares: Floats, positives: Floats, negatives: Floats, dista
     """
     derivatives, difference = DISTANCES[distance], positives - negatives
     answer = np.full(len(shares), 0.5)
-    if not np.any(np.abs(difference) > _LEAST):
-        return answer
     active, point = np.arange(len(shares)), answer.copy()
     low, high = np.zeros(len(shares)), np.ones(len(shares))
     for _ in range(_STEPS):

@@ -231,7 +231,9 @@ class MedianSweep(BinnedAggregator):
     ----------
     thresholds : int
         Maximum number of thresholds per label. If the labelled items have more different
-        posteriors, as many of them as this, at equal steps of rank.
+        posteriors, as many of them as this, at equal steps of rank. On one half of
+        Yeast's training items the estimates from 100 and from all 749 thresholds of the other
+        half differ by .005 on average, and their absolute errors by .0002.
 
     Attributes
     ----------
@@ -263,7 +265,7 @@ class MedianSweep(BinnedAggregator):
 
     code = "ms"
 
-    def __init__(self, thresholds: int = 1000) -> None:
+    def __init__(self, thresholds: int = 100) -> None:
         self.thresholds = thresholds
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
