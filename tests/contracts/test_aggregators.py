@@ -78,6 +78,7 @@ CASES = [
     Case("sld", SLD),
     Case("sld-em", lambda: SLD(method="em")),
     Case("sld-platt", lambda: SLD("platt")),
+    Case("sld-vector", lambda: SLD("vector")),
     Case("sld-prior", lambda: SLD(prior=0.5)),
     Case("hdy", HDy),
     Case("hdy-8", lambda: HDy(bins=8, grid=51)),
