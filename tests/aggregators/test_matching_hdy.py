@@ -127,3 +127,12 @@ def test_a_posterior_on_an_edge_belongs_to_the_bin_above() -> None:
     asked = Scores([[0.5], [0.1]], kind="posteriors")
     each = Samples.from_indices([[0], [1]], n_items=2)
     np.testing.assert_array_equal(hdy.aggregate(asked, each), [[1], [0]])
+
+
+def test_equal_histograms_of_one_set_count_as_a_tie() -> None:
+    """With two bins all scores are in one; ties go to the smallest prevalence."""
+    scores, Y = Scores([[0.1], [0.2], [0.3], [0.4]]), [[0], [0], [1], [1]]
+    whole = Samples.whole(4)
+    fine = HDy(20).fit(scores, Y).aggregate(scores, whole)[0, 0]
+    both = HDy([2, 20]).fit(scores, Y).aggregate(scores, whole)[0, 0]
+    assert (fine, both) == (0.5, 0.25)

@@ -34,7 +34,7 @@ class _HistogramMatching(BinnedAggregator):
         self.positives_ = [_densities(scores.values, Y, edges) for edges in sets]
         self.negatives_ = [_densities(scores.values, 1 - Y, edges) for edges in sets]
         # A comparison with NaN, of a constant label, is false.
-        self.matched_ = np.all(
+        self.matched_ = np.any(
             [
                 np.abs(positives - negatives).max(axis=1) > _ROUNDING
                 for positives, negatives in zip(self.positives_, self.negatives_, strict=True)
@@ -81,7 +81,8 @@ class HDy(_HistogramMatching):
     sqrt((p pos + (1 - p) neg) sample)`` over the bins is greatest: for all samples and all p of the
     grid one matrix product. O(n_labels x n_samples x sum of bins x grid). Ties go to the
     smallest prevalence. A label that is constant in the labelled scores has nothing to mix, and
-    one whose histograms are equal cannot be told apart; their estimate is the mean posterior.
+    one whose histograms are equal in all sets cannot be told apart; their estimate is the mean
+    posterior.
 
     Fails for small samples and rare labels: most bins are empty, and a few items decide.
 
