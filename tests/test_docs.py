@@ -81,3 +81,11 @@ def test_the_map_of_the_package_is_that_of_the_import_graph() -> None:
         [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_guide_to_methods_is_that_of_the_records() -> None:
+    script = Path(__file__).parents[1] / "docs" / "draw_guide.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

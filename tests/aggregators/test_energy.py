@@ -75,3 +75,12 @@ def test_labels_that_cannot_be_told_apart_are_counted() -> None:
     samples = Samples.from_indices([np.arange(40)], n_items=100)
     expected = PCC().fit(scores, Y).aggregate(scores, samples)
     np.testing.assert_allclose(EDy().fit(scores, Y).aggregate(scores, samples), expected)
+
+
+def test_the_guard_lets_informative_labels_through() -> None:
+    scores, Y = labelled(6, n_items=300)
+    edy = EDy().fit(scores, Y)
+    assert edy.adjusted_.all()
+    assert np.all(edy.tpr_ > edy.fpr_)
+    bag = Samples.from_indices([np.flatnonzero(Y[:, 0])], n_items=300)
+    assert edy.aggregate(scores, bag)[0, 0] == pytest.approx(1.0, abs=1e-9)
