@@ -186,3 +186,11 @@ def test_figures_have_a_name_for_screen_readers() -> None:
             assert len(text) > 10, target
             if target.endswith(".svg"):
                 assert 'role="img"' in (page.parent / target).read_text("utf-8")
+
+
+def test_the_guide_to_methods_is_that_of_the_records() -> None:
+    script = Path(__file__).parents[1] / "docs" / "draw_guide.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
