@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -75,3 +76,17 @@ def test_the_learning_curve(tmp_path: Path) -> None:
 def test_reuters_is_exported(tmp_path: Path) -> None:
     said = _run(sys.executable, str(EXAMPLES / "export_reuters.py"), str(tmp_path), folder=tmp_path)
     assert "9603 and 3299 stories" in said
+
+
+@pytest.mark.slow
+def test_labels_of_people_correct_the_counts_of_rules(tmp_path: Path) -> None:
+    said = _run(sys.executable, str(EXAMPLES / "own_scores.py"), str(tmp_path), folder=tmp_path)
+    counted, *corrected = [float(points) for points in re.findall(r"off by ([\d.]+) points", said)]
+    assert len(corrected) == 3
+    # A hundred labels are too few for nine labels; a thousand are not.
+    assert corrected[-1] < 0.75 * counted
+    assert corrected[-1] < corrected[1] < corrected[0]
+    with (tmp_path / "labelled-300.csv").open(newline="", encoding="utf-8") as file:
+        assert next(csv.DictReader(file)).keys() == {
+            "month", "text", "llm_labels", "human_labels"
+        }  # fmt: skip
