@@ -294,10 +294,10 @@ def test_the_automatic_fit_reports_the_stages_of_the_choice() -> None:
     choose(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=stages.append)
     Quantifier().fit(TRAIN.X[:40], TRAIN.Y[:40, :2], progress=messages.append)
     assert messages == stages
-    assert "logistic regressions, fold 2 of 5" in messages
+    assert "logistic regressions" in messages
 
 
-@pytest.mark.parametrize("message", ["logistic regressions, fold 2 of 5", "choosing"])
+@pytest.mark.parametrize("message", ["logistic regressions", "choosing"])
 def test_what_progress_raises_ends_the_fit(message: str) -> None:
     messages: list[str] = []
     quantifier = Quantifier()

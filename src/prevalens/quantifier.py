@@ -491,8 +491,12 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         """The items; numbers may be missing only if the classifier takes them so."""
         if self.classifier is None:
             # The training prevalence does not look at the items.
-            return check_items(X, missing=isinstance(self.aggregator, TrainingPrevalence))
-        return check_items(X, missing=get_tags(self.classifier).input_tags.allow_nan)
+            takes_missing = isinstance(self.aggregator, TrainingPrevalence)
+        elif isinstance(self.classifier, MultiLabelClassifier):
+            takes_missing = self.classifier.takes_missing
+        else:
+            takes_missing = get_tags(self.classifier).input_tags.allow_nan
+        return check_items(X, missing=takes_missing)
 
     def _score(self, X: Items) -> Scores:
         """The scores of items that have been checked."""

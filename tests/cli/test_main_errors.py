@@ -541,7 +541,7 @@ def test_notes_of_batches(folder: Path, models: dict[str, Path]) -> None:
     [
         (lambda path: path.read_bytes()[: path.stat().st_size // 2], "damaged or cut off"),
         (lambda path: with_version(path, 9), "newer prevalens (file version 9"),
-        (lambda path: with_version(path, 1), "older prevalens (file version 1; this one reads 5)"),
+        (lambda path: with_version(path, 1), "older prevalens (file version 1; this one reads 6)"),
         (lambda path: path.read_bytes()[:-40] + b"x" * 40, "m.prevalens: "),
     ],
     ids=["cut", "newer", "older", "end overwritten"],

@@ -84,10 +84,10 @@ DRIFT = DriftSummary().to_dict()
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"page": {"version": FORMAT_VERSION + 1}}, "written by a newer prevalens (file version 6"),
+        ({"page": {"version": FORMAT_VERSION + 1}}, "written by a newer prevalens (file version 7"),
         (
             {"page": {"version": 4}},
-            "an older prevalens (file version 4; this one reads 5); fit the model again",
+            "an older prevalens (file version 4; this one reads 6); fit the model again",
         ),
         ({"page": {"version": "x"}}, "written by a newer prevalens"),
         ({"page": {"format": "other"}}, "this is no model file of prevalens"),

@@ -38,6 +38,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     `label_wise`             True if a label's answer depends on no other label's training values,
                              so that dividing the labels changes nothing; default False
     `takes_texts`            True if texts go to another estimator as they are; default False
+    `takes_missing`          True if numbers may be missing (NaN); default False
     `_votes`                 votes; default: posteriors above one half
     `_offers_posteriors`     False if a part inside has no posteriors, so that there is no
                              `predict_proba`; default True
@@ -70,6 +71,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     joint: bool = True
     label_wise: bool = False
     takes_texts: bool = False
+    takes_missing: bool = False
 
     def fit(self, X: Any, Y: Any) -> Self:
         """Learn from labelled items.
@@ -150,6 +152,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.string = self.takes_texts
+        tags.input_tags.allow_nan = self.takes_missing
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         tags.target_tags.two_d_labels = True

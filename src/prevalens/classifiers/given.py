@@ -82,6 +82,7 @@ class Given(MultiLabelClassifier):
     """
 
     code = "given"
+    takes_missing = True
 
     def __init__(self, *, separate: bool = True) -> None:
         self.separate = separate
@@ -131,12 +132,6 @@ class Given(MultiLabelClassifier):
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:
         return raw_votes(X, self.n_labels_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
 
 
 def check_scores(X: Any) -> Floats:
