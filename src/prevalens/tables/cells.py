@@ -175,7 +175,8 @@ def number_style(cells: Sequence[Any], decimal: DecimalMark | None = None) -> Nu
 
 def shown(cell: Any) -> str:
     """The content of a cell for a message, shortened if it is long."""
-    text = repr(cell)
+    # A number of NumPy is shown as the number that it is.
+    text = repr(cell.item() if hasattr(cell, "dtype") and not cell.shape else cell)
     return text if len(text) <= 42 else f"{text[:40]}..."
 
 
