@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from prevalens.errors import InputError
 
 #: Texts that mean a missing value.
@@ -175,8 +177,7 @@ def number_style(cells: Sequence[Any], decimal: DecimalMark | None = None) -> Nu
 
 def shown(cell: Any) -> str:
     """The content of a cell for a message, shortened if it is long."""
-    # A number of NumPy is shown as the number that it is.
-    text = repr(cell.item() if hasattr(cell, "dtype") and not cell.shape else cell)
+    text = repr(cell.item() if isinstance(cell, np.generic) else cell)
     return text if len(text) <= 42 else f"{text[:40]}..."
 
 

@@ -27,8 +27,6 @@ _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 #: A longer field means that a quotation mark is never closed.
 _LONGEST_FIELD = 2**26
-
-
 #: Numbers of a chunk that is read without Python objects.
 _SCORES = 2**20
 
