@@ -8,7 +8,7 @@ WORKERS ?= 2
 COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate pyproject.toml
 
-.PHONY: demo test lint types unit bench lock clean
+.PHONY: demo test lint types unit bench dist try-wheel lowest docs check-docs lock clean
 
 demo: $(VENV)/.core
 	$(BIN)/prevalens demo
@@ -28,6 +28,32 @@ unit: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/pytest benchmarks --benchmark-enable --benchmark-only -p no:xdist
+
+# The wheel and the source archive in dist/, checked.
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build -q
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
+# The wheel in fresh environments of every supported Python on the path, alone and with [all];
+# name others: make try-wheel PYTHONS="--python /opt/python3.12/bin/python3".
+PYTHONS ?=
+try-wheel: dist
+	$(BIN)/python release/try_wheel.py $(PYTHONS) dist
+
+# The same with the lowest versions that pyproject.toml allows; needs uv on the path.
+lowest: dist
+	$(BIN)/python release/try_wheel.py --lowest $(PYTHONS) dist
+
+# The site in site/, without a request to anywhere; a warning is an error.
+docs: $(VENV)/.dev
+	$(BIN)/python docs/site/assemble.py build/docs
+	$(BIN)/sphinx-build -q -W --keep-going -c docs/site -d build/doctrees build/docs site
+
+# The built pages: HTML, links, requests, search and accessibility; the last three need Chromium.
+check-docs: $(VENV)/.dev
+	$(BIN)/python docs/site/check.py site
 
 # The locked environments; a change of the lock or of the build set-up makes them anew.
 $(VENV)/.python:
@@ -50,7 +76,8 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml $(VENV)/.python
 # Needs uv on the path; run it after a change of the dependencies.
 lock:
 	$(COMPILE) -o requirements/core.txt
-	$(COMPILE) --extra all --group dev -o requirements/dev.txt
+	$(COMPILE) --extra all --group dev --group dist --group docs -o requirements/dev.txt
+	$(COMPILE) --extra serve --extra fast --extra frames --extra excel -o requirements/serve.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

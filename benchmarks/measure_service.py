@@ -1,4 +1,4 @@
-"""Load on the service: 8 clients, 200 requests of 1,000 short texts, on loopback.
+"""Load on the service: 8 clients, 200 requests of 1,000 short texts, then of one, on loopback.
 
 Run it with ``python benchmarks/measure_service.py``; it writes ``benchmarks/results/service.md``.
 The server is the command itself in a process of its own; clients are threads of this one.
@@ -26,6 +26,7 @@ from prevalens.model.fit import fit_files
 
 CLIENTS, REQUESTS, TEXTS = 8, 200, 1000
 SINGLE = 20
+ONE_TEXT = 1000
 METHOD = "lr+pacc"
 RESULTS = Path(__file__).parent / "results" / "service.md"
 START = "from prevalens.__main__ import main; main()"
@@ -83,6 +84,15 @@ def _load(url: str, server: psutil.Process, batches: list[list[str]]) -> dict[st
             list(clients.map(ask, range(REQUESTS)))
         time.sleep(1)
         memory.append(_memory(server))
+
+        def ask_one(number: int) -> None:
+            text = batches[number % CLIENTS][:1]
+            client.post(place, json={"texts": text}).raise_for_status()
+
+        with ThreadPoolExecutor(CLIENTS) as clients:
+            start = time.perf_counter()
+            list(clients.map(ask_one, range(ONE_TEXT)))
+            one_text = time.perf_counter() - start
     expected = [_numbers(answer) for _, answer in alone[:CLIENTS]]
     good = [_numbers(one) == expected[number % CLIENTS] for number, (_, one) in enumerate(found)]
     times = sorted(seconds for seconds, _ in found)
@@ -98,6 +108,7 @@ def _load(url: str, server: psutil.Process, batches: list[list[str]]) -> dict[st
         "wall": wall,
         "cpu": cpu[1] - cpu[0],
         "memory": memory,
+        "one_text": ONE_TEXT / one_text,
     }
 
 
@@ -135,6 +146,7 @@ def _page(found: dict[str, Any]) -> str:
         (f"{CLIENTS} clients: p95", f"**{found['p95']:.3f} s**", _allowed(found["single"])),
         (f"{CLIENTS} clients: largest", f"{found['largest']:.3f} s", ""),
         ("texts per second", f"{REQUESTS * TEXTS / found['wall']:,.0f}", ""),
+        ("requests of one text per second", f"{found['one_text']:.0f}", "100"),
         ("CPU of the server per request", f"{found['cpu'] / (REQUESTS + SINGLE):.3f} s", ""),
         ("memory after warming up", f"{found['memory'][0]:.0f} MB", ""),
         (f"memory after {REQUESTS} requests", f"{found['memory'][2]:.0f} MB", "its level before"),

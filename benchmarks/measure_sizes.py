@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    print("# Coverage by batch size\n")
     table = [line for name in options.datasets for line in rows(name, options.seed)]
     print("\n| dataset | shift | " + " | ".join(f"{size} items" for size in SIZES) + " |")
     print("| --- | --- | " + " | ".join("---" for _ in SIZES) + " |")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from prevalens import Quantifier, Samples
+from prevalens import Quantifier, Samples, parse
 from prevalens.aggregators import ACC, CC, LPQ, PACC, PCC, RQ, SLD, HDx, TrainingPrevalence
 from prevalens.batches import Batches
 from prevalens.classifiers import CrossFit, HoldOut, PerLabel, Stacked
@@ -338,3 +339,29 @@ def test_progress_through_a_pipeline(routed: bool) -> None:
             pipeline.fit(TRAIN.X, TRAIN.Y, quantifier__progress=messages.append)
     assert messages == ["training the classifier"]
     assert "progress" not in quantifier.get_params()
+
+
+@pytest.mark.parametrize("name", ["sld", "hdy", "kdey", "ms2", "pq", "rq(hdy,ridge)"])
+def test_a_label_with_few_positives_is_warned_of_once(name: str) -> None:
+    data = synthetic(n_train=80, n_test=20, n_labels=3, random_state=0)
+    Y = data.train.Y.copy()
+    Y[:, 0] = 0
+    Y[7, 0] = 1
+    with pytest.warns(PrevalensWarning) as found:
+        parse(f"lr+{name}").set_params(uncertainty=None).fit(data.train.X, Y)
+    told = [str(each.message) for each in found if "mostly chance" in str(each.message)]
+    assert len(told) == 1
+    assert told[0].startswith("1 of 3 labels have fewer than 5 positives, or negatives")
+
+
+@pytest.mark.parametrize("name", ["pcc", "pacc", "sld"])
+def test_no_positives_or_enough_are_no_reason_to_warn(name: str) -> None:
+    data = synthetic(n_train=80, n_test=20, n_labels=3, random_state=0)
+    Y = data.train.Y.copy()
+    Y[:, 0] = 0
+    Y[:5, 1], Y[5:, 1] = 1, 0
+    if name != "sld":
+        Y[7, 0] = 1
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="(?!.*mostly chance)")
+        parse(f"lr+{name}").set_params(uncertainty=None).fit(data.train.X, Y)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -27,9 +29,9 @@ def test_the_code_of_the_readme_runs() -> None:
     assert estimate.labels == names["data"].train.labels  # type: ignore[attr-defined]
 
 
-def test_the_two_commands_are_targets() -> None:
+def test_the_commands_of_a_checkout_are_targets() -> None:
     makefile = README.with_name("Makefile").read_text("utf-8")
-    for target in ("demo", "test"):
+    for target in ("demo", "test", "docs"):
         assert f"make {target}" in README.read_text("utf-8")
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
 
@@ -61,6 +63,13 @@ def test_the_first_table_is_what_the_demo_finds() -> None:
         assert said == pytest.approx(100 * errors.mean(), abs=0.1)
 
 
+def test_the_concepts_say_the_same_errors_of_the_demo() -> None:
+    page = README.parent / "docs" / "concepts" / "quantification.md"
+    said = re.findall(r"by (\d\.\d)(?: points)?", page.read_text("utf-8"))
+    rows = ("prevalens", "classifier's answers counted", "training prevalence kept")
+    assert said == [_row(name)[-1].replace("*", "").removesuffix(" points") for name in rows]
+
+
 def test_the_commands_of_the_readme_have_their_files_and_options() -> None:
     text = README.read_text("utf-8")
     for verb in ("fit", "quantify", "evaluate", "compare"):
@@ -71,3 +80,15 @@ def test_the_commands_of_the_readme_have_their_files_and_options() -> None:
     ):
         # The example runs the README's commands, which a test runs in turn.
         assert line.split(" --")[0].strip() in shell
+
+
+def test_the_first_screen_is_short_and_its_badges_are_true() -> None:
+    text = README.read_text("utf-8")
+    screen = text.partition("\n## ")[0]
+    assert len(screen.splitlines()) <= 20
+    assert "docs/images/figure-trend.svg" in screen
+    project = tomllib.loads(README.with_name("pyproject.toml").read_text("utf-8"))["project"]
+    versions = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    python, licence = re.findall(r"https://img.shields.io/badge/(\S+)-blue", screen)
+    assert unquote(python) == "python-" + " | ".join(versions)
+    assert licence.replace("--", "-") == f"licence-{project['license']}"

@@ -157,14 +157,23 @@ class Histogram(Statistic):
     Parameters
     ----------
     name : str
-    edges : array of float, shape (n_bins - 1,)
-        Inner edges, ascending; a score on an edge belongs to the bin above it.
+    edges : array of float, shape (n_bins - 1,), or a list of such arrays, one per label
+        Inner edges, ascending; a score on an edge belongs to the bin above it. Labels with fewer
+        edges than others have empty bins at the end.
     """
 
-    def __init__(self, name: str, edges: Floats) -> None:
+    def __init__(self, name: str, edges: Floats | list[Floats]) -> None:
         super().__init__(name)
         self.edges = edges
-        self.n_bins = len(edges) + 1
+        own = edges if isinstance(edges, list) else [edges]
+        self.n_bins = 1 + max(map(len, own))
+
+    def _cells(self, values: Floats) -> Ints:
+        """Bins of scores, shape (n_items, n_labels)."""
+        if not isinstance(self.edges, list):
+            return np.searchsorted(self.edges, values, side="right")
+        columns = zip(self.edges, values.T, strict=True)
+        return np.stack([np.searchsorted(own, column, "right") for own, column in columns], axis=1)
 
     def sums(self, scores: Scores, samples: Samples) -> Floats:
         """See `Statistic`; all counts first, then all sums of scores."""
@@ -178,7 +187,7 @@ class Histogram(Statistic):
         for start in range(0, len(batch), step):
             part = values[samples.flat[start : start + step]].astype(np.float64)
             own = batch[start : start + step, np.newaxis]
-            cells = first + np.searchsorted(self.edges, part, side="right")
+            cells = first + self._cells(part)
             low = int(own[0, 0])
             flat = ((own - low) * width + cells).ravel()
             span = int(own[-1, 0]) - low + 1

@@ -19,6 +19,27 @@ import numpy.typing as npt
 from prevalens.types import Floats, Ints
 from prevalens.validation import InputError, check_choice, check_prevalences
 
+__all__ = [
+    "HORIZON_EDGES",
+    "HORIZON_NAMES",
+    "INTERVAL_METRICS",
+    "MEASURES",
+    "SHIFT_NAMES",
+    "ae",
+    "concordance",
+    "horizon_bins",
+    "interval_measures",
+    "kld",
+    "nae",
+    "nrae",
+    "per_label",
+    "rae",
+    "se",
+    "shift",
+    "shift_bins",
+    "smooth",
+]
+
 Errors: TypeAlias = Floats
 
 #: The three shift regimes of the paper, in the order of `shift_bins`.

@@ -317,6 +317,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         classifier, aggregator = self.resolved_parts()
         aggregator = clone(aggregator)
         kind = aggregator.consumes
+        _warn_of_few(aggregator, Y)
         if classifier is None:
             labelled = _Labelled(Scores(X, "features"), Y, groups)
         else:
@@ -794,11 +795,10 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        Items are scored in portions, so memory does not grow with their number. Exact for CC, PCC,
-        ACC, PACC, HDy, HDx, PAV, the mixture, the automatic choice, LPQ over CC, PCC, ACC or
-        PACC, and RQ over these; SLD reads histograms of 323 bins, which changed no estimate by
-        more than 0.0005 where it was tried. Methods that must see the items (LPQ over SLD,
-        quantifiers of QuaPy) are refused.
+        Items are scored in portions, so memory does not grow with their number. Exact for all
+        aggregators that have sums, LPQ over CC, PCC, ACC or PACC, and RQ over these; SLD and
+        KDEyML read histograms of 323 bins, which changed no estimate by more than 0.0005 where it
+        was tried. Methods that must see the items (LPQ over SLD, quantifiers of QuaPy) are refused.
         """
         self.summed_statistics()
         X = self._checked(X)
@@ -962,6 +962,21 @@ def _check_parts(classifier: Classifier | None, aggregator: Aggregator) -> None:
     raise InputError(
         f"{left} needs {aggregator.consumes}; {right} offers {', '.join(sorted(kinds)) or 'none'}."
     )
+
+
+def _warn_of_few(aggregator: Aggregator, Y: LabelMatrix) -> None:
+    """Warn if labels have too few positives or negatives for the aggregator, but not none."""
+    positives = Y.sum(axis=0, dtype=np.int64)
+    rarer = np.minimum(positives, len(Y) - positives)
+    few = int(np.count_nonzero((rarer > 0) & (rarer < aggregator.least_positives)))
+    if few:
+        warnings.warn(
+            f"{few} of {Y.shape[1]} labels have fewer than {aggregator.least_positives} positives, "
+            f"or negatives, in training: what {type(aggregator).__name__} estimates for them is "
+            "mostly chance; label more items, or use PCC.",
+            PrevalensWarning,
+            stacklevel=4,
+        )
 
 
 def set_seeds(quantifier: Any, seed: int) -> None:

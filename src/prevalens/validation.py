@@ -30,6 +30,7 @@ __all__ = [
     "check_items",
     "check_label_names",
     "check_matrix",
+    "check_number",
     "check_prevalences",
     "check_rng",
     "check_same_length",
@@ -61,6 +62,15 @@ def check_fraction(value: object, name: str, *, open_ends: bool = True) -> float
         meant = f"; did you mean {number / 100:g}?" if 1 < number < 100 else "."
         raise InputError(f"{name} must lie {ends}; got {number:g}{meant}")
     return number
+
+
+def check_number(value: object, name: str, least: float, most: float = np.inf) -> float:
+    """Return `value` as a finite float from `least` to `most`; raise InputError if it is none."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not (number and least <= float(value) <= most and np.isfinite(float(value))):  # type: ignore[arg-type]
+        ends = f"{least:g} or more" if most == np.inf else f"from {least:g} to {most:g}"
+        raise InputError(f"{name} must be a number, {ends}; got {value!r}.")
+    return float(value)  # type: ignore[arg-type]
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> str:

@@ -126,7 +126,7 @@ def test_sparse_features_with_stored_zeros():
 def test_blocks_change_nothing(monkeypatch, form):
     train, test = features(form(np.maximum(X, 0))), features(form(np.maximum(X_TEST, 0)))
     whole = HDx().fit(train, Y).aggregate(test, SAMPLES)
-    monkeypatch.setattr(module, "_BLOCK", 1)
+    monkeypatch.setattr(module, "_HDX_BLOCK", 1)
     pieces = HDx().fit(train, Y).aggregate(test, SAMPLES)
     np.testing.assert_array_equal(whole, pieces)
 

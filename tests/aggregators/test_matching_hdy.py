@@ -13,6 +13,9 @@ from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import InputError
 
+#: Numbers of bins of the original paper.
+PAPER_BINS = range(10, 111, 10)
+
 
 def labelled(seed: int, n_items: int = 120) -> tuple[Scores, np.ndarray]:
     rng = np.random.default_rng(seed)
@@ -63,14 +66,16 @@ def test_hdy_is_the_loop(seed: int) -> None:
 
 def test_the_labelled_pool_gets_its_own_prevalence() -> None:
     scores, Y = labelled(1, n_items=200)
-    estimates = HDy(grid=201).fit(scores, Y).aggregate(scores, Samples.whole(200))
+    estimates = HDy(PAPER_BINS, grid=201).fit(scores, Y).aggregate(scores, Samples.whole(200))
     np.testing.assert_allclose(estimates[0], Y.mean(axis=0), atol=0.5 / 200)
 
 
 def test_all_positives_and_all_negatives_are_recognised() -> None:
     scores, Y = labelled(2)
     bags = [np.flatnonzero(Y[:, 0]), np.flatnonzero(1 - Y[:, 0])]
-    estimates = HDy().fit(scores, Y).aggregate(scores, Samples.from_indices(bags, n_items=120))
+    estimates = (
+        HDy(PAPER_BINS).fit(scores, Y).aggregate(scores, Samples.from_indices(bags, n_items=120))
+    )
     assert estimates[:, 0].tolist() == [1.0, 0.0]
 
 
@@ -85,9 +90,9 @@ def test_edges_belong_to_the_bins_of_numpy() -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, Y = labelled(3)
     samples = Samples.from_indices(np.random.default_rng(3).integers(0, 120, (9, 20)), n_items=120)
-    hdy = HDy().fit(scores, Y)
+    hdy = HDy(PAPER_BINS).fit(scores, Y)
     once = hdy.aggregate(scores, samples)
-    monkeypatch.setattr("prevalens.aggregators.matching._BLOCK", 45)
+    monkeypatch.setattr("prevalens.aggregators.binned._BLOCK", 45)
     np.testing.assert_array_equal(hdy.aggregate(scores, samples), once)
 
 
@@ -95,7 +100,7 @@ def test_a_constant_label_is_counted() -> None:
     scores, Y = labelled(4)
     Y[:, 0] = 0
     whole = Samples.whole(120)
-    estimates = HDy().fit(scores, Y).aggregate(scores, whole)
+    estimates = HDy(PAPER_BINS).fit(scores, Y).aggregate(scores, whole)
     assert estimates[0, 0] == PCC().fit(scores, Y).aggregate(scores, whole)[0, 0]
 
 
@@ -122,3 +127,12 @@ def test_a_posterior_on_an_edge_belongs_to_the_bin_above() -> None:
     asked = Scores([[0.5], [0.1]], kind="posteriors")
     each = Samples.from_indices([[0], [1]], n_items=2)
     np.testing.assert_array_equal(hdy.aggregate(asked, each), [[1], [0]])
+
+
+def test_equal_histograms_of_one_set_count_as_a_tie() -> None:
+    """With two bins all scores are in one; ties go to the smallest prevalence."""
+    scores, Y = Scores([[0.1], [0.2], [0.3], [0.4]]), [[0], [0], [1], [1]]
+    whole = Samples.whole(4)
+    fine = HDy(20).fit(scores, Y).aggregate(scores, whole)[0, 0]
+    both = HDy([2, 20]).fit(scores, Y).aggregate(scores, whole)[0, 0]
+    assert (fine, both) == (0.5, 0.25)

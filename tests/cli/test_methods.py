@@ -35,3 +35,19 @@ def test_json() -> None:
 def test_an_unknown_part_is_named() -> None:
     with pytest.raises(InputError, match="There is no part called 'nosuch'"):
         CliRunner().invoke(command, ["nosuch"], catch_exceptions=False)
+
+
+def test_an_aggregator_says_when_to_use_it() -> None:
+    output = CliRunner().invoke(command, ["sld"]).output
+    assert "Assumes: only the label mix has moved, and posteriors are calibrated" in output
+    assert "lr+sld, error by that of the best method on" in output
+    assert "When to use it" not in CliRunner().invoke(command, ["lr"]).output
+    assert "Not measured" in CliRunner().invoke(command, ["kdey"]).output
+
+
+def test_every_aggregator_has_its_guide() -> None:
+    rows = json.loads(CliRunner().invoke(command, ["--json"]).output)
+    aggregators = [row for row in rows if row["role"] == "aggregator"]
+    assert all(row["assumes"] and row["cost"] for row in aggregators)
+    best = [min(r.values()) for row in aggregators for r in row["measured"].values()]
+    assert min(best) >= 1.0

@@ -16,6 +16,7 @@ from prevalens.protocols import (
     MLAPP,
     ChronologicalWindows,
     CovariateTilt,
+    DirichletLabelsets,
     LabelsetWeights,
     LabelTilt,
     Natural,
@@ -36,6 +37,9 @@ ALL: list[Protocol] = [
     MLAPP(size=SIZE, grid=13, more_than=150, max_samples=160),
     Natural(size=SIZE, n_samples=40),
     TwoLabels(size=SIZE, grid=4),
+    Natural(size=SIZE, n_samples=40, groups=TIMES // 5),
+    DirichletLabelsets(size=SIZE, n_samples=40),
+    DirichletLabelsets(size=SIZE, n_samples=40, concentration=0.1, n_sets=2),
     LabelsetWeights(size=SIZE, n_samples=40),
     LabelTilt(size=SIZE, n_samples=40),
     CovariateTilt(X, size=SIZE, n_samples=40),
@@ -45,7 +49,15 @@ ALL: list[Protocol] = [
 EVERY = pytest.mark.parametrize("protocol", ALL, ids=lambda protocol: protocol.name)
 
 #: Those that draw by chance; the others read the order of time.
-RANDOM = (MLAPP, Natural, TwoLabels, LabelsetWeights, LabelTilt, CovariateTilt)
+RANDOM = (
+    MLAPP,
+    Natural,
+    TwoLabels,
+    LabelsetWeights,
+    DirichletLabelsets,
+    LabelTilt,
+    CovariateTilt,
+)
 
 
 def labels(seed: int, n_labels: int = 4) -> np.ndarray:

@@ -15,10 +15,15 @@ from prevalens.model import rows as module
 from prevalens.model.rows import check_ending, rows_bytes, safe_cell, workbook_bytes
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
+@pytest.mark.parametrize("text", ["=1", "+1+A1", "-1-1", "-A1", "@SUM(A1)", "\tx", "\rx"])
 def test_no_cell_is_a_formula(text: str) -> None:
     assert safe_cell(text) == f"'{text}"
     assert safe_cell(f"a{text}") == f"a{text}"
+
+
+@pytest.mark.parametrize("text", ["-5", "+1", "-0.5", "-1,5", "-1e-5", "-.5"])
+def test_a_text_that_is_a_number_stays_one(text: str) -> None:
+    assert safe_cell(text) == text
 
 
 def test_endings() -> None:

@@ -1,4 +1,4 @@
-"""Label by label, the binary aggregators are QuaPy's: CC, PCC, ACC, PACC, EMQ, HDy."""
+"""Label by label, the binary aggregators are QuaPy's, where it has them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.counting import CC, PCC
-from prevalens.aggregators.matching import HDy
+from prevalens.aggregators.energy import EDy
+from prevalens.aggregators.kernel_density import KDEyHD, KDEyML
+from prevalens.aggregators.label_shift import RLLS
+from prevalens.aggregators.matching import DyS, HDy
 from prevalens.aggregators.sld import SLD
+from prevalens.aggregators.thresholds import MaxThreshold, MedianSweep, MedianSweep2, XThreshold
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 
@@ -131,4 +135,87 @@ def test_hdy_on_the_same_grid(quapy: ModuleType, data) -> None:
     posteriors, Y, pool, samples = data
     few = posteriors, Y, pool, samples[:2]
     expected = theirs(lambda echo: quapy.HDy(echo, fit_classifier=False, val_split=None), few)
-    np.testing.assert_allclose(ours(HDy(grid=100), few), expected, rtol=0, atol=1e-12)
+    found = ours(HDy(range(10, 111, 10), grid=100), few)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("aggregator", [ACC(guard=None), PACC(guard=None), RLLS(alpha=0)], ids=str)
+@pytest.mark.parametrize("solver", ["exact-cc", "minimize"])
+def test_bbse_is_adjusted_counting(quapy: ModuleType, data, aggregator, solver) -> None:
+    rival = quapy.BBSEhard if aggregator.consumes == "votes" else quapy.BBSEsoft
+    expected = theirs(
+        lambda echo: rival(echo, fit_classifier=False, val_split=None, solver=solver), data
+    )
+    precision = 1e-9 if solver == "exact-cc" else 2e-3
+    np.testing.assert_allclose(ours(aggregator, data), expected, rtol=0, atol=precision)
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "name"),
+    [
+        (MaxThreshold(guard=None), "MAX"),
+        (XThreshold(guard=None), "X"),
+        (MedianSweep(1000), "MS"),
+        (MedianSweep2(1000), "MS2"),
+    ],
+)
+def test_thresholds(quapy: ModuleType, data, aggregator, name) -> None:
+    rival = getattr(quapy, name)
+
+    class Votes(rival):  # type: ignore[misc, valid-type]
+        """QuaPy's threshold methods read decision scores; here these are the posteriors."""
+
+        def classify(self, X):
+            return X[:, 0]
+
+        def classifier_fit_predict(self, X, y):
+            return X[:, 0], y
+
+    expected = theirs(lambda echo: Votes(echo, fit_classifier=False, val_split=None), data)
+    np.testing.assert_allclose(ours(aggregator, data), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("distance", "name"), [("hellinger", "HD"), ("topsoe", "topsoe")])
+def test_dys_to_the_precision_of_its_search(quapy: ModuleType, data, distance, name) -> None:
+    def rival(echo):
+        return quapy.DyS(echo, fit_classifier=False, val_split=None, n_bins=8, divergence=name)
+
+    found = ours(DyS(8, distance), data)
+    np.testing.assert_allclose(found, theirs(rival, data), rtol=0, atol=2e-5)
+
+
+def test_kdey_is_the_most_likely_mixture(quapy: ModuleType, data) -> None:
+    """QuaPy stops where the likelihood hardly rises; both likelihoods are compared."""
+    posteriors, Y, pool, samples = data
+    found = ours(KDEyML(), data)
+    expected = theirs(lambda echo: quapy.KDEyML(echo, fit_classifier=False, val_split=None), data)
+    assert np.median(np.abs(found - expected)) < 1e-3
+    for j in range(N_LABELS):
+        both = np.column_stack([1 - posteriors[:, j], posteriors[:, j]])
+        densities = []
+        for y in (1, 0):
+            centres = both[Y[:, j] == y]
+            target = np.column_stack([1 - pool[:, j], pool[:, j]])
+            squares = ((target[:, np.newaxis] - centres) ** 2).sum(axis=2)
+            densities.append(np.exp(-squares / (2 * 0.1**2)).mean(axis=1))
+        for i, bag in enumerate(samples):
+            f, g = densities[0][bag], densities[1][bag]
+            ours_, theirs_ = (
+                np.log(q * f + (1 - q) * g).sum() for q in (found[i, j], expected[i, j])
+            )
+            assert ours_ > theirs_ - 1e-4
+
+
+def test_kdey_hd_up_to_its_random_points(quapy: ModuleType, data) -> None:
+    posteriors, Y, pool, samples = data
+    few = posteriors, Y, pool, samples[:2]
+    expected = theirs(
+        lambda echo: quapy.KDEyHD(echo, fit_classifier=False, val_split=None, random_state=0), few
+    )
+    np.testing.assert_allclose(ours(KDEyHD(), few), expected, rtol=0, atol=0.03)
+
+
+def test_edy(quapy: ModuleType, data) -> None:
+    pytest.importorskip("quadprog")
+    expected = theirs(lambda echo: quapy.EDy(echo, fit_classifier=False, val_split=None), data)
+    np.testing.assert_allclose(ours(EDy(guard=None), data), expected, rtol=0, atol=1e-9)

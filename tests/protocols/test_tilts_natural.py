@@ -33,3 +33,26 @@ def test_too_large_a_sample_is_refused_in_a_sentence() -> None:
         Natural(size=5).draw(np.eye(4), 0)
     with pytest.raises(InputError, match="n_samples must be at least 1"):
         Natural(size=2, n_samples=0).draw(np.eye(4), 0)
+
+
+def test_groups_come_together() -> None:
+    groups = np.repeat(np.arange(20), 5)
+    Y = np.tile([[0], [1]], (50, 1))
+    samples = Natural(size=23, n_samples=400, groups=groups).draw(Y, 0)
+    chosen = np.array([np.bincount(groups[bag], minlength=20) for bag in samples])
+    # Four whole groups, and three items of a fifth.
+    assert np.all(np.sort(chosen, axis=1)[:, -5:] == [3, 5, 5, 5, 5])
+    np.testing.assert_allclose(chosen.mean(axis=0), 23 / 20, atol=0.3)
+    np.testing.assert_allclose(samples.mean(np.eye(100)).mean(axis=0), 0.01, atol=0.004)
+
+
+def test_groups_of_one_item_are_no_groups() -> None:
+    Y = np.tile([[0], [1]], (50, 1))
+    alone = Natural(size=20, n_samples=3000, groups=np.arange(100)).draw(Y, 0).mean(Y)
+    plain = Natural(size=20, n_samples=3000).draw(Y, 0).mean(Y)
+    assert alone.std() == pytest.approx(plain.std(), rel=0.06)
+
+
+def test_groups_of_another_pool_are_refused() -> None:
+    with pytest.raises(InputError, match="groups has 3 rows but Y has 4"):
+        Natural(size=2, n_samples=1, groups=[0, 1, 1]).draw(np.eye(4), 0)

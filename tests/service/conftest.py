@@ -111,7 +111,7 @@ def start() -> Iterator[Callable[[Settings], Running]]:
 def paused(server: Running, client: httpx.Client) -> Iterator[list[int]]:
     """The server's workers stand still: what is started now does not end by itself."""
     client.post("/v1/models/small/quantify", json={"texts": ["my parcel"]}).raise_for_status()
-    pids = server.state.quantifying.pids()
+    pids = server.state.small.pids()
     for pid in pids:
         psutil.Process(pid).suspend()
     yield pids

@@ -33,17 +33,33 @@ def test_every_refusal_has_the_same_form(
 ) -> None:
     answer = client.request(method, path)
     assert answer.status_code == status
-    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["content-type"] == "application/problem+json"
     error = answer.json()["error"]
     assert error["code"] == code
     assert error["message"].endswith(".")
-    assert set(answer.json()) == {"error"}
+    assert answer.json()["detail"] == error["message"]
+    assert answer.json()["status"] == status
     assert set(error) == {"code", "message"}
 
 
 def test_a_method_that_is_not_taken_names_those_that_are(client: httpx.Client) -> None:
-    assert client.put("/v1/uploads/x").headers.get_list("allow") == ["DELETE, GET"]
-    assert client.delete("/v1/models").headers.get_list("allow") == ["GET, POST"]
+    assert client.put("/v1/uploads/x").headers.get_list("allow") == ["DELETE, GET, HEAD, OPTIONS"]
+    assert client.delete("/v1/models").headers.get_list("allow") == ["GET, HEAD, OPTIONS, POST"]
+
+
+def test_options_names_the_methods(client: httpx.Client) -> None:
+    answer = client.options("/v1/jobs/x")
+    assert (answer.status_code, answer.headers["allow"]) == (204, "DELETE, GET, HEAD, OPTIONS")
+    assert client.options("/nothing").status_code == 404
+
+
+def test_large_answers_are_compressed_if_the_client_can(client: httpx.Client) -> None:
+    plain = client.get("/openapi.json", headers={"accept-encoding": "identity"})
+    packed = client.get("/openapi.json")
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < len(plain.content) / 4
+    assert packed.json() == plain.json()
 
 
 def test_what_nobody_foresaw_shows_no_inner_workings(

@@ -45,9 +45,11 @@ def test_the_description_is_served_and_complete(client: httpx.Client) -> None:
         "GET /v1/models",
         "GET /v1/models/{name}",
         "GET /v1/models/{name}/file",
+        "GET /v1/uploads",
         "GET /v1/uploads/{key}",
         "POST /v1/demo",
         "POST /v1/models",
+        "POST /v1/models/{name}/evaluate",
         "POST /v1/models/{name}/quantify",
         "POST /v1/models/{name}/sample",
         "POST /v1/uploads",
@@ -56,3 +58,25 @@ def test_the_description_is_served_and_complete(client: httpx.Client) -> None:
         for verb, about in verbs.items():
             assert {"4XX", "5XX"} <= set(about["responses"]), (path, verb)
             assert about["description"], (path, verb)
+
+
+def test_a_generated_client_gets_readable_names() -> None:
+    document = create_app(Settings()).openapi()
+    operations = [about for verbs in document["paths"].values() for about in verbs.values()]
+    names = [about["operationId"] for about in operations]
+    assert len(set(names)) == len(names)
+    assert {"quantify", "train_model", "list_uploads", "evaluate"} <= set(names)
+    schemas = document["components"]["schemas"]
+    for about in operations:
+        for content in about.get("requestBody", {}).get("content", {}).values():
+            assert content["schema"]["$ref"].rpartition("/")[2] in schemas
+    assert schemas["UploadForm"]["properties"]["file"]["type"] == "array"
+
+
+def test_the_token_is_described() -> None:
+    for token, security in ((None, [{}, {"token": []}]), ("x" * 16, [{"token": []}])):
+        document = create_app(Settings(token=token)).openapi()
+        scheme = {"type": "http", "scheme": "bearer"}
+        assert document["components"]["securitySchemes"] == {"token": scheme}
+        assert document["paths"]["/v1/models"]["get"]["security"] == security
+        assert "security" not in document["paths"]["/healthz"]["get"]

@@ -77,7 +77,7 @@ def test_a_waiting_request_leaves_nothing_behind(client: httpx.Client, server: A
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
-        (b"{", 422, "Invalid JSON"),
+        (b"{", 400, "Invalid JSON"),
         (b"[]", 422, "should be an object"),
         (b'{"texts": ["a"], "x": 1}', 422, "X: "),
         (b'{"rows": [{"message": "a"}]}', 422, "no column 'text'"),
@@ -97,7 +97,7 @@ def test_names_that_look_like_markup_or_formulas_stay_text(client: httpx.Client)
     body = {"texts": ["my parcel is late"] * 4, "groups": evil, "interval": None}
     csv = client.post(f"{PLACE}?format=csv", json=body).text
     cells = {line.split(",")[0] for line in csv.splitlines()[1:]}
-    assert {"'=1+1", "'@cmd", "'-2"} <= cells
+    assert {"'=1+1", "'@cmd", "-2"} <= cells
     page = client.post(f"{PLACE}?format=html", json=body).text
     assert "<script>alert(1)</script>" not in page
     answer = client.post(PLACE, json=body)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -23,7 +24,7 @@ def test_a_running_job_is_cancelled_with_its_process(
     while client.get(f"/v1/jobs/{slow['id']}").json()["state"] == "waiting":
         assert time.monotonic() < until
         time.sleep(0.01)
-    busy = [worker.pid for worker in server.state.quantifying._busy]
+    busy = [worker.pid for worker in server.state.small._busy]
     cancelled = client.delete(f"/v1/jobs/{slow['id']}").json()
     assert cancelled["state"] == "cancelled"
     assert cancelled["error"]["code"] == "cancelled"
@@ -52,3 +53,67 @@ def test_a_failed_job_tells_why(client: httpx.Client, finished: Callable[..., An
     assert "no column 'text'" in job["error"]["message"]
     refused = client.get(f"/v1/jobs/{job['id']}/result.csv")
     assert refused.json()["error"] == job["error"]
+
+
+def test_a_full_queue_is_told_when_a_job_is_asked_for(
+    client: httpx.Client, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for pool in server.state._pools():
+        monkeypatch.setattr(pool, "tasks", 10**6)
+    asked = [
+        client.post("/v1/models/small/quantify?wait=false", json={"texts": ["my parcel"]}),
+        client.post("/v1/uploads", files=[("file", ("a.csv", b"a\n1\n"))]),
+        client.post("/v1/demo", json={}),
+    ]
+    for answer in asked:
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+
+
+def test_a_small_request_does_not_wait_for_large_ones(
+    client: httpx.Client, server: Any, tickets_folder: Path
+) -> None:
+    large = b"text\n" + b"where is my parcel\n" * 12_000
+    place = "/v1/models/small/quantify"
+    # Far more than there are workers, from one client; they would be refused for their rows.
+    client.post(place, files=[("file", ("a.csv", large))])
+    pids = server.state.quantifying.pids()
+    for pid in pids:
+        psutil.Process(pid).suspend()
+    jobs = [
+        client.post(f"{place}?wait=false", files=[("file", ("a.csv", large))]) for _ in range(4)
+    ]
+    try:
+        start = time.monotonic()
+        assert client.post(place, json={"texts": ["my parcel"]}).status_code == 200
+        small = [("file", ("a.csv", b"text\nmy parcel\n"))]
+        assert client.post("/v1/uploads", files=small).status_code == 201
+        assert time.monotonic() - start < 10
+    finally:
+        for job in jobs:
+            assert job.headers["location"] == f"/v1/jobs/{job.json()['id']}"
+            client.delete(job.headers["location"])
+        for pid in filter(psutil.pid_exists, pids):
+            psutil.Process(pid).resume()
+
+
+def test_a_model_is_evaluated(
+    client: httpx.Client,
+    uploaded: Callable[..., Any],
+    finished: Callable[..., Any],
+    tickets_folder: Path,
+) -> None:
+    (upload,) = uploaded(tickets_folder / "labelled.csv")
+    body = {"uploads": [upload["id"]], "tags": "tags", "sep": ";", "n_samples": 20}
+    asked = client.post("/v1/models/small/evaluate", json=body)
+    assert asked.status_code == 202, asked.text
+    job = finished(client, asked.json())
+    assert job["state"] == "done", job
+    assert job["result"]["verdict"] in ("yes", "with care", "no")
+    place = asked.headers["location"]
+    found = client.get(f"{place}/result.json").json()
+    assert found["headline"] == job["result"]["headline"]
+    assert client.get(f"{place}/result.csv").text.startswith("label,positives,error")
+    assert client.get(f"{place}/result.html").text.startswith("<!DOCTYPE html>")
+    assert client.get(f"{place}/answer").status_code == 404
+    wrong = client.post("/v1/models/small/evaluate", json={**body, "tags": "no such"}).json()
+    assert "no column 'no such'" in finished(client, wrong)["error"]["message"]

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 
 def test_an_upload_is_shown_used_and_removed(
@@ -42,3 +44,50 @@ def test_a_form_without_a_file_is_refused(client: httpx.Client) -> None:
     assert (damaged.status_code, damaged.json()["error"]["code"]) == (400, "bad_request")
     kind["content-type"] = "multipart/form-data"
     assert client.post("/v1/uploads", content=body, headers=kind).status_code == 415
+
+
+def test_uploads_are_listed_and_located(client: httpx.Client, uploaded: Callable[..., Any]) -> None:
+    files = [("file", (name, b"a\n1\n")) for name in ("a.csv", "b.csv")]
+    answer = client.post("/v1/uploads", files=files)
+    first, second = answer.json()["uploads"]
+    assert answer.headers["location"] == f"/v1/uploads/{first['id']}"
+    assert client.get(answer.headers["location"]).json() == first
+    assert client.get("/v1/uploads").json()["uploads"][-2:] == [first, second]
+    for upload in (first, second):
+        client.delete(f"/v1/uploads/{upload['id']}")
+
+
+def test_what_arrives_counts_as_stored(server: Any, client: httpx.Client) -> None:
+    with server.raw() as line:
+        head = (
+            "POST /v1/uploads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n"
+            "Content-Type: multipart/form-data; boundary=B\r\n\r\n"
+        )
+        part = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+        before = server.state.storage.used
+        line.sendall(head.encode() + part.encode() + b"x" * 10**6)
+        until = time.monotonic() + 5
+        while server.state.storage.used < before + 10**6 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert server.state.storage.used >= before + 10**6
+    while server.state.storage.used > before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert server.state.storage.used == before
+
+
+def test_a_dropped_upload_is_no_failure(
+    server: Any, client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    test_what_arrives_counts_as_stored(server, client)
+    assert [record for record in caplog.records if record.name.startswith("prevalens")] == []
+
+
+def test_a_full_store_refuses_before_the_body_arrives(
+    server: Any, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server.state.storage, "_limit", server.state.storage.used + 100)
+    for place in ("/v1/uploads", "/v1/models/small/quantify"):
+        answer = client.post(place, files=[("file", ("a.csv", b"text\n" * 100))])
+        assert (answer.status_code, answer.json()["error"]["code"]) == (507, "storage")
+    # A small request without files needs no room.
+    assert client.post("/v1/models/small/quantify", json={"texts": ["my"]}).status_code == 200

@@ -7,8 +7,10 @@ import httpx
 import pytest
 
 from prevalens.service.guard import SECURITY_HEADERS, RequestGuard
+from prevalens.service.metrics import Metrics
 
 TOKEN = "a-long-enough-token"
+METRICS = Metrics()
 
 
 async def _hello(scope: Any, receive: Any, send: Any) -> None:
@@ -27,7 +29,9 @@ def _ask(
     base: str = "http://localhost:8321",
 ) -> httpx.Response:
     async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(RequestGuard(_hello, token=token, hosts=hosts))
+        transport = httpx.ASGITransport(
+            RequestGuard(_hello, token=token, hosts=hosts, metrics=METRICS)
+        )
         async with httpx.AsyncClient(transport=transport, base_url=base) as client:
             return await client.request(method, path, headers=headers)
 
@@ -96,6 +100,17 @@ def test_every_answer_carries_the_headers(host: str) -> None:
     for name, value in SECURITY_HEADERS.items():
         if name != "x-frame-options" or host != "localhost":
             assert answer.headers[name] == value
+
+
+def test_refusals_are_counted() -> None:
+    def count() -> float:
+        lines = METRICS.text().splitlines()
+        found = [line for line in lines if line.startswith('prevalens_problems_total{code="misd')]
+        return float(found[0].split()[1]) if found else 0.0
+
+    before = count()
+    _ask(headers={"host": "evil.example"})
+    assert count() == before + 1
 
 
 def test_an_answer_may_bring_its_own_header() -> None:

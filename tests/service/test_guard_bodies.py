@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from prevalens.service.guard import BodyLimits
+from prevalens.service.metrics import Metrics
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
 
@@ -47,7 +48,7 @@ def _send(
             sent.append(message)
 
         headers = [] if declared is None else [(b"content-length", declared)]
-        await BodyLimits(_reader, limits=LIMITS)(
+        await BodyLimits(_reader, limits=LIMITS, metrics=Metrics())(
             {"type": "http", "headers": headers}, receive, send
         )
 

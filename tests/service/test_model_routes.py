@@ -26,6 +26,8 @@ def _state(tmp_path: Path, keep: Path | None, kept: int = 20) -> Any:
         limits=Limits(kept_models=kept),
         settings=Settings(keep=keep),
         storage=Storage(tmp_path),
+        training=SimpleNamespace(check_room=lambda: None),
+        jobs=SimpleNamespace(unfinished=[]),
     )
 
 
@@ -55,6 +57,11 @@ def test_models_that_are_not_kept_live_in_the_private_folder(tmp_path: Path) -> 
         names.append(_keep(state, _made(state), "../a b", {}))
     assert [entry.name for entry in names] == ["a-b", "a-b-2"]
     assert all(entry.path.is_relative_to(state.storage.root) for entry in names)
+    with pytest.raises(Problem, match="keeps 2 models trained here"):
+        _check_room(state)
+    state.models.remove("a-b")
+    _check_room(state)
+    state.jobs.unfinished.append(SimpleNamespace(kind="train"))
     with pytest.raises(Problem, match="keeps 2 models trained here"):
         _check_room(state)
     state.storage.close()

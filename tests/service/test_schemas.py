@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from prevalens.service.schemas import QuantifyBody, TrainBody, first_error
+from prevalens.service.schemas import QuantifyBody, TrainBody, refused
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,22 @@ from prevalens.service.schemas import QuantifyBody, TrainBody, first_error
     ],
 )
 def test_a_bad_request_is_one_sentence(body: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValidationError) as refused:
+    with pytest.raises(ValidationError) as raised:
         QuantifyBody.model_validate(body)
-    sentence = first_error(refused.value)
+    assert refused(raised.value).status == 422
+    sentence = refused(raised.value).message
     assert words in sentence
     assert sentence.endswith(".")
     assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    "body", ["", "{", '{"texts": ["a"]', "[" * 10_000, '{"texts": ["\\ud800"]}']
+)
+def test_damaged_json_is_told_from_what_does_not_fit(body: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        QuantifyBody.model_validate_json(body)
+    assert refused(raised.value).status == 400
 
 
 @pytest.mark.parametrize(

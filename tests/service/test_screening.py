@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import resource
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -140,3 +141,49 @@ def test_columns_are_called_as_the_model_calls_them() -> None:
     assert (chunk["text"], chunk["message"], chunk["day"]) == (["hi"], ["hi"], ["1"])
     with pytest.raises(InputError, match="no column 'subject'"):
         table.renamed({"text": "subject"})
+
+
+@pytest.mark.parametrize("outer", [gzip.compress, bz2.compress, lzma.compress])
+def test_compression_inside_compression_is_refused(outer: Any, tmp_path: Path) -> None:
+    path = tmp_path / "0.csv.gz"
+    path.write_bytes(outer(gzip.compress(b"a\n" + b"1\n" * 10**6)))
+    with pytest.raises(Problem, match=r"may\.csv is compressed twice"):
+        _read(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["0.csv.gz"]
+
+
+def _dictionary(path: Path, letters: int, rows: int, *, nested: bool = False) -> None:
+    """A Parquet file that stores one text once, and refers to it in every row."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    cell: Any = ["x" * letters] if nested else "x" * letters
+    parquet.write_table(
+        arrow.table({"a": [cell] * rows}),
+        path,
+        compression="zstd",
+        dictionary_pagesize_limit=10**9,
+    )
+    assert path.stat().st_size < 10_000
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_dictionaries_are_bounded_by_what_they_decode_to(nested: bool, tmp_path: Path) -> None:
+    path = tmp_path / "0.parquet"
+    _dictionary(path, 1000, 90, nested=nested)
+    assert len(_read(path)) == 90
+    _dictionary(path, 1_000_000, 90, nested=nested)
+    with pytest.raises(Problem, match="would unpack to more than the 50 MB"):
+        _read(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory in use is not told")
+def test_decoding_stops_when_it_takes_too_much_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prevalens.service.screening._HEADROOM", 20 * 10**6)
+    path = tmp_path / "0.parquet"
+    _dictionary(path, 1_000_000, 90)
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(MemoryError):
+        _read(path)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before

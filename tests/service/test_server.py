@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import resource
 import socket
 import time
 from collections.abc import Callable
@@ -93,7 +94,7 @@ def test_the_end_finishes_or_cancels_and_leaves_nothing(
     place = "/v1/models/small/quantify"
     with running.client() as client:
         client.post(place, json={"texts": ["my parcel"]}).raise_for_status()
-        pids = running.state.quantifying.pids()
+        pids = running.state.small.pids()
         for pid in pids:
             psutil.Process(pid).suspend()
         job = client.post(f"{place}?wait=false", json={"texts": ["my parcel"]}).json()
@@ -117,3 +118,21 @@ def test_with_a_token_only_the_page_is_open(start: Callable[[Settings], Any]) ->
         assert client.post("/v1/demo", json={}).status_code == 401
     with running.client(headers={"authorization": f"Bearer {token}"}) as client:
         assert client.get("/v1/models").json() == {"models": []}
+
+
+def test_a_low_limit_on_open_files_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limit: wanted.append(limit))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 100))
+    with pytest.raises(InputError, match=r"open 100 files, .* `ulimit -n \d+`"):
+        serve(Settings(), print)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100, 10_000))
+    monkeypatch.setattr("prevalens.service.server._listen", _stop)
+    with pytest.raises(InputError, match="stop here"):
+        serve(Settings(), print)
+    assert wanted[0][0] > Settings().limits.connections
+    assert wanted[0][1] == 10_000
+
+
+def _stop(settings: Settings) -> None:
+    raise InputError("stop here")

@@ -42,3 +42,9 @@ def test_a_given_token_stays() -> None:
 def test_a_short_token_is_refused() -> None:
     with pytest.raises(InputError, match="at least 16 characters; this one has 3"):
         Settings(token="abc").checked()
+
+
+@pytest.mark.parametrize("token", ["ü" * 16, "a token with spaces", "x" * 16 + "\n"])
+def test_a_token_that_no_header_can_carry_is_refused(token: str) -> None:
+    with pytest.raises(InputError, match="this one has other characters"):
+        Settings(token=token).checked()

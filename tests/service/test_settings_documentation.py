@@ -50,8 +50,8 @@ def test_the_limits_are_the_defaults(text: str) -> None:
         f"| requests that may wait for a worker | {limits.waiting} |",
         f"| connections | {limits.connections} |",
         f"| {limits.stall_seconds:.0f} s | |",
-        f"| memory of a worker | {(limits.worker_bytes or 0) // 10**9} GB |",
-        f"| uploads kept at one time | {limits.stored_bytes // 10**9} GB |",
+        "| memory of a worker | 8 GB, or half of the machine's",
+        f"| uploads kept at one time | {limits.stored_bytes // 10**9} GB, with",
         f"{limits.kept_seconds / 3600:.0f} hour, {limits.kept_jobs} jobs",
         f"| models trained here | {limits.kept_models},",
     ):

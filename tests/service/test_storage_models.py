@@ -20,7 +20,12 @@ def test_names_are_kept_apart() -> None:
     names = [models.add(_entry(name)).name for name in ("a", "a", "a b", "a-2", "")]
     assert names == ["a", "a-2", "a-b", "a-2-2", "model"]
     assert all(name in models for name in names)
-    assert models.get("a-b").shown() == {"name": "a-b", "origin": "trained", "labels": ["a"]}
+    assert models.get("a-b").shown() == {
+        "id": "a-b",
+        "name": "a-b",
+        "origin": "trained",
+        "labels": ["a"],
+    }
 
 
 def test_only_models_trained_here_can_be_removed() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
-from prevalens.service.storage import Storage, Upload, Uploads
+from prevalens.service.storage import Storage, Upload, Uploads, plain_path
 
 
 def _add(uploads: Uploads, storage: Storage, size: int = 10) -> Upload:
@@ -44,12 +44,37 @@ def test_unused_uploads_expire_and_used_ones_stay(tmp_path: Path) -> None:
 
 
 def test_all_uploads_together_are_limited(tmp_path: Path) -> None:
-    storage = Storage(tmp_path)
-    uploads = Uploads(storage, Limits(stored_bytes=25))
-    _add(uploads, storage)
-    _add(uploads, storage)
+    storage = Storage(tmp_path, limit=25)
+    uploads = Uploads(storage, Limits())
+    first, _ = _add(uploads, storage), _add(uploads, storage)
     with pytest.raises(Problem, match="keeps enough uploads"):
-        uploads.check_room(10)
-    uploads.check_room(5)
-    assert (len(uploads), uploads.size) == (2, 20)
+        storage.check_room(10)
+    storage.check_room(5)
+    assert (len(uploads), storage.used, storage.room(100)) == (2, 20, 5)
+    uploads.remove(first.id)
+    storage.check_room(15)
+    storage.close()
+
+
+def test_what_arrives_counts_before_it_is_complete(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, limit=25)
+    one, other = storage.folder(), storage.folder()
+    storage.hold(one, 10)
+    storage.hold(one, 10)
+    with pytest.raises(Problem, match="keeps enough uploads"):
+        storage.hold(other, 6)
+    (one / "answer.json").write_bytes(b"x" * 12)
+    assert storage.measure(one) == 12
+    storage.hold(other, 6)
+    storage.remove(one)
+    assert storage.used == 6
+    storage.close()
+
+
+def test_of_a_compressed_file_the_unpacked_copy_is_kept_and_counted(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    uploads = Uploads(storage, Limits())
+    plain_path(storage.root / "3.csv.gz").write_bytes(b"a\n" * 50)
+    upload = _add(uploads, storage)
+    assert (upload.path.name, upload.size, storage.used) == ("0.csv", 10, 100)
     storage.close()

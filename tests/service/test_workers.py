@@ -70,6 +70,29 @@ def test_tasks_run_side_by_side_up_to_the_size() -> None:
     assert processes == 2
 
 
+def test_a_slow_task_makes_way_for_quick_ones() -> None:
+    async def run() -> tuple[bool, bool]:
+        async def start() -> Any:
+            return Fake()
+
+        pool = Pool(start, size=1, waiting=5, patience=0.02)
+        slow = [asyncio.create_task(pool.run({"seconds": 1}, seconds=5)) for _ in range(2)]
+        await asyncio.sleep(0.1)
+        # One slow task is in overtime; the other one has the only turn.
+        quick = asyncio.create_task(_run(pool))
+        await asyncio.sleep(0.1)
+        blocked = not quick.done()
+        slow[0].cancel()
+        await asyncio.sleep(0.1)
+        served = quick.done()
+        slow[1].cancel()
+        await asyncio.gather(*slow, return_exceptions=True)
+        await asyncio.wait_for(asyncio.gather(_run(pool), _run(pool)), 1)
+        return blocked, served
+
+    assert asyncio.run(run()) == (True, True)
+
+
 def test_a_full_queue_refuses() -> None:
     async def run() -> None:
         pool = _pool(size=1, waiting=1)

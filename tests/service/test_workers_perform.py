@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,3 +68,19 @@ def test_news_are_few_but_every_stage_is_told(monkeypatch: pytest.MonkeyPatch) -
     assert stages[0] == "reading 0"
     assert stages[-3:] == ["fitting", "fold 1 of 2", "fold 2 of 2"]
     assert sent[-1] == ("done", {"fine": True})
+
+
+def test_messages_name_no_folders_of_the_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = "/srv/models/tickets.prevalens"
+
+    def fail(task: Any, report: Any) -> Any:
+        raise InputError(f"There is no file {model}; {tmp_path}/0a/plain-0.csv cannot be read.")
+
+    monkeypatch.setattr(workers, "TASKS", {"it": fail})
+    sent: list[tuple[str, Any]] = []
+    workers.perform({"task": "it", "model": model}, sent.append)
+    message = "There is no file tickets.prevalens; a file of the server cannot be read."
+    assert sent[0][1]["message"] == message

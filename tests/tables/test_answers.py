@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from prevalens.tables.answers import LabelNames, answer_scores, separator_of_answers
+from prevalens.tables.answers import answer_scores, separator_of_answers
+from prevalens.tables.labellers import LabelNames
 from prevalens.tables.preparation import CellError
 
 LABELS = {"y_billing": "billing", "y_log in": "log in", "a:1": "a:1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,49 @@ def test_damaged(tmp_path: Path) -> None:
     path.write_text("text\nhello\n")
     with pytest.raises(FormatError, match="no Excel workbook, though its name says so"):
         open_table(path)
+
+
+def _with_sheet(path: Path, xml: str) -> Path:
+    """A workbook whose sheet has this XML."""
+    with zipfile.ZipFile(written(path)) as book:
+        members = {name: book.read(name) for name in book.namelist()}
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    members["xl/worksheets/sheet1.xml"] = f'<worksheet xmlns="{space}">{xml}</worksheet>'.encode()
+    with zipfile.ZipFile(path, "w") as book:
+        for name, content in members.items():
+            book.writestr(name, content)
+    return path
+
+
+def _cell(place: str, text: str) -> str:
+    return f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
+
+
+_HEAD = f'<row r="1">{_cell("A1", "text")}</row>'
+
+
+@pytest.mark.parametrize("size", ["A1", "A1:XFD1048576"])
+def test_a_sheet_that_tells_a_wrong_size(size: str, tmp_path: Path) -> None:
+    rows = f"{_HEAD}<row r='2'>{_cell('A2', 'no ink')}</row>"
+    xml = f'<dimension ref="{size}"/><sheetData>{rows}</sheetData>'
+    assert open_table(_with_sheet(tmp_path / "t.xlsx", xml)).read()["text"] == ["no ink"]
+
+
+def test_a_cell_in_the_last_row_and_one_beyond(tmp_path: Path) -> None:
+    for last, known in ((2**20, True), (2**20 + 1, False), (9 * 10**9, False)):
+        row = f'<row r="{last}">{_cell(f"A{last}", "no ink")}</row>'
+        table = open_table(_with_sheet(tmp_path / "t.xlsx", f"<sheetData>{_HEAD}{row}</sheetData>"))
+        if known:
+            assert table.read()["text"] == ["no ink"]
+        else:
+            with pytest.raises(FormatError, match="rows beyond 1,048,576"):
+                table.read()
+
+
+def test_a_name_far_to_the_right(tmp_path: Path) -> None:
+    xml = f'<sheetData><row r="1">{_cell("A1", "text")}{_cell("XFD1", "x")}</row></sheetData>'
+    with pytest.raises(FormatError, match="names only 2 of 16,384 columns"):
+        open_table(_with_sheet(tmp_path / "t.xlsx", xml))
 
 
 def test_an_empty_sheet(tmp_path: Path) -> None:

@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from prevalens.errors import InputError, PrevalensWarning
+from prevalens.tables.labellers import match_scores, stems
 from prevalens.tables.preparation import CellError
-from prevalens.tables.scores import (
-    ScorePreparation,
-    column_scores,
-    match_scores,
-    stems,
-    unknown_labels_once,
-)
+from prevalens.tables.scores import ScorePreparation, column_scores, unknown_labels_once
 
 
 @pytest.mark.parametrize(
@@ -57,8 +52,9 @@ def test_a_cell_that_is_no_score_names_its_row(cell):
 def test_columns_and_labels_are_matched_however_they_are_ordered_and_written():
     labels = {"y_log in": "log in", "y_bug": "bug"}
     scores = [{"p_Bug": "Bug", "p_log_in": "log_in"}, {"r_log-in": "log-in", "r_bug": "bug"}]
-    preparation, kept = match_scores(labels, scores, [])
+    matched, kept = match_scores(labels, scores, [])
     assert kept == [0, 1]
+    preparation = ScorePreparation(*matched)
     items = {"p_Bug": [0.1, 0], "p_log_in": [0.2, 0], "r_log-in": ["1", 0], "r_bug": [None, 1]}
     X = preparation.fit_transform(items)
     assert np.array_equal(X, [[0.2, 0.1, 1, np.nan], [0, 0, 0, 1]], equal_nan=True)
@@ -69,11 +65,12 @@ def test_columns_and_labels_are_matched_however_they_are_ordered_and_written():
 def test_labels_without_scores_are_left_out_unless_answers_may_name_them():
     labels = {"a": "a", "b": "b"}
     with pytest.warns(PrevalensWarning, match="1 label of people without scores left out: 'b'"):
-        preparation, kept = match_scores(labels, [{"p_a": "a"}], [])
-    assert (kept, list(preparation.labels)) == ([0], ["a"])
+        matched, kept = match_scores(labels, [{"p_a": "a"}], [])
+    assert (kept, list(matched.labels)) == ([0], ["a"])
     with pytest.warns(PrevalensWarning, match="has no scores of 1 label: 'b'; only other"):
-        preparation, kept = match_scores(labels, [{"p_a": "a"}], ["llm"])
+        matched, kept = match_scores(labels, [{"p_a": "a"}], ["llm"])
     assert kept == [0, 1]
+    preparation = ScorePreparation(*matched)
     X = preparation.fit_transform({"p_a": [0.3, 0.4], "llm": ["b", "a"]})
     assert np.array_equal(X, [[0.3, np.nan, 0, 1], [0.4, np.nan, 1, 0]], equal_nan=True)
 

@@ -2,20 +2,23 @@
 
 The mean score of a sample mixes the mean score of positives (tpr) and of negatives (fpr) in
 the unknown proportion p, ``mean = p tpr + (1 - p) fpr``, so ``p = (mean - fpr) /
-(tpr - fpr)``: one subtraction and one product for all labels and samples.
+(tpr - fpr)``: one subtraction and one product for all labels and samples. `AdjustedTransform` does
+the same with any function of the posterior in place of the score.
 """
 
 from __future__ import annotations
 
 import numbers
+from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
-from prevalens.aggregators.base import Aggregator
-from prevalens.batches import VALUES, Statistic
+from prevalens.aggregators.base import Aggregator, label_chunks
+from prevalens.batches import VALUES, Columns, Statistic, fingerprint_of
+from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError
@@ -55,7 +58,9 @@ class _Adjusted(Aggregator):
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         _check_guard(self.guard)
-        rates = _measure(scores.values, Y)
+        self._adjust(_measure(scores.values, Y))
+
+    def _adjust(self, rates: _Rates) -> None:
         self.tpr_, self.fpr_ = rates.tpr, rates.fpr
         self.adjusted_ = _distinct(rates, self.guard)
         difference = np.where(self.adjusted_, rates.tpr - rates.fpr, 1.0)
@@ -164,6 +169,52 @@ class PACC(_Adjusted):
     consumes: Kind = "posteriors"
 
 
+class AdjustedTransform(_Adjusted):
+    """Adjusted counting of a function of the posterior, which is learnt for each label.
+
+    Labels that are not adjusted, by the guard of `ACC`, are estimated by their mean posterior.
+    """
+
+    consumes: Kind = "posteriors"
+
+    def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
+        _check_guard(self.guard)
+        values = scores.values
+        self._learn(values, Y)
+        labels = np.arange(self.n_labels_)
+        parts = [
+            _measure(self._transform(values[:, own].astype(np.float64), own), Y[:, own])
+            for own in label_chunks(labels, len(Y))
+        ]
+        self._adjust(_Rates(*map(np.concatenate, zip(*parts, strict=True))))
+
+    @abstractmethod
+    def _learn(self, values: Array, Y: LabelMatrix) -> None:
+        """Learn the function of each label from posteriors, shape (n_items, n_labels)."""
+
+    @abstractmethod
+    def _transform(self, values: Floats, labels: Ints) -> Floats:
+        """The functions of some labels; input and output of shape (n_items, len(labels))."""
+
+    def _read(self, scores: Scores, labels: Ints) -> Floats:
+        """What is averaged: the function of the posterior, or the posterior itself."""
+        values = scores.values[:, labels].astype(np.float64)
+        return np.where(self.adjusted_[labels], self._transform(values, labels), values)
+
+    def _aggregate(self, scores: Scores, samples: Samples) -> Floats:
+        means = np.empty((len(samples), self.n_labels_))
+        for labels in label_chunks(np.arange(self.n_labels_), scores.n_items):
+            means[:, labels] = samples.mean(self._read(scores, labels))
+        return self._from_means(means, samples.sizes)
+
+    @property
+    def statistic(self) -> Statistic:
+        """The functions of the posteriors."""
+        labels = np.arange(self.n_labels_)
+        name = f"{self.code} {fingerprint_of(vars(self))}"
+        return Columns(name, lambda scores: self._read(scores, labels))
+
+
 def _check_guard(guard: object) -> None:
     number = isinstance(guard, numbers.Real) and not isinstance(guard, bool)
     if guard is not None and not (number and float(guard) >= 0):  # type: ignore[arg-type]
@@ -217,7 +268,8 @@ def _mean_and_error(
 ) -> tuple[Floats, Floats]:
     """Mean and smoothed squared standard error; NaN without items, infinite error with one."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = total / n
+        # A sum over no items is 0 only up to rounding.
+        mean = np.where(n > 0, total / n, np.nan)
         inside = np.maximum(squares - n * mean**2, 0.0) + _SMOOTHING * spread
         error = np.where(n > 1, inside / ((n - 1.0 + _SMOOTHING) * n), np.inf)
     return mean, error

@@ -17,6 +17,10 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, check_same_length
 
+#: Positives of a label below which distributions of their scores say little: `ACC` with its default
+#: guard adjusts no label with fewer.
+FEW = 5
+
 
 class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     """Estimate the label prevalences of samples from the scores of their items.
@@ -30,6 +34,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     ======================= ===================================================================
     `needs_labelled_scores` False if `fit` reads nothing but the number of labels and `Y`
     `has_intervals`         True if `_estimate` computes intervals itself
+    `least_positives`       positives, and negatives, that a label needs; a warning says if fewer
     `_estimate`             estimates and intervals from one pass; default: no intervals
     `fit_settings`          fits with several settings; override it to share work between them
     `_fit_grouped`          `_fit` for items in groups; override it if `_fit` divides the items
@@ -49,6 +54,9 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
         False if `fit` uses nothing of the labelled scores (CC, PCC), so that no held-out
         scores need to be made for it.
     has_intervals : bool
+    least_positives : int
+        Positives, and negatives, below which the estimate of a label means little; where
+        classifier and aggregator are joined, a warning says if labels have fewer.
     n_labels_ : int
         Number of labels seen in `fit`.
     prevalence_ : array of float, shape (n_labels,)
@@ -59,6 +67,7 @@ class Aggregator(BaseEstimator, ABC):  # type: ignore[misc]
     joint: bool
     needs_labelled_scores: bool = True
     has_intervals: bool = False
+    least_positives: int = 0
 
     def fit(self, scores: Scores, Y: Any, *, groups: Any = None) -> Self:
         """Learn from labelled scores that the classifier did not train on.

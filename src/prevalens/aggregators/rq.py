@@ -126,6 +126,11 @@ class RQ(Aggregator):
         """The kind of scores that the base reads."""
         return as_aggregator(self.base).consumes
 
+    @property
+    def least_positives(self) -> int:  # type: ignore[override]
+        """Those of the base."""
+        return as_aggregator(self.base).least_positives
+
     def fit_settings(self, settings: Sequence[Settings], scores: Scores, Y: Any) -> Iterator[RQ]:
         """Fit one copy with each of several settings; yields them in that order.
 

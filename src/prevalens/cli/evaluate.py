@@ -47,18 +47,20 @@ def command(model: Path, labelled: tuple[str, ...], results: Results, **settings
     with printed_warnings(), progress_bar() as progress:
         report = evaluate_files(model, labelled, progress=progress, **settings)
     answer = verdict(report)
-    everything = {**_answer(answer), **report.to_dict()}
-    results.write(lambda: trust_page(report), lambda: _rows(report), everything)
+    everything = {**verdict_fields(answer), **report.to_dict()}
+    results.write(lambda: trust_page(report), lambda: label_rows(report), everything)
     if not results.as_json:
         _print(report, answer, results.html)
 
 
-def _answer(answer: Verdict) -> dict[str, Any]:
+def verdict_fields(answer: Verdict) -> dict[str, Any]:
+    """The verdict and its reasons, for JSON."""
     reasons = [{"grade": reason.grade, "text": reason.text} for reason in answer.reasons]
     return {"verdict": answer.grade, "headline": answer.headline, "reasons": reasons}
 
 
-def _rows(report: TrustReport) -> list[dict[str, Any]]:
+def label_rows(report: TrustReport) -> list[dict[str, Any]]:
+    """The errors of each label, for tables."""
     return [
         {
             "label": row.label,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import tomllib
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +16,7 @@ from rich.table import Table
 from prevalens.catalogue import ENTRIES, CatalogueEntry
 from prevalens.cli.console import json_option
 from prevalens.errors import InputError
+from prevalens.expression import parse_method
 
 ROLES = {
     "classifier": "Classifiers score items.",
@@ -48,7 +52,24 @@ def _row(entry: CatalogueEntry) -> dict[str, Any]:
         "role": entry.role,
         "summary": entry.summary,
         "parameters": parameters,
+        **_guide(entry.code),
     }
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _guide(code: str) -> dict[str, Any]:
+    """What an aggregator assumes and costs, and how near to the best method it was where."""
+    known = _table("guide.toml").get(code)
+    if known is None:
+        return {}
+    ratios = _table("measured.toml")["ratios"]
+    own = {name: row for name, row in ratios.items() if parse_method(name).aggregator.name == code}
+    return {**known, "measured": own}
 
 
 def _default(parameter: inspect.Parameter) -> str:
@@ -77,3 +98,22 @@ def _explain(entry: CatalogueEntry) -> None:
     )
     click.echo(f"{entry.code}({signature})    {entry.role}\n")
     click.echo(inspect.getdoc(entry.make) or "")
+    guide = _guide(entry.code)
+    if guide:
+        click.echo(f"\nWhen to use it\n--------------\nAssumes: {guide['assumes']}.")
+        click.echo(f"Costs, per batch and label: {guide['cost']}.")
+        _measured(guide["measured"])
+
+
+def _measured(rows: dict[str, dict[str, float]]) -> None:
+    """The figures of methods with the aggregator, the best families of shift first."""
+    for method, row in rows.items():
+        cells = ", ".join(f"{name} {value:.2f}" for name, value in sorted(row.items(), key=_second))
+        number = _table("measured.toml")["n_datasets"]
+        click.echo(f"{method}, error by that of the best method on {number} datasets: {cells}.")
+    if not rows:
+        click.echo("Not measured in docs/accuracy.md.")
+
+
+def _second(pair: tuple[str, float]) -> float:
+    return pair[1]

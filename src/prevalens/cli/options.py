@@ -181,7 +181,7 @@ protocol_option = click.option(
     default="ml-app,natural,label-tilt",
     show_default=True,
     help="Families of shifts, with commas: ml-app, natural, label-tilt, labelset-weights, "
-    "covariate-tilt, two-labels.",
+    "dirichlet, covariate-tilt, two-labels.",
 )
 
 

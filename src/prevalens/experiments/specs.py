@@ -284,7 +284,7 @@ def parse(text: str, parts: Parts | None = None) -> Any:
 
 
 #: Parameters of protocols that the data fill in.
-_FROM_DATA = ("X", "times")
+_FROM_DATA = ("X", "times", "groups")
 #: Parameters of the search that the plan or the runner fills in.
 _FROM_PLAN = ("self", "quantifier", "grid", "random_state", "n_jobs", "refit", "progress")
 _SELECTION = tuple(

@@ -14,8 +14,8 @@ import numpy as np
 
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.tables.cells import is_missing
+from prevalens.tables.labellers import stems
 from prevalens.tables.labels import label_columns, labels_of_columns, tag_sets
-from prevalens.tables.scores import stems
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats
 

@@ -76,7 +76,7 @@ def labelled_preparation(
 ) -> Preparation:
     """The preparation of labelled items from files, for the labels that are kept."""
     if data.scores is not None:
-        return data.scores.for_labels(kept)
+        return ScorePreparation(*data.scores.for_labels(kept))
     if data.only_texts:
         return TextPreparation()
     texts = {} if data.text is None else {data.text: "text"}

@@ -16,6 +16,7 @@ from prevalens.model.annotators import SecondLabels
 from prevalens.model.progress import Watch
 from prevalens.tables.annotations import RESERVED
 from prevalens.tables.cells import is_missing
+from prevalens.tables.labellers import MatchedScores, check_distinct, match_scores, stems
 from prevalens.tables.labels import (
     answered_rows,
     check_separator,
@@ -26,7 +27,6 @@ from prevalens.tables.labels import (
     tag_sets,
 )
 from prevalens.tables.opening import Reading, expand
-from prevalens.tables.scores import ScorePreparation, check_distinct, match_scores, stems
 from prevalens.tables.table import EMBEDDINGS, Chunk, Table, joined_cells
 from prevalens.tables.times import TimeColumn
 from prevalens.types import Array, Floats, LabelMatrix
@@ -60,8 +60,8 @@ class Labelled:
         When each item arose.
     time : TimeColumn or None
         The column of the times.
-    scores : ScorePreparation or None
-        How the items become scores, if they are answers of labellers; unfitted.
+    scores : MatchedScores or None
+        Whose scores of which label the columns are, if items are answers of labellers.
     second : array of float, shape (n_items, n_labels), or None
         Answers of a second annotator; NaN in rows that were not labelled twice.
     """
@@ -76,7 +76,7 @@ class Labelled:
     groups: npt.NDArray[np.str_] | None = None
     times: Array | None = None
     time: TimeColumn | None = None
-    scores: ScorePreparation | None = None
+    scores: MatchedScores | None = None
     second: Floats | None = None
 
     @property
@@ -117,8 +117,8 @@ class Labellers(NamedTuple):
 
     def match(
         self, table: Table, labels: Sequence[str], patterns: Sequence[str] = ()
-    ) -> tuple[ScorePreparation, list[int]]:
-        """The preparation of the scores, and the numbers of the labels that have some."""
+    ) -> tuple[MatchedScores, list[int]]:
+        """The columns of scores, and the numbers of the labels that have some."""
         self.columns(table, ())
         columns = [stems(label_columns(table, own), own) for own in self.scores]
         return match_scores(stems(labels, patterns), columns, self.tags)
@@ -195,7 +195,7 @@ def read_labelled(
     scores : sequence of str, or of sequences of str, optional
         Scores of labellers instead of texts or features: for each labeller its columns, as a
         pattern such as ``p_*`` or as several names. Columns and labels are matched by name, apart
-        from what the pattern fixes; see `prevalens.tables.scores.match_scores`.
+        from what the pattern fixes; see `prevalens.tables.labellers.match_scores`.
     scores_tags : sequence of str, optional
         For each further labeller, the column of its answers, which name labels; see
         `prevalens.tables.ScorePreparation`.
@@ -226,11 +226,11 @@ def read_labelled(
     else:
         parts = _answered(parts, tags)
         names, Y = _from_tags(parts, tags, sep)
-    preparation = None
+    matched = None
     if labellers is not None:
-        preparation, kept = labellers.match(tables[0], names, labels or ())
+        matched, kept = labellers.match(tables[0], names, labels or ())
         names, Y = [names[j] for j in kept], Y[:, kept]
-        columns = list(preparation.table_columns())
+        columns = list(matched.table_columns())
     items = _joined(parts, columns, tables)
     files = [{"name": table.name, "size": table.total} for table in tables]
     source = {"files": files, "rows": len(items)}
@@ -238,7 +238,7 @@ def read_labelled(
     times, column = (None, None) if time is None else _times(parts, time, date_form)
     chosen = tuple(names), tuple(columns), text, tags
     other = None if second is None else second.answers(parts, tables[0], names, labels or (), sep)
-    return Labelled(items, Y, *chosen, source, groups, times, column, preparation, other)
+    return Labelled(items, Y, *chosen, source, groups, times, column, matched, other)
 
 
 def check_labelled(

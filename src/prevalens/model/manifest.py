@@ -21,7 +21,7 @@ from prevalens.types import Floats
 from prevalens.validation import check_label_names
 
 #: Raised whenever files of another number cannot be read any more, in either direction.
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 _FORMAT = "prevalens model"
 #: The member of the archive that holds the manifest.
 MANIFEST = "manifest.json"

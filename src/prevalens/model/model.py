@@ -243,9 +243,9 @@ class Model:
         Y, label_names = label_matrix(Y, labels)
         labellers = Labellers.of(scores, scores_tags)
         if labellers is not None:
-            preparation, kept = labellers.match(as_table(items), label_names)
+            matched, kept = labellers.match(as_table(items), label_names)
             Y, label_names = Y[:, kept], tuple(label_names[j] for j in kept)
-            names = preparation.table_columns()
+            preparation, names = ScorePreparation(*matched), matched.table_columns()
         chosen = preparation_for(items, names, text=text is not None, given=preparation)
         # A method that is not understood is refused before the work begins.
         how: dict[str, Any] = {"drift": drift, "dated": time is not None}

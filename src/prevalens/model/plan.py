@@ -25,9 +25,10 @@ from prevalens.model.sample import LabelSheet, sheet_rows
 from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.tables.labellers import match_scores, stems
 from prevalens.tables.labels import label_columns
 from prevalens.tables.opening import Reading, expand
-from prevalens.tables.scores import match_scores, stems
+from prevalens.tables.scores import ScorePreparation
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, Ints, Items, LabelMatrix
 from prevalens.uncertainty.drift import DEFAULT_DRIFT, check_drift, quantile
@@ -433,7 +434,8 @@ class _ScoredBatch(NamedTuple):
         tables = [reading.open(path) for path in expand(batch)]
         own = stems(label_columns(tables[0], patterns), patterns)
         labels = tuple(own.values())
-        preparation, _ = match_scores(dict(zip(labels, labels, strict=True)), [own], [])
+        matched, _ = match_scores(dict(zip(labels, labels, strict=True)), [own], [])
+        preparation = ScorePreparation(*matched)
         parts = [chunk for table in tables for chunk in table.chunks(own)]
         if not sum(map(len, parts)):
             raise InputError(f"{tables[0].name} has a header but no rows.")

@@ -27,7 +27,8 @@ _NEEDS = {
     ".parquet": ("pyarrow", "frames", "A Parquet file"),
     ".xlsx": ("openpyxl", "excel", "An Excel workbook"),
 }
-#: A spreadsheet takes a text that starts with one of these for a formula.
+_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+#: A spreadsheet takes a text that starts with one of these for a formula, unless it is a number.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: Columns of a Parquet file that are no numbers, should all of their cells be empty.
 _TYPES = {"alarm": "bool_"}
@@ -98,10 +99,10 @@ def safe_cell(value: Any) -> Any:
 
     Examples
     --------
-    >>> safe_cell("=1+1"), safe_cell(-0.5), safe_cell(None), safe_cell(True)
-    ("'=1+1", -0.5, '', 'true')
+    >>> safe_cell("=1+1"), safe_cell("-5"), safe_cell(-0.5), safe_cell(None), safe_cell(True)
+    ("'=1+1", '-5', -0.5, '', 'true')
     """
-    if isinstance(value, str) and value.startswith(_FORMULA):
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
         return f"'{value}"
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -5,6 +5,7 @@
 `Natural`                    uniform: no shift
 `TwoLabels`                  two labels steered at once
 `LabelsetWeights`            random weights on whole label sets
+`DirichletLabelsets`         uniform points of the simplex over label sets (UPP)
 `LabelTilt`                  every label's odds moved at random
 `CovariateTilt`              the features moved, the labels follow
 `ChronologicalWindows`       windows of equal size in order of time
@@ -14,6 +15,7 @@
 
 from prevalens.protocols.base import Protocol
 from prevalens.protocols.ml_app import MLAPP, Unreachable
+from prevalens.protocols.simplex import DirichletLabelsets
 from prevalens.protocols.temporal import ChronologicalWindows, Periods
 from prevalens.protocols.tilts import CovariateTilt, LabelsetWeights, LabelTilt, Natural
 from prevalens.protocols.two_labels import TwoLabels
@@ -22,6 +24,7 @@ __all__ = [
     "MLAPP",
     "ChronologicalWindows",
     "CovariateTilt",
+    "DirichletLabelsets",
     "LabelTilt",
     "LabelsetWeights",
     "Natural",

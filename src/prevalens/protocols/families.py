@@ -13,6 +13,7 @@ import numpy as np
 
 from prevalens.protocols.base import Protocol
 from prevalens.protocols.ml_app import MLAPP
+from prevalens.protocols.simplex import DirichletLabelsets
 from prevalens.protocols.temporal import ChronologicalWindows, Periods
 from prevalens.protocols.tilts import CovariateTilt, LabelsetWeights, LabelTilt, Natural
 from prevalens.protocols.two_labels import TwoLabels
@@ -28,6 +29,7 @@ FAMILIES: dict[str, type[Protocol]] = {
         Natural,
         TwoLabels,
         LabelsetWeights,
+        DirichletLabelsets,
         LabelTilt,
         CovariateTilt,
         ChronologicalWindows,

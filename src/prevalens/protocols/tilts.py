@@ -34,11 +34,14 @@ class Natural(FixedNumber):
         Items per sample.
     n_samples : int
         Number of samples.
+    groups : sequence, one entry per item of the pool, optional
+        Items with the same entry, such as several rows of one person, come together: a sample is
+        filled with whole groups in random order, of which the last may be cut.
 
     Notes
     -----
-    O(n_samples x size) time and memory. Does not test shift: a quantifier that always
-    estimates the training prevalence has small errors here.
+    O(n_samples x size) time and memory; with groups O(n_samples x n_items) time. Does not test
+    shift: a quantifier that always estimates the training prevalence has small errors here.
 
     References
     ----------
@@ -54,10 +57,30 @@ class Natural(FixedNumber):
 
     name: ClassVar[str] = "natural"
 
+    def __init__(self, size: int = 100, n_samples: int = 1000, groups: Any = None) -> None:
+        super().__init__(size, n_samples)
+        self.groups = groups
+
     def _draw(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
+        if self.groups is not None:
+            return self._draw_groups(Y, rng)
         counts = np.full((self._count(Y), 1), self.size)
         drawn = empty_indices(len(counts), self.size, n_items=len(Y))
         draw_from_groups(drawn, [np.arange(len(Y))], counts, rng)
+        return Samples.from_indices(drawn, n_items=len(Y))
+
+    def _draw_groups(self, Y: LabelMatrix, rng: np.random.Generator) -> Samples:
+        """Fill each sample with the items of groups in random order."""
+        check_same_length(len(self.groups), "groups", len(Y), "Y")
+        names, group_of = np.unique(np.asarray(self.groups), return_inverse=True)
+        drawn = empty_indices(self._count(Y), self.size, n_items=len(Y))
+        step = block_rows(len(Y))
+        for start in range(0, len(drawn), step):
+            rows = drawn[start : start + step]
+            ranks = rng.permuted(np.tile(np.arange(len(names)), (len(rows), 1)), axis=1)
+            # Whole numbers order the groups, the fractions the items within a group.
+            place = ranks[:, group_of.reshape(-1)] + rng.random((len(rows), len(Y)))
+            rows[:] = np.argpartition(place, self.size - 1, axis=1)[:, : self.size]
         return Samples.from_indices(drawn, n_items=len(Y))
 
 

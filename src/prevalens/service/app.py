@@ -9,18 +9,31 @@ from importlib.resources import files
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import PlainTextResponse, Response
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 
 from prevalens._version import __version__
+from prevalens.service.conditional import ConditionalAnswers
 from prevalens.service.estimate_routes import job_router, quantify_router, upload_router
-from prevalens.service.guard import BodyLimits, RequestGuard
+from prevalens.service.guard import BodyLimits, RequestGuard, refusal
 from prevalens.service.metrics import CONTENT_TYPE, ObserveRequests
 from prevalens.service.model_routes import router as model_router
 from prevalens.service.problems import STATUS, Problem
-from prevalens.service.requests import REFUSALS
-from prevalens.service.schemas import HealthAnswer
+from prevalens.service.requests import COMPONENTS, REFUSALS
+from prevalens.service.schemas import (
+    EvaluateBody,
+    HealthAnswer,
+    NoBody,
+    ProblemAnswer,
+    QuantifyBody,
+    QuantifyForm,
+    TrainBody,
+    UploadForm,
+)
 from prevalens.service.settings import Settings
 from prevalens.service.state import ServerState, state_of
 
@@ -104,6 +117,8 @@ def create_app(settings: Settings | None = None, *, state: ServerState | None = 
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
+        # Names of functions in a client that is generated from the description.
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.server = state
     for router in _ROUTERS:
@@ -111,12 +126,40 @@ def create_app(settings: Settings | None = None, *, state: ServerState | None = 
     app.add_exception_handler(Problem, _answer)  # type: ignore[arg-type]
     app.add_exception_handler(RequestValidationError, _refuse_parameters)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, _refuse_http)  # type: ignore[arg-type]
+    app.add_exception_handler(ClientDisconnect, _abandon)
     app.add_exception_handler(Exception, _fail)
+    _complete_description(app, secret=state.settings.token is not None)
     # The one added last sees a request first.
-    app.add_middleware(BodyLimits, limits=state.limits)
-    app.add_middleware(RequestGuard, token=state.settings.token, hosts=state.settings.hosts)
+    app.add_middleware(ConditionalAnswers)
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
+    app.add_middleware(BodyLimits, limits=state.limits, metrics=state.metrics)
+    settings = state.settings
+    app.add_middleware(
+        RequestGuard, token=settings.token, hosts=settings.hosts, metrics=state.metrics
+    )
     app.add_middleware(ObserveRequests, metrics=state.metrics)
     return app
+
+
+#: Types that routes read or answer themselves, so that FastAPI does not see them.
+_DESCRIBED = (
+    *(EvaluateBody, NoBody, QuantifyBody, QuantifyForm, TrainBody, UploadForm),
+    ProblemAnswer,
+)
+
+
+def _complete_description(app: FastAPI, *, secret: bool) -> None:
+    """Add to the OpenAPI document the types of `_DESCRIBED`, and how the token is sent."""
+    components = app.openapi()["components"]
+    _, types = models_json_schema(
+        [(model, "validation") for model in _DESCRIBED], ref_template=COMPONENTS
+    )
+    components["schemas"] = dict(sorted({**components["schemas"], **types["$defs"]}.items()))
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    for path, operations in app.openapi()["paths"].items():
+        if path != "/healthz":
+            for operation in operations.values():
+                operation["security"] = [{"token": []}] if secret else [{}, {"token": []}]
 
 
 @asynccontextmanager
@@ -129,18 +172,17 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await state.close()
 
 
-async def _answer(request: Request, problem: Problem) -> JSONResponse:
-    state_of(request).metrics.add("prevalens_problems_total", code=problem.code)
-    return JSONResponse(problem.body(), status_code=problem.status, headers=problem.headers)
+async def _answer(request: Request, problem: Problem) -> Response:
+    return refusal(problem, state_of(request).metrics)
 
 
-async def _refuse_parameters(request: Request, error: RequestValidationError) -> JSONResponse:
+async def _refuse_parameters(request: Request, error: RequestValidationError) -> Response:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
     return await _answer(request, Problem("bad_input", f"{place}: {first['msg']}."))
 
 
-async def _refuse_http(request: Request, error: HTTPException) -> JSONResponse:
+async def _refuse_http(request: Request, error: HTTPException) -> Response:
     codes = {int(status): code for code, status in STATUS.items()}
     code = codes.get(error.status_code, "bad_request")
     sentences = {
@@ -150,16 +192,24 @@ async def _refuse_http(request: Request, error: HTTPException) -> JSONResponse:
     headers = dict(error.headers or {})
     if code == "method":
         headers = {"allow": ", ".join(_methods(request.url.path))}
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=headers)
     return await _answer(request, Problem(code, sentences.get(code, f"{error.detail}."), headers))
 
 
 def _methods(path: str) -> list[str]:
     """All methods that an address takes; a single route knows only its own."""
     routes = [r for router in _ROUTERS for r in router.routes if isinstance(r, Route)]
-    return sorted({m for r in routes if r.path_regex.match(path) for m in r.methods or ()})
+    found = {m for r in routes if r.path_regex.match(path) for m in r.methods or ()}
+    return sorted(found | {"OPTIONS"} | ({"HEAD"} if "GET" in found else set()))
 
 
-async def _fail(request: Request, error: Exception) -> JSONResponse:
+async def _abandon(request: Request, _: Exception) -> Response:
+    """A client that went away in the middle of its request, which is no failure of the server."""
+    return await _answer(request, Problem("bad_request", "The client closed the connection."))
+
+
+async def _fail(request: Request, error: Exception) -> Response:
     # The log gets the details; a stranger gets no inner workings.
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return await _answer(request, Problem("internal", "The server failed; its log says more."))

@@ -66,6 +66,14 @@ def _limit(option: str, field: str, meaning: str) -> Callable[[Any], Any]:
     callback=lambda _context, _option, value: parse_size(value),
     help="Maximum size of one request.",
 )
+@click.option(
+    "--max-memory",
+    "worker_bytes",
+    default=f"{_DEFAULTS.worker_bytes}",
+    show_default="8GB, or half of the machine's memory",
+    callback=lambda _context, _option, value: parse_size(value),
+    help="Maximum memory of a worker.",
+)
 @_limit("--max-rows", "rows", "Maximum rows per file.")
 @_limit("--max-columns", "columns", "Maximum columns per file.")
 @_limit("--max-seconds", "quantify_seconds", "Time limit per estimate, in seconds.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
@@ -16,38 +16,35 @@ from prevalens.service.requests import (
     NO_FILE,
     REFUSALS,
     body_of,
+    declared_size,
     media_type,
     read_files,
+    read_json,
     save_body,
 )
 from prevalens.service.schemas import (
+    EvaluateBody,
     JobAnswer,
     JobsAnswer,
     QuantifyAnswer,
     QuantifyBody,
     QuantifyForm,
     UploadAnswer,
+    UploadForm,
     UploadsAnswer,
-    first_error,
+    refused,
 )
-from prevalens.service.state import ServerState, state_of
+from prevalens.service.state import SMALL, ServerState, state_of
+from prevalens.service.workers import Pool
 
 upload_router = APIRouter(prefix="/v1/uploads", tags=["uploads"], responses=REFUSALS)
 quantify_router = APIRouter(prefix="/v1/models", tags=["quantify"], responses=REFUSALS)
 job_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], responses=REFUSALS)
 
-_UPLOAD_FORM = {
-    "type": "object",
-    "required": ["file"],
-    "properties": {"file": {"type": "string", "format": "binary"}},
-}
 #: The body of requests about items.
-_ITEMS = body_of(
-    ("application/json", QuantifyBody.model_json_schema()),
-    ("multipart/form-data", QuantifyForm.model_json_schema()),
-)
-#: A JSON body up to this size is checked at once; the check of a larger one is left to the worker.
-_SMALL = 200_000
+_ITEMS = body_of(("application/json", QuantifyBody), ("multipart/form-data", QuantifyForm))
+#: Batches of a small request; each takes some milliseconds.
+_FEW_BATCHES = 20
 _MEDIA = {
     "csv": "text/csv; charset=utf-8",
     "json": "application/json",
@@ -66,40 +63,56 @@ _ISOLATED = (
     "",
     status_code=201,
     response_model=UploadsAnswer,
-    openapi_extra=body_of(("multipart/form-data", _UPLOAD_FORM)),
+    openapi_extra=body_of(("multipart/form-data", UploadForm)),
 )
-async def add(request: Request) -> dict[str, Any]:
-    """Keep one or more files for a while, and show their columns and first rows."""
+async def add_uploads(request: Request, response: Response) -> dict[str, Any]:
+    """Keep one or more files for a while, and show their columns and first rows.
+
+    ``Location`` is the address of the first.
+    """
     state = state_of(request)
-    folder = state.storage.folder()
+    folder = _folder(state, declared_size(request))
     try:
-        form = await read_files(request, folder, state.limits)
+        form = await read_files(request, folder, state.limits, state.storage)
         # All are previewed before any is kept: a refusal leaves nothing behind.
-        previews = [
-            await state.quantify({"task": "preview", "path": str(file.path), "name": file.name})
-            for file in form.files
-        ]
+        previews = [await state.preview(file.path, file.name) for file in form.files]
+        state.storage.measure(folder)
+        state.storage.check_room(0)
         kept = []
         for file, preview in zip(form.files, previews, strict=True):
-            state.uploads.check_room(file.size)
             kept.append(state.uploads.add(file.name, file.path, preview))
             state.metrics.add("prevalens_upload_bytes_total", file.size)
     finally:
         state.storage.remove(folder)
+    response.headers["location"] = f"/v1/uploads/{kept[0].id}"
     return {"uploads": [upload.shown() for upload in kept]}
 
 
+@upload_router.get("", response_model=UploadsAnswer)
+async def list_uploads(request: Request) -> dict[str, Any]:
+    """List the uploads, oldest first."""
+    return {"uploads": [upload.shown() for upload in state_of(request).uploads.all()]}
+
+
 @upload_router.get("/{key}", response_model=UploadAnswer)
-async def get(key: str, request: Request) -> dict[str, Any]:
+async def get_upload(key: str, request: Request) -> dict[str, Any]:
     """Show an upload's columns and first rows."""
     return state_of(request).uploads.get(key).shown()
 
 
 @upload_router.delete("/{key}", status_code=204)
-async def remove(key: str, request: Request) -> Response:
+async def remove_upload(key: str, request: Request) -> Response:
     """Remove an upload."""
     state_of(request).uploads.remove(key)
     return Response(status_code=204)
+
+
+def _folder(state: ServerState, declared: int) -> Path:
+    """A folder for a body, if there is room for it and a worker to read it."""
+    state.uploads.expire()
+    state.storage.check_room(declared)
+    state.pool_for_files(declared).check_room()
+    return state.storage.folder()
 
 
 @quantify_router.post(
@@ -120,11 +133,12 @@ async def quantify(
     that the command line writes.
     """
     state = state_of(request)
-    task, folder = await _about_items(request, name, "quantify")
-    task["formats"] = ["csv", "json", "html"] if not wait else [format]
-    job = state.jobs.start("quantify", lambda job: _work(state, job, task), folder=folder)
+    formats = ["csv", "json", "html"] if not wait else [] if format == "json" else [format]
+    asked = await _about_items(request, name, "quantify", with_folder=bool(formats))
+    asked.task["formats"] = formats
+    job = state.jobs.start("quantify", lambda job: _work(state, job, asked), folder=asked.folder)
     if not wait:
-        return JSONResponse(job.shown(), status_code=202)
+        return job_started(job)
     try:
         await _outcome(request, state.jobs, job)
         return _answer(job, format)
@@ -153,62 +167,94 @@ async def sample(
     in with 0 and 1, it goes with the next estimate of the same items as `labelled`.
     """
     state = state_of(request)
-    task, folder = await _about_items(request, name, "sample")
-    task |= {"n": n, "stratified": stratified, "seed": seed}
+    asked = await _about_items(request, name, "sample")
+    task = {**asked.task, "n": n, "stratified": stratified, "seed": seed}
     try:
-        state.uploads.touch((await state.quantify(task))["used"])
-        content = (folder / "to_label.csv").read_bytes()
+        state.uploads.touch((await state.quantify(task, pool=asked.pool))["used"])
+        content = Path(task["folder"], "to_label.csv").read_bytes()
     finally:
-        state.storage.remove(folder)
+        state.storage.remove(asked.folder)
     return Response(content, media_type=_MEDIA["csv"], headers=_attached("to_label.csv"))
 
 
-async def _about_items(request: Request, name: str, kind: str) -> tuple[dict[str, Any], Path]:
-    """Make a task of a request about items and a model; the caller removes its folder."""
+class _Asked(NamedTuple):
+    """A request about items: the task, its folder, and the workers for it."""
+
+    task: dict[str, Any]
+    folder: Path | None
+    pool: Pool
+
+
+async def _about_items(
+    request: Request, name: str, kind: str, *, with_folder: bool = True
+) -> _Asked:
+    """Make a task of a request about items and a model; the caller removes its folder.
+
+    A small JSON body stays in memory, and needs a folder only for what the worker writes.
+    """
     state = state_of(request)
     entry = state.models.get(name)
-    state.quantifying.check_room()
-    folder = state.storage.folder()
+    folder = None
+    if with_folder or not _is_small(request):
+        folder = _folder(state, declared_size(request))
     try:
-        task = await _received(request, state, folder)
+        task, pool = await _received(request, state, folder)
+        # Again, because the queue may have filled up while the body arrived.
+        pool.check_room()
     except BaseException:
         state.storage.remove(folder)
         raise
-    return {**task, "task": kind, "model": str(entry.path), "name": entry.name}, folder
-
-
-async def _received(request: Request, state: ServerState, folder: Path) -> dict[str, Any]:
-    """Store the body as files, which the worker will read."""
-    kind = media_type(request)
     known = {upload.id: (str(upload.path), upload.name) for upload in state.uploads.all()}
-    task: dict[str, Any] = {"folder": str(folder), "uploads": known}
+    about = {"uploads": known, "task": kind, "model": str(entry.path), "name": entry.name}
+    return _Asked({**task, **about, "folder": str(folder)}, folder, pool)
+
+
+def _is_small(request: Request) -> bool:
+    return media_type(request) == "application/json" and 0 < declared_size(request) <= SMALL
+
+
+async def _received(
+    request: Request, state: ServerState, folder: Path | None
+) -> tuple[dict[str, Any], Pool]:
+    """What is to be read of the body, and the workers that read it."""
+    if _is_small(request):
+        body = await request.body()
+        return {"body": body}, _pool_for(state, body)
+    assert folder is not None
+    kind = media_type(request)
     if kind == "application/json":
-        await save_body(request, folder / "body.json")
-        _check_small(folder / "body.json")
-        return task
+        await save_body(request, folder / "body.json", state.storage)
+        return {}, state.pool_for_files((folder / "body.json").stat().st_size)
     if kind == "multipart/form-data":
-        form = await read_files(request, folder, state.limits)
+        form = await read_files(request, folder, state.limits, state.storage)
         given: dict[str, list[tuple[str, str]]] = {"files": [], "labelled": []}
         for file in form.files:
             part = "labelled" if file.part == "labelled" else "files"
             given[part].append((str(file.path), file.name))
         if not given["files"]:
             raise Problem("bad_input", NO_FILE)
-        return {**task, **given, "fields": form.fields}
+        size = sum(file.size for file in form.files)
+        return {**given, "fields": form.fields}, state.pool_for_files(size)
     raise Problem("media_type", "Send application/json, or files as multipart/form-data.")
 
 
-def _check_small(path: Path) -> None:
-    if path.stat().st_size > _SMALL:
-        return
+def _pool_for(state: ServerState, body: bytes) -> Pool:
+    """Check a small body at once; one that names uploads or many batches is treated as a file."""
     try:
-        QuantifyBody.model_validate_json(path.read_bytes())
+        asked = QuantifyBody.model_validate_json(body)
     except ValidationError as error:
-        raise Problem("bad_input", first_error(error)) from error
+        raise refused(error) from error
+    named = {*(asked.uploads or ()), *(asked.labelled or ())}
+    grouped = asked.by is not None or asked.by_time is not None
+    if not named and not grouped and len(set(asked.groups or ())) <= _FEW_BATCHES:
+        return state.small
+    size = len(body) + sum(upload.size for upload in state.uploads.all() if upload.id in named)
+    return state.pool_for_files(size)
 
 
-async def _work(state: ServerState, job: Job, task: dict[str, Any]) -> dict[str, Any]:
-    result = await state.quantify(task, job.progress)
+async def _work(state: ServerState, job: Job, asked: _Asked) -> dict[str, Any]:
+    result = await state.quantify(asked.task, job.progress, pool=asked.pool)
+    job.content = result.pop("content", b"")
     state.uploads.touch(result.pop("used"))
     state.metrics.add("prevalens_items_total", result["n_items"])
     return {**result, "answer": f"/v1/jobs/{job.id}/answer"}
@@ -230,26 +276,64 @@ async def _outcome(request: Request, jobs: Jobs, job: Job) -> None:
 
 def _answer(job: Job, format: str) -> Response:
     """Read the answer now, because the job's files are removed with it."""
-    if format == "json":
-        return Response((job.folder / "answer.json").read_bytes(), media_type=_MEDIA["json"])
+    if job.folder is None or format == "json":
+        return Response(job.content, media_type=_MEDIA["json"])
     content = (job.folder / f"result.{format}").read_bytes()
     return Response(content, media_type=_MEDIA[format], headers=_attached(f"prevalence.{format}"))
 
 
+@quantify_router.post(
+    "/{name}/evaluate",
+    status_code=202,
+    response_model=JobAnswer,
+    openapi_extra=body_of(("application/json", EvaluateBody)),
+)
+async def evaluate(name: str, request: Request) -> Response:
+    """Measure whether a model can be trusted on data like these labelled uploads.
+
+    The answer is a job, whose result has the verdict with its reasons; its files are those that
+    ``prevalens evaluate`` writes.
+    """
+    state = state_of(request)
+    entry = state.models.get(name)
+    wanted = await read_json(request, EvaluateBody)
+    uploads = [state.uploads.get(key) for key in wanted.uploads]
+    state.quantifying.check_room()
+    folder = state.storage.folder()
+    task = {
+        **wanted.model_dump(exclude={"uploads"}),
+        "task": "evaluate",
+        "model": str(entry.path),
+        "name": entry.name,
+        "files": [(str(upload.path), upload.name) for upload in uploads],
+        "folder": str(folder),
+    }
+
+    async def work(job: Job) -> dict[str, Any]:
+        return await state.quantify(task, job.progress, pool=state.quantifying)
+
+    return job_started(state.jobs.start("evaluate", work, folder=folder))
+
+
+def job_started(job: Job) -> Response:
+    """The answer to a request that started a job."""
+    return JSONResponse(job.shown(), status_code=202, headers={"location": f"/v1/jobs/{job.id}"})
+
+
 @job_router.get("", response_model=JobsAnswer)
-async def jobs(request: Request) -> dict[str, Any]:
+async def list_jobs(request: Request) -> dict[str, Any]:
     """List the jobs, oldest first."""
     return {"jobs": [job.shown() for job in state_of(request).jobs.all()]}
 
 
 @job_router.get("/{key}", response_model=JobAnswer)
-async def job(key: str, request: Request) -> dict[str, Any]:
+async def get_job(key: str, request: Request) -> dict[str, Any]:
     """Show the progress of a job."""
     return state_of(request).jobs.get(key).shown()
 
 
 @job_router.delete("/{key}", response_model=JobAnswer)
-async def cancel(key: str, request: Request) -> dict[str, Any]:
+async def cancel_job(key: str, request: Request) -> dict[str, Any]:
     """Stop a job that runs; remove one that is over, with its files."""
     all_jobs = state_of(request).jobs
     job = all_jobs.get(key)
@@ -261,16 +345,29 @@ async def cancel(key: str, request: Request) -> dict[str, Any]:
 
 
 @job_router.get("/{key}/answer", response_model=QuantifyAnswer)
-async def answer(key: str, request: Request) -> Response:
+async def job_answer(key: str, request: Request) -> Response:
     """Download a finished estimate in the form that a waiting request gets."""
-    return FileResponse(_finished(request, key).folder / "answer.json", media_type=_MEDIA["json"])
+    return _file(request, key, "answer.json")
 
 
 @job_router.get("/{key}/result.{ending}", response_class=FileResponse, responses={200: _FILES})
-async def result(key: str, ending: Literal["csv", "json", "html"], request: Request) -> Response:
-    """Download a finished estimate as the file that the command line writes."""
-    path = _finished(request, key).folder / f"result.{ending}"
-    return FileResponse(path, media_type=_MEDIA[ending], headers=_attached(f"prevalence.{ending}"))
+async def job_result(
+    key: str, ending: Literal["csv", "json", "html"], request: Request
+) -> Response:
+    """Download a finished estimate or evaluation as the file that the command line writes."""
+    return _file(request, key, f"result.{ending}", _attached(f"prevalence.{ending}"))
+
+
+def _file(request: Request, key: str, name: str, headers: dict[str, str] | None = None) -> Response:
+    job = state_of(request).jobs.get(key)
+    if job.problem is not None:
+        raise job.problem
+    if not job.over:
+        raise Problem("conflict", "The job is not done yet.")
+    path = None if job.folder is None else job.folder / name
+    if path is None or not path.exists():
+        raise Problem("not_found", "This job has no such file.")
+    return FileResponse(path, media_type=_MEDIA[name.rpartition(".")[2]], headers=headers)
 
 
 def _attached(name: str) -> dict[str, str]:
@@ -278,14 +375,3 @@ def _attached(name: str) -> dict[str, str]:
         "content-disposition": f'attachment; filename="{name}"',
         "content-security-policy": _ISOLATED,
     }
-
-
-def _finished(request: Request, key: str) -> Job:
-    job = state_of(request).jobs.get(key)
-    if job.kind != "quantify":
-        raise Problem("not_found", "This job has no estimates.")
-    if job.problem is not None:
-        raise job.problem
-    if not job.over:
-        raise Problem("conflict", "The job is not done yet.")
-    return job

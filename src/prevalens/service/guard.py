@@ -19,7 +19,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from prevalens.service.problems import Problem
+from prevalens.service.metrics import Metrics
+from prevalens.service.problems import PROBLEM_TYPE, Problem
 from prevalens.service.settings import Limits
 
 # Trusted types: the page builds every node itself, so no string ever becomes markup.
@@ -56,11 +57,16 @@ class RequestGuard:
     hosts : iterable of str
         Names allowed in the Host header, in addition to ``localhost`` and numeric addresses, which
         no foreign name server can rebind.
+    metrics : Metrics
+        Counts the refusals.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str | None, hosts: Iterable[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, *, token: str | None, hosts: Iterable[str], metrics: Metrics
+    ) -> None:
         self.app = app
         self.token = None if token is None else token.encode()
+        self.metrics = metrics
         self.hosts = {"localhost", *(name.lower() for name in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +81,7 @@ class RequestGuard:
             _check_origin(scope, headers)
             self._check_token(scope["path"], headers)
         except Problem as problem:
-            await _answer(problem)(scope, receive, send)
+            await refusal(problem, self.metrics)(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
@@ -101,9 +107,10 @@ class RequestGuard:
     def _check_token(self, path: str, headers: Headers) -> None:
         if self.token is None or not _below(path, _SECRET):
             return
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
-        given = shown.strip().encode("utf-8", "replace")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(given, self.token):
+        # The bytes that came: to decode them could make two tokens equal, or fail.
+        sent = dict(headers.raw).get(b"authorization", b"")
+        scheme, _, given = sent.partition(b" ")
+        if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self.token):
             raise Problem(
                 "unauthorised",
                 "This server asks for its token; send it as Authorization: Bearer TOKEN.",
@@ -138,9 +145,10 @@ def _with_headers(send: Send) -> Send:
     return send_with_headers
 
 
-def _answer(problem: Problem) -> JSONResponse:
-    """The answer to a request that reaches no route."""
-    return JSONResponse(problem.body(), status_code=problem.status, headers=problem.headers)
+def refusal(problem: Problem, metrics: Metrics) -> JSONResponse:
+    """The answer to a request that is refused, which is counted."""
+    metrics.add("prevalens_problems_total", code=problem.code)
+    return JSONResponse(problem.body(), problem.status, problem.headers, PROBLEM_TYPE)
 
 
 class BodyLimits:
@@ -150,11 +158,14 @@ class BodyLimits:
     ----------
     app : ASGI application
     limits : Limits
+    metrics : Metrics
+        Counts the refusals.
     """
 
-    def __init__(self, app: ASGIApp, *, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, *, limits: Limits, metrics: Metrics) -> None:
         self.app = app
         self.limits = limits
+        self.metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -164,7 +175,7 @@ class BodyLimits:
         try:
             self._check_declared(Headers(scope=scope))
         except Problem as problem:
-            await _answer(problem)(scope, receive, send)
+            await refusal(problem, self.metrics)(scope, receive, send)
         else:
             await self.app(scope, _Meter(receive, self.limits), send)
 

@@ -24,8 +24,8 @@ class Job:
     Attributes
     ----------
     kind : str
-        "train", "quantify" or "demo".
-    folder : Path
+        "train", "quantify", "evaluate" or "demo".
+    folder : Path or None
         Folder of its files, which is removed with it.
     state : str
     stage : str
@@ -34,17 +34,20 @@ class Job:
         Share of the work that is done, if known.
     result : dict
         The answer, once it is done.
+    content : bytes
+        The answer of a job without files.
     problem : Problem or None
         Reason of its failure.
     """
 
     kind: str
-    folder: Path
+    folder: Path | None
     id: str = field(default_factory=new_id)
     state: JobState = "waiting"
     stage: str = "waiting for a worker"
     share: float | None = None
     result: dict[str, Any] = field(default_factory=dict)
+    content: bytes = b""
     problem: Problem | None = None
     started: float = field(default_factory=time.time)
     ended: float | None = None
@@ -74,7 +77,7 @@ class Job:
             "share": self.share,
             "seconds": round(until - self.started, 3),
             "result": self.result if self.state == "done" else None,
-            "error": None if self.problem is None else self.problem.body()["error"],
+            "error": None if self.problem is None else self.problem.error(),
         }
 
 
@@ -105,7 +108,7 @@ class Jobs(Registry[Job]):
         """Jobs that wait or run."""
         return [job for job in self.all() if not job.over]
 
-    def start(self, kind: str, work: Work, *, folder: Path) -> Job:
+    def start(self, kind: str, work: Work, *, folder: Path | None) -> Job:
         """Start a job; `work` is called with the job and returns its result."""
         if self._closed:
             raise Problem("busy", "The server is stopping.", {"retry-after": "30"})
@@ -119,6 +122,8 @@ class Jobs(Registry[Job]):
         try:
             job.result = await work(job)
             job.state = "done"
+            if job.folder is not None:
+                self._storage.measure(job.folder)
         except asyncio.CancelledError:
             # On purpose, by its client or by the end of the server: not to be raised again.
             job.state = "cancelled"

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, Response
 
+from prevalens.service.estimate_routes import job_started
 from prevalens.service.jobs import Job
 from prevalens.service.problems import Problem
 from prevalens.service.requests import REFUSALS, body_of, read_json
@@ -22,13 +23,13 @@ _DEMO = "demo-tickets"
 
 
 @router.get("/models", response_model=ModelsAnswer)
-async def models(request: Request) -> dict[str, Any]:
+async def list_models(request: Request) -> dict[str, Any]:
     """List the models: those given at the start and those trained here."""
     return {"models": [entry.shown() for entry in state_of(request).models.all()]}
 
 
 @router.get("/models/{name}", response_model=ModelAnswer)
-async def model(name: str, request: Request) -> dict[str, Any]:
+async def get_model(name: str, request: Request) -> dict[str, Any]:
     """Describe a model: its labels, its columns and its training."""
     return state_of(request).models.get(name).shown()
 
@@ -38,7 +39,7 @@ async def model(name: str, request: Request) -> dict[str, Any]:
     response_class=FileResponse,
     responses={200: {"content": {"application/octet-stream": {}}}},
 )
-async def model_file(name: str, request: Request) -> Response:
+async def download_model(name: str, request: Request) -> Response:
     """Download a model's file, for the command line or another server."""
     entry = state_of(request).models.get(name)
     return FileResponse(
@@ -47,7 +48,7 @@ async def model_file(name: str, request: Request) -> Response:
 
 
 @router.delete("/models/{name}", status_code=204)
-async def remove(name: str, request: Request) -> Response:
+async def remove_model(name: str, request: Request) -> Response:
     """Remove a model that was trained here, with its file."""
     state_of(request).models.remove(name).path.unlink(missing_ok=True)
     return Response(status_code=204)
@@ -57,9 +58,9 @@ async def remove(name: str, request: Request) -> Response:
     "/models",
     status_code=202,
     response_model=JobAnswer,
-    openapi_extra=body_of(("application/json", TrainBody.model_json_schema())),
+    openapi_extra=body_of(("application/json", TrainBody)),
 )
-async def train(request: Request) -> dict[str, Any]:
+async def train_model(request: Request) -> Response:
     """Train a model from an upload; the answer is a job."""
     state = state_of(request)
     wanted = await read_json(request, TrainBody)
@@ -79,16 +80,16 @@ async def train(request: Request) -> dict[str, Any]:
         about = await state.train(task, job.progress)
         return {"model": _keep(state, folder, name, about).name}
 
-    return state.jobs.start("train", work, folder=folder).shown()
+    return job_started(state.jobs.start("train", work, folder=folder))
 
 
 @router.post(
     "/demo",
     status_code=202,
     response_model=JobAnswer,
-    openapi_extra=body_of(("application/json", NoBody.model_json_schema())),
+    openapi_extra=body_of(("application/json", NoBody)),
 )
-async def demo(request: Request) -> dict[str, Any]:
+async def train_demo(request: Request) -> Response:
     """Train a model on built-in support tickets, and upload unlabelled tickets to try it on."""
     state = state_of(request)
     await read_json(request, NoBody)
@@ -105,11 +106,14 @@ async def demo(request: Request) -> dict[str, Any]:
         uploads = [state.uploads.add(path.name, path, preview) for path, preview in files]
         return {"model": _DEMO, "uploads": [upload.shown() for upload in uploads]}
 
-    return state.jobs.start("demo", work, folder=folder).shown()
+    return job_started(state.jobs.start("demo", work, folder=folder))
 
 
 def _check_room(state: ServerState) -> None:
-    if len(state.models.trained()) >= state.limits.kept_models:
+    state.training.check_room()
+    # Models in training count: there must be room for them when they are done.
+    training = sum(job.kind in ("train", "demo") for job in state.jobs.unfinished)
+    if len(state.models.trained()) + training >= state.limits.kept_models:
         raise Problem(
             "storage",
             f"The server keeps {state.limits.kept_models} models trained here; remove one first.",

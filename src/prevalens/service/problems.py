@@ -5,6 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+#: The media type of refusals.
+PROBLEM_TYPE = "application/problem+json"
 #: Every code a client can meet, and the HTTP status it comes with.
 STATUS = {
     "bad_input": HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -40,8 +42,8 @@ class Problem(Exception):  # noqa: N818 - most are refusals, not errors.
 
     Examples
     --------
-    >>> Problem("not_found", "There is no model 'x'.").body()
-    {'error': {'code': 'not_found', 'message': "There is no model 'x'."}}
+    >>> Problem("not_found", "There is no model 'x'.").body()["detail"]
+    "There is no model 'x'."
     """
 
     def __init__(self, code: str, message: str, headers: dict[str, str] | None = None) -> None:
@@ -55,6 +57,16 @@ class Problem(Exception):  # noqa: N818 - most are refusals, not errors.
         """The HTTP status."""
         return int(STATUS[self.code])
 
+    def error(self) -> dict[str, str]:
+        """Code and message."""
+        return {"code": self.code, "message": self.message}
+
     def body(self) -> dict[str, Any]:
-        """The JSON form of every error."""
-        return {"error": {"code": self.code, "message": self.message}}
+        """The JSON form of every error: that of RFC 9457, with code and message as `error`."""
+        return {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.message,
+            "error": self.error(),
+        }

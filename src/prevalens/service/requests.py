@@ -15,12 +15,15 @@ from pydantic import BaseModel, ValidationError
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from prevalens.service.problems import Problem
-from prevalens.service.schemas import ErrorAnswer, first_error
+from prevalens.service.problems import PROBLEM_TYPE, Problem
+from prevalens.service.schemas import ProblemAnswer, refused
 from prevalens.service.settings import Limits
+from prevalens.service.storage import Storage
 
 #: Endings that tell a format; nothing else of a client's file name becomes part of a path.
 ENDINGS = ("csv", "tsv", "txt", "jsonl", "ndjson", "json", "parquet", "xlsx")
+#: Where the OpenAPI document describes types.
+COMPONENTS = "#/components/schemas/{model}"
 NO_FILE = "The form brings no file; add one as the part 'file'."
 _PACKED = ("gz",)
 _FIELD_BYTES = 64 * 1024
@@ -184,7 +187,9 @@ def _damages() -> Iterator[None]:
         raise Problem("bad_request", f"The form is damaged: {error}") from error
 
 
-async def read_files(request: Request, folder: Path, limits: Limits) -> FormReader:
+async def read_files(
+    request: Request, folder: Path, limits: Limits, storage: Storage
+) -> FormReader:
     """Read a whole form, which must bring at least one file; files go to `folder`."""
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
@@ -193,6 +198,7 @@ async def read_files(request: Request, folder: Path, limits: Limits) -> FormRead
     form = FormReader(boundary, folder, limits)
     try:
         async for chunk in request.stream():
+            storage.hold(folder, len(chunk))
             form.write(chunk)
         form.end()
     finally:
@@ -235,10 +241,21 @@ def file_ending(name: str) -> str:
     )
 
 
+def schema_of(model: type[BaseModel]) -> dict[str, str]:
+    """A reference to a type among the components of the OpenAPI document."""
+    return {"$ref": COMPONENTS.format(model=model.__name__)}
+
+
 #: The OpenAPI description of refusals.
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": ErrorAnswer, "description": "The request is refused; the message says why."},
-    "5XX": {"model": ErrorAnswer, "description": "The server cannot do it, now or at all."},
+    status: {
+        "description": sentence,
+        "content": {PROBLEM_TYPE: {"schema": schema_of(ProblemAnswer)}},
+    }
+    for status, sentence in (
+        ("4XX", "The request is refused; `detail` says why."),
+        ("5XX", "The server cannot do it, now or at all."),
+    )
 }
 _SMALL = 10**6
 
@@ -250,10 +267,15 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def body_of(*kinds: tuple[str, Any]) -> dict[str, Any]:
+def body_of(*kinds: tuple[str, type[BaseModel]]) -> dict[str, Any]:
     """The OpenAPI description of a body that a route reads itself."""
-    content = {kind: {"schema": schema} for kind, schema in kinds}
+    content = {kind: {"schema": schema_of(model)} for kind, model in kinds}
     return {"requestBody": {"required": True, "content": content}}
+
+
+def declared_size(request: Request) -> int:
+    """Bytes that the body has according to its head; 0 if that does not tell."""
+    return int(request.headers.get("content-length", "0"))
 
 
 async def read_json(request: Request, kind: type[Body]) -> Body:
@@ -268,11 +290,12 @@ async def read_json(request: Request, kind: type[Body]) -> Body:
     try:
         return kind.model_validate_json(bytes(body))
     except ValidationError as error:
-        raise Problem("bad_input", first_error(error)) from error
+        raise refused(error) from error
 
 
-async def save_body(request: Request, path: Path) -> None:
+async def save_body(request: Request, path: Path, storage: Storage) -> None:
     """Write a body of any kind to a file."""
     with path.open("xb") as file:
         async for chunk in request.stream():
+            storage.hold(path.parent, len(chunk))
             file.write(chunk)

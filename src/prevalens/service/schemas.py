@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from prevalens.service.problems import Problem
+
 Identifier = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", description="Key of an upload.")]
 ColumnName = Annotated[str, Field(min_length=1, max_length=1000)]
 Cell = str | float | int | bool | None
@@ -64,10 +66,21 @@ class QuantifyBody(_Strict):
         return self
 
 
+Files = Annotated[
+    list[Annotated[str, Field(json_schema_extra={"format": "binary"})]], Field(min_length=1)
+]
+
+
+class UploadForm(_Strict):
+    """Files to keep for a while; the part `file` may be repeated."""
+
+    file: Files
+
+
 class QuantifyForm(_Strict):
     """Files to estimate the label frequencies of; the part `file` may be repeated."""
 
-    file: Annotated[str, Field(json_schema_extra={"format": "binary"})]
+    file: Files
     columns: str = Field("", description="A JSON object, as in a JSON request.")
     by: str = Field("", description="Column that names each item's batch.")
     by_time: str = Field("", description="Column with each item's date or time.")
@@ -76,10 +89,30 @@ class QuantifyForm(_Strict):
     interval: str = Field(
         "0.9", description="Coverage of the intervals; empty for none.", pattern=r"^(0?\.\d+)?$"
     )
-    labelled: str = Field(
-        "",
-        description="A file that `sample` drew from these items, labelled; may be repeated.",
-        json_schema_extra={"format": "binary"},
+    labelled: Files | None = Field(
+        None, description="Files that `sample` drew from these items, labelled by hand."
+    )
+
+
+class EvaluateBody(_Strict):
+    """Labelled items that the model has not seen, and how to draw samples from them."""
+
+    uploads: Annotated[list[Identifier], Field(min_length=1, max_length=200)]
+    labels: list[ColumnName] | None = Field(
+        None, description="Columns with 0 and 1; those named like the model's labels if omitted."
+    )
+    tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
+    sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
+        ",", description="Separator of the tags."
+    )
+    interval: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        0.9, description="Coverage of the intervals; null for none."
+    )
+    size: Annotated[int, Field(ge=2, le=1_000_000)] | None = Field(
+        None, description="Items per sample: 100, or a third of the items if fewer than 300."
+    )
+    n_samples: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        1000, description="Samples per family of shifts."
     )
 
 
@@ -136,9 +169,13 @@ class ErrorContent(BaseModel):
     message: str
 
 
-class ErrorAnswer(BaseModel):
-    """The form of every error."""
+class ProblemAnswer(BaseModel):
+    """The form of every error: problem details after RFC 9457."""
 
+    type: str
+    title: str
+    status: int
+    detail: str = Field(description="One sentence: what is wrong, where, and the way out.")
     error: ErrorContent
 
 
@@ -152,6 +189,7 @@ class HealthAnswer(BaseModel):
 class ModelAnswer(BaseModel):
     """A model: its labels, its columns and its training."""
 
+    id: str = Field(description="The name, which is part of the model's addresses.")
     name: str
     origin: Literal["given", "trained"]
     labels: list[str]
@@ -199,7 +237,7 @@ class JobAnswer(BaseModel):
     """A job and its progress."""
 
     id: str
-    kind: Literal["train", "quantify", "demo"]
+    kind: Literal["train", "quantify", "evaluate", "demo"]
     state: Literal["waiting", "running", "done", "failed", "cancelled"]
     stage: str
     share: float | None
@@ -275,10 +313,11 @@ class QuantifyAnswer(BaseModel):
     command: str | None
 
 
-def first_error(error: ValidationError) -> str:
-    """The first error, as a sentence."""
+def refused(error: ValidationError) -> Problem:
+    """The refusal of a body: damaged JSON, or the first field that does not fit."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])[:200]
     what = first["msg"].removeprefix("Value error, ")
     sentence = f"{place}: {what}" if place else what
-    return sentence[:1].upper() + sentence[1:].rstrip(".") + "."
+    code = "bad_request" if first["type"] == "json_invalid" else "bad_input"
+    return Problem(code, sentence[:1].upper() + sentence[1:].rstrip(".") + ".")

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
+import resource
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,6 +17,7 @@ from prevalens.errors import FormatError
 from prevalens.files import ByteSource
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
+from prevalens.service.storage import plain_path
 from prevalens.tables.cells import is_missing
 from prevalens.tables.kinds import kind_of
 from prevalens.tables.labels import separator_of
@@ -26,6 +31,8 @@ _MEMBERS = 2000
 #: more than `_HARMLESS` bytes, is taken for an attack.
 _GROWTH = 300
 _HARMLESS = 50 * 10**6
+#: Bytes that may be allocated to open a file or to read some rows, plus this many per stored byte.
+_HEADROOM, _MEMORY_GROWTH = 400 * 10**6, 20
 #: Longest first line, which names the columns.
 _HEAD = 4 * 10**6
 #: Rows by which a preview judges the columns, rows that it shows, and letters of a cell.
@@ -45,21 +52,25 @@ def opened(path: Path, name: str, limits: Limits) -> ClientTable:
         The client's name for it, for messages.
     limits : Limits
     """
-    plain = unpacked(path, name, limits)
+    allowed = _allowed(path, limits)
+    plain = unpacked(path, name, allowed)
     with plain.open("rb") as file:
         start = file.read(4)
     if start.startswith(b"PK"):
-        _check_workbook(plain, name, limits)
+        _check_workbook(plain, name, allowed)
     elif start == b"PAR1":
         _check_parquet(plain, name, limits)
     else:
         _check_head(plain, name)
-    return ClientTable(open_table(plain, name=name), limits)
+    memory = _HEADROOM + _MEMORY_GROWTH * plain.stat().st_size
+    with memory_limit(memory):
+        table = open_table(plain, name=name)
+    return ClientTable(table, limits, budget=ReadingBudget(allowed, memory))
 
 
-def unpacked(path: Path, name: str, limits: Limits) -> Path:
-    """The file without its compression, measured while it grows."""
-    target = path.with_name(f"plain-{path.name.removesuffix('.gz')}")
+def unpacked(path: Path, name: str, allowed: int) -> Path:
+    """The file without its compression, measured while it grows to `allowed` bytes at most."""
+    target = plain_path(path)
     if target.exists():
         return target
     with ByteSource(path, name).opened() as (stream, stored):
@@ -67,11 +78,18 @@ def unpacked(path: Path, name: str, limits: Limits) -> Path:
             return path
         try:
             with target.open("xb") as plain:
-                _copy(stream, plain, name, _allowed(path, limits))
+                _copy(stream, plain, name, allowed)
+            _check_plain(target, name)
         except BaseException:
             target.unlink(missing_ok=True)
             raise
     return target
+
+
+def _check_plain(path: Path, name: str) -> None:
+    with ByteSource(path, name).opened() as (stream, stored):
+        if stream is not stored:
+            raise Problem("bad_input", f"{name} is compressed twice; compress it once.")
 
 
 def _allowed(path: Path, limits: Limits) -> int:
@@ -88,14 +106,13 @@ def _copy(packed: IO[bytes], plain: IO[bytes], name: str, allowed: int) -> None:
         plain.write(piece)
 
 
-def _check_workbook(path: Path, name: str, limits: Limits) -> None:
+def _check_workbook(path: Path, name: str, allowed: int) -> None:
     """Add up what the members of a workbook say they unpack to; readers stop at that size."""
     try:
         with zipfile.ZipFile(path) as archive:
             sizes = [member.file_size for member in archive.infolist()]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise FormatError(f"{name}: this is no readable Excel workbook.") from error
-    allowed = _allowed(path, limits)
     if len(sizes) > _MEMBERS or sum(sizes) > allowed:
         raise _grows(name, allowed)
 
@@ -139,6 +156,22 @@ def too_many(name: str, count: int, what: str, allowed: int) -> Problem:
     )
 
 
+@dataclass(frozen=True)
+class ReadingBudget:
+    """What reading a file may take; both bounds grow with the size of the file.
+
+    Parameters
+    ----------
+    decoded : int
+        Characters of all cells; a dictionary can make gigabytes of cells from a few bytes.
+    memory : int
+        Bytes that may be allocated for one chunk of rows.
+    """
+
+    decoded: int
+    memory: int
+
+
 class ClientTable(Table):
     """A table of a client, within the limits, with columns renamed to those of the model.
 
@@ -148,10 +181,17 @@ class ClientTable(Table):
     limits : Limits
     names : mapping, optional
         Names in this table, by the names that the model uses.
+    budget : ReadingBudget, optional
+        None for a table in memory.
     """
 
     def __init__(
-        self, table: Table, limits: Limits, names: Mapping[str, str] | None = None
+        self,
+        table: Table,
+        limits: Limits,
+        names: Mapping[str, str] | None = None,
+        *,
+        budget: ReadingBudget | None = None,
     ) -> None:
         if len(table.columns) > limits.columns:
             raise too_many(table.name, len(table.columns), "columns", limits.columns)
@@ -159,6 +199,7 @@ class ClientTable(Table):
         self.total = table.total
         self._table = table
         self._limits = limits
+        self._budget = budget
         self._names = dict(names or {})
         table.check_columns(self._names.values())
         # A column may serve under both names: as the model's, and as the one of its batches.
@@ -168,17 +209,70 @@ class ClientTable(Table):
 
     def renamed(self, names: Mapping[str, str]) -> ClientTable:
         """The same table with other names for some columns."""
-        return ClientTable(self._table, self._limits, names)
+        return ClientTable(self._table, self._limits, names, budget=self._budget)
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
         inside = {name: self._names.get(name, name) for name in columns}
         seen = 0
-        for chunk in self._table.chunks(inside.values(), chunk_rows=chunk_rows):
+        for chunk in self._within_budget(
+            self._table.chunks(inside.values(), chunk_rows=chunk_rows)
+        ):
             seen += len(chunk)
             if seen > self._limits.rows:
                 raise too_many(self.name, seen, "rows", self._limits.rows)
             cells = {name: chunk[own] for name, own in inside.items()}
             yield Chunk(cells, len(chunk), chunk.first, chunk.source, chunk.position, chunk.word)
+
+    def _within_budget(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        if self._budget is None:
+            yield from chunks
+            return
+        decoded = 0
+        while True:
+            with memory_limit(self._budget.memory):
+                chunk = next(chunks, None)
+            if chunk is None:
+                return
+            decoded += sum(map(_decoded_size, chunk.columns.values()))
+            if decoded > self._budget.decoded:
+                raise _grows(self.name, self._budget.decoded)
+            yield chunk
+
+
+def _decoded_size(cells: Sequence[Any]) -> int:
+    """Characters of texts, also in lists; any other value counts as 8."""
+    if set(map(type, cells)) <= {str}:
+        return sum(map(len, cells))
+    return sum(map(_cell_size, cells))
+
+
+def _cell_size(cell: Any) -> int:
+    if isinstance(cell, str):
+        return len(cell)
+    return sum(map(_cell_size, cell)) if isinstance(cell, list | tuple) else 8
+
+
+@contextmanager
+def memory_limit(size: int) -> Iterator[None]:
+    """Let the process allocate at most `size` more bytes in the body; then it raises MemoryError.
+
+    Without effect where the system does not tell the memory in use (it needs ``/proc``).
+    """
+    try:
+        used = int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = used + size
+    resource.setrlimit(
+        resource.RLIMIT_DATA,
+        (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft), hard),
+    )
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def preview(table: Table) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from prevalens.errors import InputError
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMG]?)B?", re.IGNORECASE)
+#: Visible ASCII characters: what a header carries unchanged.
+_TOKEN = re.compile(r"[!-~]+")
 #: Shorter tokens could be guessed.
 MIN_TOKEN = 16
 
@@ -28,7 +30,8 @@ class Limits:
     unpacked_bytes : int
         Maximum size of a compressed file when unpacked.
     stored_bytes : int
-        Maximum size of all uploads together.
+        Maximum size of all uploads together, with those that are arriving, and of what was
+        unpacked from them.
     files : int
         Maximum number of files in a request.
     rows, columns : int
@@ -75,7 +78,15 @@ class Limits:
     kept_models: int = 20
     kept_seconds: float = 3600.0
     grace_seconds: float = 10.0
-    worker_bytes: int | None = 8 * 10**9
+    worker_bytes: int | None = field(default_factory=lambda: min(8 * 10**9, _physical() // 2))
+
+
+def _physical() -> int:
+    """Bytes of the machine's memory; very many if the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 2**62
 
 
 @dataclass(frozen=True)
@@ -107,10 +118,15 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
 
     def checked(self) -> Settings:
-        """These settings, with a token if one is needed; a token that is too short is refused."""
+        """These settings, with a token if one is needed; one that is not fit is refused."""
         if self.token is not None and len(self.token) < MIN_TOKEN:
             raise InputError(
                 f"A token needs at least {MIN_TOKEN} characters; this one has {len(self.token)}."
+            )
+        if self.token is not None and not _TOKEN.fullmatch(self.token):
+            raise InputError(
+                "A token is made of visible ASCII characters without spaces; this one has other "
+                "characters, which a header may not carry unchanged."
             )
         if self.token is None and not is_loopback(self.host):
             return Settings(**{**vars(self), "token": secrets.token_urlsafe(24)})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,12 @@ from prevalens.service.storage import ModelEntry, Models, Storage, Uploads, mode
 from prevalens.service.workers import Pool, Progress, Worker, start_fork_server
 
 _EXPIRE_EVERY = 30.0
+#: Bytes of input up to which a request counts as small.
+SMALL = 200_000
+#: Seconds after which a small request that takes long makes way for others.
+_PATIENCE = 0.5
+#: Seconds that the preview of a file may take, and bytes for which it gets one more second.
+_LOOK_SECONDS, _LOOK_RATE = 10.0, 10**6
 
 
 class ServerState:
@@ -43,12 +51,16 @@ class ServerState:
             return
         self._started = True
         limits = self.limits
-        self.storage = Storage()
+        self.storage = Storage(limit=limits.stored_bytes)
         self.uploads = Uploads(self.storage, limits)
         self.jobs = Jobs(self.storage, limits, self.metrics)
         start_fork_server()
-        self.quantifying = Pool(self._worker, size=limits.workers, waiting=limits.waiting)
-        self.training = Pool(self._worker, size=limits.trainings, waiting=limits.waiting)
+        pool = partial(Pool, self._worker, waiting=limits.waiting)
+        # A few texts do not wait for files, and small files not for those that take minutes.
+        self.small = pool(size=limits.workers, patience=_PATIENCE)
+        self.small_files = pool(size=limits.workers, patience=_PATIENCE)
+        self.quantifying = pool(size=limits.workers)
+        self.training = pool(size=limits.trainings)
         self._expiring = asyncio.create_task(self._expire())
         try:
             for path in model_files(self.settings.models):
@@ -66,26 +78,47 @@ class ServerState:
         with contextlib.suppress(asyncio.CancelledError):
             await self._expiring
         await self.jobs.close(self.limits.grace_seconds)
-        await asyncio.gather(self.quantifying.close(), self.training.close())
+        await asyncio.gather(*(pool.close() for pool in self._pools()))
         self.storage.close()
 
+    def _pools(self) -> tuple[Pool, ...]:
+        return self.small, self.small_files, self.quantifying, self.training
+
+    def pool_for_files(self, size: int) -> Pool:
+        """The workers for a task about files of `size` bytes."""
+        return self.small_files if size <= SMALL else self.quantifying
+
     async def quantify(
-        self, task: dict[str, Any], progress: Progress | None = None
+        self,
+        task: dict[str, Any],
+        progress: Progress | None = None,
+        *,
+        pool: Pool | None = None,
+        seconds: float | None = None,
     ) -> dict[str, Any]:
-        """Do a short task: read, preview or estimate."""
-        return await self.quantifying.run(
-            {**task, "limits": self.limits},
-            seconds=self.limits.quantify_seconds,
-            progress=progress,
+        """Do a short task: read, preview or estimate; by default one without files of clients."""
+        return await self._run(
+            pool or self.small, task, seconds or self.limits.quantify_seconds, progress
         )
+
+    async def preview(self, path: Path, name: str) -> dict[str, Any]:
+        """Look at the start of a file; that takes no longer than its size explains."""
+        size = path.stat().st_size
+        seconds = min(self.limits.quantify_seconds, _LOOK_SECONDS + size / _LOOK_RATE)
+        task = {"task": "preview", "path": str(path), "name": name}
+        return await self.quantify(task, pool=self.pool_for_files(size), seconds=seconds)
 
     async def train(self, task: dict[str, Any], progress: Progress | None = None) -> dict[str, Any]:
         """Do a long task, in a pool of its own so that short tasks need not wait for it."""
-        return await self.training.run(
-            {**task, "limits": self.limits},
-            seconds=self.limits.train_seconds,
-            progress=progress,
-        )
+        return await self._run(self.training, task, self.limits.train_seconds, progress)
+
+    async def _run(
+        self, pool: Pool, task: dict[str, Any], seconds: float, progress: Progress | None
+    ) -> dict[str, Any]:
+        # Unpacked copies count as stored: a task may not unpack more than there is room for.
+        room = self.storage.room(self.limits.unpacked_bytes)
+        limits = replace(self.limits, unpacked_bytes=room)
+        return await pool.run({**task, "limits": limits}, seconds=seconds, progress=progress)
 
     async def _worker(self) -> Worker:
         self.metrics.add("prevalens_workers_started_total")
@@ -108,11 +141,14 @@ class ServerState:
         add = self.metrics.gauge
         add("prevalens_models", "Models there are.", lambda: len(self.models))
         add("prevalens_uploads", "Uploads kept.", lambda: len(self.uploads))
-        add("prevalens_upload_bytes", "Bytes of uploads kept.", lambda: self.uploads.size)
-        add("prevalens_tasks", "Short tasks running or waiting.", lambda: self.quantifying.tasks)
+        add("prevalens_upload_bytes", "Bytes of files kept or arriving.", lambda: self.storage.used)
+        add("prevalens_tasks", "Short tasks running or waiting.", self._short_tasks)
         add("prevalens_trainings", "Trainings running or waiting.", lambda: self.training.tasks)
         add("prevalens_jobs_unfinished", "Jobs unfinished.", lambda: len(self.jobs.unfinished))
         add("process_resident_memory_bytes", "Memory of the server process.", _resident)
+
+    def _short_tasks(self) -> float:
+        return self.small.tasks + self.small_files.tasks + self.quantifying.tasks
 
 
 def _resident() -> float:

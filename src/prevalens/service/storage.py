@@ -62,13 +62,44 @@ class Storage:
     ----------
     parent : Path, optional
         Where to make it; the system's folder for temporary files by default.
+    limit : int, optional
+        Bytes that all files in it may have, with those that are arriving.
     """
 
-    def __init__(self, parent: Path | None = None) -> None:
+    def __init__(self, parent: Path | None = None, *, limit: int | None = None) -> None:
         parent = Path(tempfile.gettempdir()) if parent is None else parent
         _sweep(parent)
         # mkdtemp gives rights to nobody else.
         self.root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent))
+        self._limit = limit
+        self._held: dict[Path, int] = {}
+
+    @property
+    def used(self) -> int:
+        """Bytes of all files."""
+        return sum(self._held.values())
+
+    def room(self, most: int) -> int:
+        """Bytes that may still be stored, up to `most`."""
+        return most if self._limit is None else min(most, max(0, self._limit - self.used))
+
+    def hold(self, folder: Path, size: int) -> None:
+        """Count bytes that arrive for a folder, or refuse them."""
+        self.check_room(size)
+        self._held[folder] = self._held.get(folder, 0) + size
+
+    def check_room(self, size: int) -> None:
+        """Refuse `size` more bytes if they would be too many."""
+        if self.room(size) < size:
+            raise Problem(
+                "storage", "The server keeps enough uploads; remove some, or try again later."
+            )
+
+    def measure(self, folder: Path) -> int:
+        """Count what a folder holds now, unpacked copies and results included."""
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        self._held[folder] = size
+        return size
 
     def folder(self) -> Path:
         """Make a new empty folder."""
@@ -76,14 +107,20 @@ class Storage:
         path.mkdir(mode=0o700)
         return path
 
-    @staticmethod
-    def remove(path: Path) -> None:
+    def remove(self, folder: Path | None) -> None:
         """Remove a folder and its content, if it is still there."""
-        shutil.rmtree(path, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            self._held.pop(folder, None)
 
     def close(self) -> None:
         """Remove everything."""
         self.remove(self.root)
+
+
+def plain_path(path: Path) -> Path:
+    """Where the unpacked copy of a compressed file is put."""
+    return path.with_name(f"plain-{path.name.removesuffix('.gz')}")
 
 
 def new_id() -> str:
@@ -96,7 +133,7 @@ def _sweep(parent: Path) -> None:
     for path in parent.glob(f"{_PREFIX}*"):
         match = _NAME.fullmatch(path.name)
         if match and _is_ours(path) and not _is_alive(int(match[1])):
-            Storage.remove(path)
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_ours(path: Path) -> bool:
@@ -159,24 +196,16 @@ class Uploads(Registry[Upload]):
         self._storage = storage
         self._limits = limits
 
-    @property
-    def size(self) -> int:
-        """Bytes of all uploads."""
-        return sum(upload.size for upload in self.all())
-
-    def check_room(self, size: int) -> None:
-        """Refuse `size` more bytes if they would be too many."""
-        self.expire()
-        if self.size + size > self._limits.stored_bytes:
-            raise Problem(
-                "storage", "The server keeps enough uploads; remove some, or try again later."
-            )
-
     def add(self, name: str, file: Path, preview: dict[str, Any]) -> Upload:
-        """Move a file to a folder of its own, and keep it under a new identifier."""
-        folder = self._storage.folder()
-        path = file.rename(folder / f"0{''.join(file.suffixes)}")
-        upload = Upload(name, path, folder, path.stat().st_size, preview)
+        """Move a file to a folder of its own, and keep it under a new identifier.
+
+        Of a compressed file the unpacked copy is kept, if there is one.
+        """
+        folder, size = self._storage.folder(), file.stat().st_size
+        kept = plain_path(file) if plain_path(file).exists() else file
+        path = kept.rename(folder / f"0{''.join(kept.suffixes)}")
+        self._storage.measure(folder)
+        upload = Upload(name, path, folder, size, preview)
         self._entries[upload.id] = upload
         return upload
 
@@ -227,7 +256,7 @@ class ModelEntry:
 
     def shown(self) -> dict[str, Any]:
         """The form in which clients see it."""
-        return {"name": self.name, "origin": self.origin, **self.about}
+        return {"id": self.name, "name": self.name, "origin": self.origin, **self.about}
 
 
 class Models(Registry[ModelEntry]):

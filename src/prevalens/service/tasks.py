@@ -14,8 +14,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from prevalens.cli.demo import METHOD
+from prevalens.cli.evaluate import label_rows, verdict_fields
+from prevalens.cli.results import write_results
 from prevalens.datasets.tickets import SEPARATOR, tickets, write_tickets
 from prevalens.errors import InputError, PrevalensWarning
+from prevalens.model.evaluate import evaluate_files
 from prevalens.model.fit import fit_files
 from prevalens.model.groups import Grouping, grouping_of
 from prevalens.model.model import Model
@@ -25,8 +28,9 @@ from prevalens.model.result import BatchResult
 from prevalens.model.sample import sample_tables
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.page import write_page
+from prevalens.reports.trust_page import trust_page, verdict
 from prevalens.service.problems import Problem
-from prevalens.service.schemas import QuantifyBody, first_error
+from prevalens.service.schemas import QuantifyBody, refused
 from prevalens.service.screening import ClientTable, opened, preview, too_many
 from prevalens.service.settings import Limits
 from prevalens.service.workers import TASKS, Report
@@ -51,13 +55,13 @@ _FIT_OPTIONS = (
 
 @dataclass(frozen=True)
 class _ClientReading(Reading):
-    """Opens a file of a client, within the limits and under the client's name for it."""
+    """Opens files of a client, within the limits and under the client's names for them."""
 
-    name: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
     def open(self, path: str | Path) -> Table:
-        return opened(Path(path), self.name, self.limits)
+        return opened(Path(path), self.names[str(path)], self.limits)
 
 
 def _load(path: str) -> Model:
@@ -117,7 +121,7 @@ def _train(task: Task, report: Report) -> dict[str, Any]:
         model = fit_files(
             task["path"],
             **asked,
-            reading=_ClientReading(name=task["source"], limits=task["limits"]),
+            reading=_ClientReading(names={task["path"]: task["source"]}, limits=task["limits"]),
             progress=_progress(report),
         )
     report("saving")
@@ -153,9 +157,29 @@ def _sample(task: Task, report: Report) -> dict[str, Any]:
     return draw_sheet(_load(task["model"]), task, _progress(report))
 
 
+def _evaluate(task: Task, report: Report) -> dict[str, Any]:
+    """Evaluate a model on labelled files, and write what `prevalens evaluate` writes."""
+    files = dict(task["files"])
+    found = evaluate_files(
+        _load(task["model"]),
+        list(files),
+        **{name: task[name] for name in ("labels", "tags", "sep", "interval", "size", "n_samples")},
+        reading=_ClientReading(names=files, limits=task["limits"]),
+        progress=_progress(report),
+    )
+    answer = verdict_fields(verdict(found))
+    folder = Path(task["folder"])
+    for ending in ("csv", "json"):
+        everything = {**answer, **found.to_dict()}
+        write_results(folder / f"result.{ending}", label_rows(found), everything)
+    write_page(folder / "result.html", trust_page(found))
+    return {"model": task["name"], **answer}
+
+
 TASKS.update(
     demo=_demo,
     describe=_describe,
+    evaluate=_evaluate,
     preview=_preview,
     quantify=_quantify,
     sample=_sample,
@@ -170,8 +194,9 @@ def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
     ----------
     model : Model
     task : mapping
-        ``folder`` with ``body.json``, or ``files`` and ``fields`` of a form; ``uploads`` by
-        identifier; ``formats`` wanted; ``limits``; ``name`` of the model.
+        ``body``, or ``folder`` with ``body.json``, or ``files`` and ``fields`` of a form;
+        ``uploads`` by identifier; ``formats`` wanted, none for an answer without files;
+        ``limits``; ``name`` of the model.
     progress : callable
     """
     asked, files, labelled = asked_for(task)
@@ -185,17 +210,21 @@ def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
         labelled=[opened(Path(path), name, task["limits"]) for path, name in labelled],
         watch=Watch(progress, None),
     )
-    folder = Path(task["folder"])
     answer = answer_of(result, task["name"])
     names = [[name for _, name in given] for given in (files, labelled)]
     answer["command"] = _command(task["name"], asked, *names)
-    (folder / "answer.json").write_text(json.dumps(answer, ensure_ascii=False), encoding="utf-8")
+    content = json.dumps(answer, ensure_ascii=False).encode()
+    about = {"model": task["name"], "n_items": answer["n_items"], "used": _used(asked)}
+    if not task["formats"]:
+        return {**about, "content": content}
+    folder = Path(task["folder"])
+    (folder / "answer.json").write_bytes(content)
     for ending in task["formats"]:
         if ending == "html":
             write_page(folder / "result.html", report_html(result, model))
         else:
             result.write(folder / f"result.{ending}")
-    return {"model": task["name"], "n_items": answer["n_items"], "used": _used(asked)}
+    return about
 
 
 def _grouping(tables: Sequence[Table], asked: QuantifyBody) -> Grouping:
@@ -243,9 +272,10 @@ def asked_for(task: Task) -> tuple[QuantifyBody, _Files, _Files]:
     try:
         if "files" in task:
             return _from_form(task["fields"]), task["files"], task.get("labelled", [])
-        asked = QuantifyBody.model_validate_json((Path(task["folder"]) / "body.json").read_bytes())
+        body = task["body"] if "body" in task else Path(task["folder"], "body.json").read_bytes()
+        asked = QuantifyBody.model_validate_json(body)
     except ValidationError as error:
-        raise Problem("bad_input", first_error(error)) from error
+        raise refused(error) from error
     return asked, _uploaded(task, asked.uploads or ()), _uploaded(task, asked.labelled or ())
 
 
@@ -298,23 +328,14 @@ def tables_of(
     """The items as tables whose columns have the names that the model knows."""
     tables = [opened(Path(path), name, limits) for path, name in files]
     if asked.texts is not None and not files:
-        tables = [_in_memory({_text_column(model): asked.texts}, "texts", asked, limits)]
+        column = _text_column(model)
+        tables = [_in_memory([{column: text} for text in asked.texts], "texts", asked, limits)]
     elif not files:
-        tables = [_in_memory(_columns(asked.rows or [], limits), "rows", asked, limits)]
+        tables = [_in_memory(asked.rows or [], "rows", asked, limits)]
     unknown = [name for name in asked.columns if name not in (model.columns or ("text",))]
     if unknown:
         raise InputError(f"The model does not ask for a column {unknown[0]!r}.")
     return [table.renamed(asked.columns) for table in tables]
-
-
-def _columns(rows: Sequence[Mapping[str, Any]], limits: Limits) -> dict[str, Any]:
-    """Rows as columns, which are counted before they are filled."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    if len(names) > limits.columns:
-        raise too_many("rows", len(names), "columns", limits.columns)
-    if not names:
-        raise InputError("The rows have no columns.")
-    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _text_column(model: Model) -> str:
@@ -327,20 +348,17 @@ def _text_column(model: Model) -> str:
 
 
 def _in_memory(
-    columns: Mapping[str, Sequence[Any]],
-    name: str,
-    asked: QuantifyBody,
-    limits: Limits,
+    rows: list[dict[str, Any]], name: str, asked: QuantifyBody, limits: Limits
 ) -> ClientTable:
-    n_items = len(next(iter(columns.values())))
-    if n_items > limits.rows:
-        raise too_many(name, n_items, "rows", limits.rows)
-    cells = dict(columns)
+    if len(rows) > limits.rows:
+        raise too_many(name, len(rows), "rows", limits.rows)
+    if not any(rows):
+        raise InputError(f"The {name} have no columns.")
     if asked.groups is not None:
-        if len(asked.groups) != n_items:
-            raise InputError(f"There are {n_items} {name} but {len(asked.groups)} groups.")
-        cells[_GROUPS] = asked.groups
-    return ClientTable(as_table(cells, name=name), limits)
+        if len(asked.groups) != len(rows):
+            raise InputError(f"There are {len(rows)} {name} but {len(asked.groups)} groups.")
+        rows = [{**row, _GROUPS: group} for row, group in zip(rows, asked.groups, strict=True)]
+    return ClientTable(as_table(rows, name=name), limits)
 
 
 def answer_of(result: BatchResult, name: str) -> dict[str, Any]:

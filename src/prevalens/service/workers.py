@@ -13,12 +13,13 @@ import contextlib
 import gc
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import time
 import traceback
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
@@ -65,6 +66,10 @@ _ENVIRONMENT = (
 _PAUSE = 0.1
 _FAILED = "The work failed; the server's log says more."
 _MEMORY = "This needs more memory than the server allows; try a smaller file."
+_NOT_STARTED = (
+    "No worker process could be started; the system's limits on processes, memory or open files "
+    "(`ulimit -a`) may be too low."
+)
 _ENDED = "The work ended before it was done, most likely for lack of memory; try a smaller file."
 
 
@@ -113,7 +118,7 @@ class Worker:
             start_fork_server()
             self._process.start()
         except (OSError, EOFError) as error:
-            raise Problem("internal", "No worker process could be started.") from error
+            raise Problem("internal", _NOT_STARTED) from error
         finally:
             theirs.close()
 
@@ -187,6 +192,9 @@ class Pool:
         Tasks at one time.
     waiting : int
         Tasks that may wait.
+    patience : float, optional
+        Seconds after which a task no longer counts against `size`, as long as fewer than `size`
+        others do so, so that quick tasks need not wait for slow ones. Default: never.
 
     Attributes
     ----------
@@ -194,8 +202,17 @@ class Pool:
         Tasks that run or wait.
     """
 
-    def __init__(self, start: Callable[[], Awaitable[Worker]], *, size: int, waiting: int) -> None:
+    def __init__(
+        self,
+        start: Callable[[], Awaitable[Worker]],
+        *,
+        size: int,
+        waiting: int,
+        patience: float | None = None,
+    ) -> None:
         self._start = start
+        self._patience = patience
+        self._overtime = asyncio.Semaphore(size)
         self._turn = asyncio.Semaphore(size)
         self._places = size + waiting
         self._idle: list[Worker] = []
@@ -226,10 +243,30 @@ class Pool:
         self.check_room()
         self.tasks += 1
         try:
-            async with self._turn:
+            async with self._turn_taken():
                 return await self._within(task, seconds, progress or (lambda _: None))
         finally:
             self.tasks -= 1
+
+    @contextlib.asynccontextmanager
+    async def _turn_taken(self) -> AsyncIterator[None]:
+        """Hold a turn, or a place in overtime once the patience is over."""
+        await self._turn.acquire()
+        held = [self._turn]
+
+        async def swap() -> None:
+            await asyncio.sleep(self._patience or 0)
+            await self._overtime.acquire()
+            held[0] = self._overtime
+            self._turn.release()
+
+        swapping = None if self._patience is None else asyncio.create_task(swap())
+        try:
+            yield
+        finally:
+            if swapping is not None:
+                swapping.cancel()
+            held[0].release()
 
     async def _within(
         self, task: dict[str, Any], seconds: float, progress: Progress
@@ -317,7 +354,7 @@ def perform(task: dict[str, Any], send: Callable[[Message], None]) -> None:
     except Problem as problem:
         send(("problem", {"code": problem.code, "message": problem.message}))
     except PrevalensError as error:
-        send(("problem", {"code": "bad_input", "message": str(error)}))
+        send(("problem", {"code": "bad_input", "message": _without_paths(str(error), task)}))
     except MemoryError:
         send(("problem", {"code": "too_large", "message": _MEMORY}))
     except Exception:
@@ -326,6 +363,14 @@ def perform(task: dict[str, Any], send: Callable[[Message], None]) -> None:
         send(("problem", {"code": "internal", "message": _FAILED}))
     else:
         send(("done", answer))
+
+
+def _without_paths(message: str, task: dict[str, Any]) -> str:
+    """The message without the names of folders on the server."""
+    if "model" in task:
+        message = message.replace(task["model"], Path(task["model"]).name)
+    # Workers are in the private folder, where all files of clients are.
+    return re.sub(rf"{re.escape(str(Path.cwd()))}[/\w.-]*", "a file of the server", message)
 
 
 def _throttled(send: Callable[[Message], None]) -> Report:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from prevalens.tables.cells import finite, shown
+from prevalens.tables.labellers import LabelNames
 from prevalens.tables.preparation import CellError
 from prevalens.types import Floats
 
@@ -25,33 +25,8 @@ _NO_ANSWER = {
 }  # fmt: skip
 #: Characters between the labels of an answer, tried in this order.
 _SEPARATORS = (";", "|", ",", "\n", "\t")
-_SAME = re.compile(r"[\s_\-]+")
 #: Keys of objects such as {"label": "billing", "score": 0.9}.
 _LABEL_KEYS, _SCORE_KEYS = ("label", "name", "tag"), ("score", "confidence", "probability")
-
-
-def _normal(name: str) -> str:
-    """A name as it is compared: without case, with one kind of space."""
-    return _SAME.sub(" ", name.strip().casefold())
-
-
-class LabelNames:
-    """Finds labels by their names, or by what distinguishes these, however they are written."""
-
-    def __init__(self, labels: Mapping[str, str]) -> None:
-        self._place = {label: j for j, label in enumerate(labels)}
-        for j, stem in enumerate(labels.values()):
-            self._place.setdefault(stem, j)
-        normal: dict[str, set[int]] = {}
-        for name, j in self._place.items():
-            normal.setdefault(_normal(name), set()).add(j)
-        # Names that differ only in how they are written are told apart by that alone.
-        self._normal = {name: places.pop() for name, places in normal.items() if len(places) == 1}
-
-    def find(self, name: str) -> int | None:
-        """The number of the label, or None."""
-        place = self._place.get(name)
-        return self._normal.get(_normal(name)) if place is None else place
 
 
 def range_hint(value: float) -> str:

@@ -265,7 +265,7 @@ def _parser(name: str, module: str, extra: str, what: str) -> Iterator[Any]:
         ) from None
     try:
         yield parser
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except Exception as error:
         raise damaged(name, f"this is no readable {what} ({error}).") from None
@@ -358,6 +358,12 @@ def _in_memory(content: bytes) -> Any:
     return importlib.import_module("pyarrow").BufferReader(content)
 
 
+#: Columns without a name that a sheet may have, beyond ten for each with a name.
+_MOST_UNNAMED = 1000
+#: The last row of a sheet.
+_EXCEL_ROWS = 2**20
+
+
 class ExcelTable(_FileTable):
     """One sheet of a workbook whose first row names the columns.
 
@@ -371,21 +377,28 @@ class ExcelTable(_FileTable):
     def __init__(self, source: ByteSource, sheet: str | None) -> None:
         super().__init__(source)
         self.sheet = sheet
-        with self._rows() as rows:
+        with self._rows(None) as rows:
             header = next(rows, None)
             if header is None:
                 raise damaged(self.name, "the sheet is empty.")
         names = ["" if cell is None else str(cell).strip() for cell in header]
         self._positions = {name: j for j, name in enumerate(names) if name}
         self.columns = check_header(self.name, names)
+        self._width = max(self._positions.values()) + 1
+        if self._width > _MOST_UNNAMED + 10 * len(self.columns):
+            what = f"the first row names only {len(self.columns)} of {self._width:,} columns"
+            raise damaged(self.name, f"{what}; delete the cells far to the right.")
 
     @contextmanager
-    def _rows(self) -> Iterator[Iterator[tuple[Any, ...]]]:
+    def _rows(self, width: int | None) -> Iterator[Iterator[tuple[Any, ...]]]:
         content = io.BytesIO(self.source.content())
         with _parser(self.name, "openpyxl", "excel", "Excel workbook") as openpyxl:
             book = openpyxl.load_workbook(content, read_only=True, data_only=True)
             with contextlib.closing(book):
-                yield self._chosen(book).iter_rows(values_only=True)
+                sheet = self._chosen(book)
+                # What a sheet says of its size may be wrong; every row would be made that wide.
+                sheet.reset_dimensions()
+                yield sheet.iter_rows(max_col=width, values_only=True)
 
     def _chosen(self, book: Any) -> Any:
         if self.sheet is None:
@@ -397,16 +410,16 @@ class ExcelTable(_FileTable):
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
         positions = {name: self._positions[name] for name in columns}
-        with self._rows() as rows:
+        with self._rows(self._width) as rows:
             next(rows, None)
             done = 0
             while block := list(islice(rows, chunk_rows)):
+                if done + len(block) >= _EXCEL_ROWS:
+                    what = f"it has rows beyond {_EXCEL_ROWS:,}, the last that Excel knows."
+                    raise damaged(self.name, what)
                 # In Excel the header is row 1; empty rows at the end come from formatting.
-                filled = [row for row in block if any(cell is not None for cell in row)]
-                cells = {
-                    name: [row[j] if j < len(row) else None for row in filled]
-                    for name, j in positions.items()
-                }
+                filled = [row for row in block if row.count(None) < len(row)]
+                cells = {name: [row[j] for row in filled] for name, j in positions.items()}
                 if filled:
                     yield Chunk(cells, len(filled), done + 2, self.name, done + len(block))
                 done += len(block)
@@ -505,11 +518,30 @@ def _from_list(data: Any, name: str) -> Table:
     raise InputError(f"{name} must hold records (dicts) only or texts only.")
 
 
-def _of_records(rows: Sequence[Mapping[str, Any]], name: str) -> FrameTable:
+class _RecordTable(Table):
+    """Records in memory; a key that a record lacks is a missing cell.
+
+    Columns are made chunk by chunk: thousands of keys that occur once each need no dense table.
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], name: str) -> None:
+        self.name = name
+        self.columns = check_header(name, _names_of(rows))
+        self.total = len(rows)
+        self._records = rows
+
+    def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        for start in range(0, len(self._records), chunk_rows):
+            rows = self._records[start : start + chunk_rows]
+            cells = {name: [row.get(name) for row in rows] for name in columns}
+            yield Chunk(cells, len(rows), start + 1, self.name, start + len(rows))
+
+
+def _of_records(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
     places = [f"{name}, item {number}" for number in range(1, len(rows) + 1)]
     export = export_of(rows, places)
     if export is None:
-        return FrameTable({key: [row.get(key) for row in rows] for key in _names_of(rows)}, name)
+        return _RecordTable(rows, name)
     plain = [export.row(row, place) for row, place in zip(rows, places, strict=True)]
     table = FrameTable({key: [row.get(key) for row in plain] for key in export.columns}, name)
     table.item_columns = export.item_columns

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fnmatch
-import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,19 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from prevalens.errors import InputError, PrevalensWarning, counted
-from prevalens.tables.answers import (
-    LabelNames,
-    answer_scores,
-    range_hint,
-    separator_of_answers,
-)
+from prevalens.tables.answers import answer_scores, range_hint, separator_of_answers
 from prevalens.tables.cells import number_of, shown
 from prevalens.tables.kinds import ColumnUse
+from prevalens.tables.labellers import LabelNames, MatchedScores, listed
 from prevalens.tables.preparation import CellError, Preparation
 from prevalens.types import Array, Floats
 
-#: Where the common part of column names may end.
-_BOUNDARY = re.compile(r"[\W_]")
 #: Names and labels that a message shows.
 _NAMED = 5
 
@@ -46,7 +38,7 @@ class UnknownLabelsWarning(PrevalensWarning):
             f"{label!r} ({counted(n, 'item')})" for (_, label), n in counts.most_common(_NAMED)
         )
         more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
-        columns = _listed(dict.fromkeys(column for column, _ in counts))
+        columns = listed(dict.fromkeys(column for column, _ in counts))
         super().__init__(
             f"Answers in {columns} name {counted(len(counts), 'label')} without labels of people "
             f"in the training: {named}{more}; these are left out."
@@ -85,52 +77,6 @@ def unknown_labels_once() -> Iterator[list[str]]:
             warnings.warn_explicit(warning.message, *place)
     if total:
         sentences.append(str(UnknownLabelsWarning(total)))
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(map(repr, names[:_NAMED])) + more
-
-
-def stems(columns: Sequence[str], patterns: Sequence[str]) -> dict[str, str]:
-    """What distinguishes each column: the part that a pattern leaves open.
-
-    Columns that no pattern with one ``*`` matches lose what all of them start or end with, up to
-    a character that is neither letter nor digit.
-
-    Examples
-    --------
-    >>> stems(["p_billing", "p_bugs"], ["p_*"])
-    {'p_billing': 'billing', 'p_bugs': 'bugs'}
-    >>> stems(["billing (llm)", "bugs (llm)"], ["billing (llm)", "bugs (llm)"])
-    {'billing (llm)': 'billing', 'bugs (llm)': 'bugs'}
-    """
-    found: dict[str, str] = {}
-    for pattern in patterns:
-        start, star, end = pattern.partition("*")
-        if not star or set("*?[") & set(end) or set("?[") & set(start):
-            continue
-        for column in columns:
-            if fnmatch.fnmatchcase(column, pattern):
-                found.setdefault(column, column[len(start) : len(column) - len(end)].strip())
-    others = [column for column in columns if column not in found]
-    start, end = _common(others), _common([column[::-1] for column in others])[::-1]
-    for column in others:
-        stem = column.removeprefix(start).removesuffix(end).strip()
-        found[column] = stem or column
-    return found
-
-
-def _common(names: Sequence[str]) -> str:
-    """What all names start with, up to the last boundary of a word; empty for a single name."""
-    if len(names) < 2:
-        return ""
-    # What the first and the last name in order have in common, all between them have too.
-    first, last = min(names), max(names)
-    shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
-    ends = [match.end() for match in _BOUNDARY.finditer(first[:shared])]
-    return first[: ends[-1]] if ends else ""
 
 
 class ScorePreparation(Preparation):
@@ -251,7 +197,7 @@ class ScorePreparation(Preparation):
             same = [label for label, flag in zip(self.labels, constant, strict=True) if flag]
             warnings.warn(
                 f"The scores of {counted(len(same), 'label')} are the same for every item: "
-                f"{_listed(same)}; what is estimated of them comes from the other labels alone.",
+                f"{listed(same)}; what is estimated of them comes from the other labels alone.",
                 PrevalensWarning,
                 stacklevel=2,
             )
@@ -259,28 +205,26 @@ class ScorePreparation(Preparation):
     @property
     def labellers(self) -> list[str]:
         """Where the scores of each labeller are, for messages."""
-        own = [_listed(columns.values()) for columns in self.columns]
+        own = [listed(columns.values()) for columns in self.columns]
         return [f"the column{'s' * (', ' in name)} {name}" for name in own] + [
             f"the column {column!r}" for column in self.tags
         ]
 
     def for_labels(self, kept: Sequence[int]) -> ScorePreparation:
         """An unfitted copy for some of the labels, by their numbers."""
-        names = list(self.labels)
-        labels = {names[j]: self.labels[names[j]] for j in kept}
-        columns = [
-            {label: column for label, column in own.items() if label in labels}
-            for own in self.columns
-        ]
-        return ScorePreparation(labels, [own for own in columns if own], self.tags)
+        return ScorePreparation(*self._matched.for_labels(kept))
 
     def table_columns(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return (*self.score_columns(), *self.tags)
+        return self._matched.table_columns()
 
     def score_columns(self) -> tuple[str, ...]:
         """See `Preparation`."""
         return tuple(column for columns in self.columns for column in columns.values())
+
+    @property
+    def _matched(self) -> MatchedScores:
+        return MatchedScores(dict(self.labels), list(self.columns), list(self.tags))
 
     def column_uses(self, columns: Sequence[str] | None) -> tuple[ColumnUse, ...]:  # noqa: ARG002
         """Whose scores each column holds, and what they count beside what people count."""
@@ -365,103 +309,3 @@ def _number(cells: Sequence[Any] | Array, row: int, column: str) -> float:
             "name labels is given with `scores_tags=`.",
         )
     return value
-
-
-def match_scores(
-    labels: Mapping[str, str],
-    scores: Sequence[Mapping[str, str]],
-    tags: Sequence[str],
-) -> tuple[ScorePreparation, list[int]]:
-    """Find the score columns of each label, by name.
-
-    Parameters
-    ----------
-    labels : mapping of str to str
-        Names of the labels, and what distinguishes these; see `stems`.
-    scores : sequence of mappings of str to str
-        Of each labeller: its columns of scores, and what distinguishes these.
-    tags : sequence of str
-        Columns of answers.
-
-    Returns
-    -------
-    preparation : ScorePreparation
-        Of the labels that have scores.
-    kept : list of int
-        The numbers of these labels. A warning names the others, and columns of scores without
-        a label.
-    """
-    matched = [_matched(labels, own) for own in scores]
-    known = {label for own in matched for label in own}
-    kept = [j for j, label in enumerate(labels) if label in known or tags]
-    without = [label for j, label in enumerate(labels) if j not in kept]
-    if without:
-        warnings.warn(
-            f"{counted(len(without), 'label')} of people without scores left out: "
-            f"{_listed(without)}; without scores nothing shows how frequent they are in a batch.",
-            PrevalensWarning,
-            stacklevel=3,
-        )
-    for own, columns in zip(matched, scores, strict=True):
-        _warn_of_unmatched(labels, own, columns, {*without})
-    return ScorePreparation(dict(labels), matched, list(tags)).for_labels(kept), kept
-
-
-def check_distinct(columns: Sequence[str], labels: Sequence[str]) -> None:
-    """Refuse a column of scores that is named twice, or is a column of labels as well."""
-    for column, count in Counter(columns).items():
-        if count > 1:
-            raise InputError(
-                f"The column {column!r} is named twice among the scores; name it once."
-            )
-        if column in labels:
-            raise InputError(
-                f"The column {column!r} cannot be a score and a label of people at once; name "
-                "other columns or another pattern."
-            )
-
-
-def _matched(labels: Mapping[str, str], columns: Mapping[str, str]) -> dict[str, str]:
-    """The column of each label that a labeller has scores of."""
-    if len(labels) == len(columns) == 1:
-        # There is nothing to confuse.
-        return dict(zip(labels, columns, strict=True))
-    finder, names, found = LabelNames(labels), list(labels), dict[str, str]()
-    for column, stem in columns.items():
-        place = finder.find(stem)
-        if place is None:
-            continue
-        if names[place] in found:
-            raise InputError(
-                f"The columns {found[names[place]]!r} and {column!r} are both scores of the label "
-                f"{names[place]!r} by one labeller; name them as two labellers, or only one."
-            )
-        found[names[place]] = column
-    if not found:
-        raise InputError(
-            f"No column of scores ({_listed(columns)}) has the name of a label "
-            f"({_listed(labels)}); apart from what all of them start or end with, they must be "
-            "called alike."
-        )
-    return found
-
-
-def _warn_of_unmatched(
-    labels: Mapping[str, str], own: Mapping[str, str], columns: Mapping[str, str], out: set[str]
-) -> None:
-    spare = [column for column in columns if column not in own.values()]
-    if spare:
-        warnings.warn(
-            f"{counted(len(spare), 'column')} of scores left out, since people labelled no item "
-            f"with them: {_listed(spare)}.",
-            PrevalensWarning,
-            stacklevel=4,
-        )
-    absent = [label for label in labels if label not in own and label not in out]
-    if absent:
-        warnings.warn(
-            f"The labeller of {_listed(own.values())} has no scores of "
-            f"{counted(len(absent), 'label')}: {_listed(absent)}; only other labellers tell these.",
-            PrevalensWarning,
-            stacklevel=4,
-        )

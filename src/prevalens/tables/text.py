@@ -58,9 +58,9 @@ class TextPreparation(Preparation):
     Attributes
     ----------
     terms_ : list of str, or None if terms are hashed
-    n_texts_with_ : array of int, shape (n_features_,)
+    n_texts_with_ : array of int, shape (n_features,)
         In how many training texts each term occurs.
-    idf_ : array of float32, shape (n_features_,)
+    idf_ : array of float32, shape (n_features,)
 
     Notes
     -----

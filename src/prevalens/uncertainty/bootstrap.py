@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -344,7 +345,7 @@ _WEIGHT_ROUNDS = 4
 _TINY = 1e-8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ErrorModel:
     """Where the truth lies around an estimate, label by label.
 
@@ -387,8 +388,8 @@ class ErrorModel:
     def intervals(self, noise: Noise, level: float) -> Intervals:
         """Intervals and bands; they hold the point, whatever the centre is."""
         centre, deviation = self.centre(noise.point), self.deviation(noise)
-        below, above = self._reach(level)
-        band = self._band_reach(level) * deviation
+        below, above, around = _reaches(self, level)
+        band = around * deviation
         lower = np.minimum(centre + below * deviation, noise.point)
         upper = np.maximum(centre + above * deviation, noise.point)
         ends = lower, upper, np.minimum(centre - band, lower), np.maximum(centre + band, upper)
@@ -411,6 +412,12 @@ class ErrorModel:
         share = max(level - _SLACK, 0.0)
         kinds = np.unique(self.family)
         return max(float(np.quantile(needed[self.family == kind], share)) for kind in kinds)
+
+
+@lru_cache(maxsize=8)
+def _reaches(errors: ErrorModel, level: float) -> tuple[Floats, Floats, float]:
+    """What intervals and bands reach in standard deviations; the same for all batches."""
+    return *errors._reach(level), errors._band_reach(level)
 
 
 def fit_error_model(noise: Noise, truth: Floats, training: Floats, family: Ints) -> ErrorModel:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -115,6 +116,7 @@ def quantile(level: float) -> float:
     return float(norm.ppf(0.5 + level / 2.0))
 
 
+@lru_cache(maxsize=256)
 def together(n_labels: int, level: float) -> float:
     """Reach of a band over that of an interval, for Student errors of one common scale.
 
