@@ -222,17 +222,15 @@ def write_scores(folder: Path, n_rows: int) -> None:
     labels = {f"y_{j}": (rng.random(600) < train[f"p_{j}"] ** 0.7).astype(int) for j in range(10)}
     arrow_csv.write_csv(pa.table(train | labels), folder / "train.csv")
     schema = pa.table(scores(1)).schema
-    with (
-        parquet.ParquetWriter(folder / "all.parquet", schema) as columns,
-        arrow_csv.CSVWriter(folder / "all.csv", schema) as lines,
-        arrow_csv.CSVWriter(folder / "half.csv", schema) as half,
-    ):
-        for start in range(0, n_rows, 250_000):
-            table = pa.table(scores(min(250_000, n_rows - start)))
-            columns.write_table(table)
-            lines.write_table(table)
-            if start < n_rows // 2:
-                half.write_table(table)
+    for name, rows in (("all", n_rows), ("half", n_rows // 2)):
+        with (
+            parquet.ParquetWriter(folder / f"{name}.parquet", schema) as columns,
+            arrow_csv.CSVWriter(folder / f"{name}.csv", schema) as lines,
+        ):
+            for start in range(0, rows, 250_000):
+                table = pa.table(scores(min(250_000, rows - start)))
+                columns.write_table(table)
+                lines.write_table(table)
 
 
 def bare_means(path: Path) -> list[float]:
@@ -259,9 +257,13 @@ def score_files(n_rows: int) -> dict[str, str]:
         how = ("--scores", "p_*", "--labels", "y_*", "--seed", 0, "-o", stored)
         command(ROOT / "src", "fit", folder / "train.csv", *how)
         # Before this process grows: a command counts what it held when it was started.
-        for file in ("all.csv", "half.csv", "all.parquet"):
-            _, memory = command(ROOT / "src", "quantify", stored, folder / file)
-            figures[f"{n_rows:,} rows x 10 scores, {file}: peak memory"] = f"{memory:.0f} MB"
+        for ending in ("csv", "parquet"):
+            whole, half = (
+                command(ROOT / "src", "quantify", stored, folder / f"{name}.{ending}")[1]
+                for name in ("all", "half")
+            )
+            what = f"{n_rows:,} rows x 10 scores, .{ending}: peak memory"
+            figures[what] = f"{whole:.0f} MB ({half:.0f} MB with half of the rows)"
         from prevalens.model import Model, quantify_files
 
         model = Model.load(stored)
@@ -273,7 +275,9 @@ def score_files(n_rows: int) -> dict[str, str]:
                     start = time.process_time()
                     task(path)
                     used[key].append(time.process_time() - start)
-            what = f"{path.name}: CPU time of a bare read and sum over that of `quantify`"
+            what = (
+                f"The same, {path.suffix}: CPU time of a bare read and sum over that of `quantify`"
+            )
             figures[what] = (
                 f"{ratio(used['bare'], used['own'])}; "
                 f"{n_rows / np.median(used['own']):,.0f} rows per second"

@@ -220,7 +220,7 @@ class ScorePreparation(Preparation):
 
     def score_columns(self) -> tuple[str, ...]:
         """See `Preparation`."""
-        return tuple(column for columns in self.columns for column in columns.values())
+        return self._matched.score_columns()
 
     @property
     def _matched(self) -> MatchedScores:
