@@ -302,13 +302,28 @@ class ParquetTable(_FileTable):
         with self._parquet() as parquet:
             # By its path if possible: then only the columns asked for are read.
             file = parquet.ParquetFile(self._path or _in_memory(self.source.content()))
-            for batch in file.iter_batches(batch_size=chunk_rows, columns=list(columns)):
+            for batch in _batches(file, list(columns), chunk_rows):
                 cells = {
                     name: (arrow_numbers if name in scores else _arrow_cells)(batch.column(name))
                     for name in columns
                 }
                 done += batch.num_rows
                 yield Chunk(cells, batch.num_rows, done - batch.num_rows + 1, self.name, done)
+
+
+def _batches(file: Any, columns: list[str], chunk_rows: int) -> Iterator[Any]:
+    """The rows of a Parquet file in batches.
+
+    Some row groups at a time: of all that are named, Arrow keeps the bytes until the last is read.
+    """
+    groups: list[int] = []
+    n_rows, last = 0, file.num_row_groups - 1
+    for group in range(file.num_row_groups):
+        groups.append(group)
+        n_rows += file.metadata.row_group(group).num_rows
+        if n_rows >= chunk_rows or group == last:
+            yield from file.iter_batches(chunk_rows, row_groups=groups, columns=columns)
+            groups, n_rows = [], 0
 
 
 def arrow_numbers(column: Any) -> Any:
