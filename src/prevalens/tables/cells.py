@@ -20,7 +20,8 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}
 _MARKERS = _MISSING | {
     "?", "??", "???", "unknown", "unk", "not known", "missing", "n.a.", "n.a", "n. a.", "n.d.",
     "#n/a", "#na", "#null!", "#value!", "#ref!", "#div/0!", "<na>", "not available", "undefined",
-    "tbd", "nil", "k.a.", "s/d", ".", "..", "...", "--", "---", "\u2013", "\u2014", "\u2026",
+    "tbd", "nil", "k.a.", "s/d", "-nan", ".", "..", "...", "--", "---", "\u2013", "\u2014",
+    "\u2026",
 }  # fmt: skip
 _ANSWERS = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
 #: The character before the decimals of a number.
