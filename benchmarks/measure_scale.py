@@ -4,6 +4,7 @@
     jobs     one process against two, over files
     dask     one worker against two, over the same files
     spark    local[2] over the same files, and the bytes that come back
+    scores   5 million rows of 10 scores in CSV and Parquet against a bare read and sum by pyarrow
     csv      2,000,000 rows with --by 500 groups, against an older revision (--before REV)
 
 Parts may be named; all run if none is. What is compared runs by turns in one run, on one BLAS
@@ -203,6 +204,87 @@ def spark(n_rows: int) -> dict[str, str]:
     }
 
 
+# --- scores of a labeller ---------------------------------------------------------------------
+
+
+def write_scores(folder: Path, n_rows: int) -> None:
+    """Scores of three digits, as CSV and Parquet; labelled ones to train on."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+    from pyarrow import parquet
+
+    rng = np.random.default_rng(0)
+
+    def scores(n_items: int):
+        return {f"p_{j}": rng.beta(0.5, 2, n_items).round(3) for j in range(10)}
+
+    train = scores(600)
+    labels = {f"y_{j}": (rng.random(600) < train[f"p_{j}"] ** 0.7).astype(int) for j in range(10)}
+    arrow_csv.write_csv(pa.table(train | labels), folder / "train.csv")
+    schema = pa.table(scores(1)).schema
+    for name, rows in (("all", n_rows), ("half", n_rows // 2)):
+        with (
+            parquet.ParquetWriter(folder / f"{name}.parquet", schema) as columns,
+            arrow_csv.CSVWriter(folder / f"{name}.csv", schema) as lines,
+        ):
+            for start in range(0, rows, 250_000):
+                table = pa.table(scores(min(250_000, rows - start)))
+                columns.write_table(table)
+                lines.write_table(table)
+
+
+def bare_means(path: Path) -> list[float]:
+    """Read by pyarrow, on one thread, and sum."""
+    import pyarrow.compute as pc
+    from pyarrow import csv as arrow_csv
+    from pyarrow import parquet
+
+    stored = path.suffix == ".parquet"
+    reader = parquet.ParquetFile(path).iter_batches(65_536) if stored else arrow_csv.open_csv(path)
+    return np.sum([[pc.sum(part).as_py() for part in batch.columns] for batch in reader], axis=0)
+
+
+def score_files(n_rows: int) -> dict[str, str]:
+    """CPU seconds of estimates with intervals, by turns with those of `bare_means`."""
+    import pyarrow as pa
+
+    pa.set_cpu_count(1)
+    figures = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_scores(folder, n_rows)
+        stored = folder / "model.prevalens"
+        how = ("--scores", "p_*", "--labels", "y_*", "--seed", 0, "-o", stored)
+        command(ROOT / "src", "fit", folder / "train.csv", *how)
+        # Before this process grows: a command counts what it held when it was started.
+        for ending in ("csv", "parquet"):
+            whole, half = (
+                command(ROOT / "src", "quantify", stored, folder / f"{name}.{ending}")[1]
+                for name in ("all", "half")
+            )
+            what = f"{n_rows:,} rows x 10 scores, .{ending}: peak memory"
+            figures[what] = f"{whole:.0f} MB ({half:.0f} MB with half of the rows)"
+        from prevalens.model import Model, quantify_files
+
+        model = Model.load(stored)
+        for path in (folder / "all.csv", folder / "all.parquet"):
+            tasks = {"bare": bare_means, "own": lambda path: quantify_files(model, path)}
+            used: dict[str, list[float]] = {key: [] for key in tasks}
+            for _ in range(ROUNDS):
+                for key, task in tasks.items():
+                    start = time.process_time()
+                    task(path)
+                    used[key].append(time.process_time() - start)
+            what = (
+                f"The same, {path.suffix}: CPU time of a bare read and sum over that of `quantify`"
+            )
+            figures[what] = (
+                f"{ratio(used['bare'], used['own'])}; "
+                f"{n_rows / np.median(used['own']):,.0f} rows per second"
+            )
+    return figures
+
+
 # --- the command line, against an older revision ----------------------------------------------
 
 
@@ -274,13 +356,15 @@ def csv(n_rows: int, before: str, rounds: int = 2) -> dict[str, str]:
     }
 
 
-PARTS = ("stream", "jobs", "dask", "spark", "csv")
+PARTS = ("stream", "jobs", "dask", "spark", "scores", "csv")
 
 
 def run_part(part: str, options: argparse.Namespace) -> dict[str, str]:
     scale = options.scale
     if part == "stream":
         return stream(round(1e7 * scale))
+    if part == "scores":
+        return score_files(round(5e6 * scale))
     if part == "csv":
         return csv(round(2e6 * scale), options.before)
     return {"jobs": jobs, "dask": dask, "spark": spark}[part](round(60_000 * scale))

@@ -157,7 +157,11 @@ class Samples:
         >>> names.tolist(), samples.sizes.tolist()
         (['june', 'may'], [1, 2])
         """
-        names, codes = np.unique(np.asarray(groups), return_inverse=True)
+        groups = np.asarray(groups)
+        if len(groups) and (groups == groups[0]).all():
+            # The usual case of a file that is one batch needs no sorting.
+            return cls.whole(len(groups)), groups[:1]
+        names, codes = np.unique(groups, return_inverse=True)
         codes = codes.reshape(-1)
         if len(names) == 1:
             return cls.whole(len(codes)), names

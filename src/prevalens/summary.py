@@ -132,8 +132,7 @@ class Summary(Batches):
             sums = statistic.sums(scores, samples) if known is None else known
             summed[statistic.name] = sums
         sums_of_times = np.zeros((len(samples), 2))
-        if times is not None:
-            dated = ~np.isnan(times)
+        if times is not None and (dated := ~np.isnan(times)).any():
             sums_of_times = samples.sums(np.column_stack([np.where(dated, times, 0.0), dated]))
         return cls(
             {name: _begin(sums) for name, sums in summed.items()},

@@ -1,8 +1,10 @@
 """Models of scores that labellers gave: from files to estimates, and what is refused."""
 
+import csv
 import json
 import re
 import warnings
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -188,6 +190,38 @@ def test_labels_on_one_side_only_are_named(tmp_path, train, change, settings, sa
     assert re.search(says, said)
     if "y_rare" in change and "r_rare" not in change:
         assert "y_rare" not in model.labels
+
+
+def test_estimates_do_not_depend_on_how_the_numbers_are_read(train, batch, tmp_path):
+    # Plain CSV and Parquet are read without Python objects; quoted cells and lists are not.
+    settings = {"scores": ["p_*", "r_*"], "labels": ["y_*"], "method": QUICK}
+    model = fit_files(_written(tmp_path, train), **settings)
+    batch = batch.assign(p_bug=batch["p_bug"].where(batch.index % 7 > 0))
+    paths = [tmp_path / name for name in ("plain.csv", "quoted.csv", "b.parquet", "b.jsonl")]
+    batch.to_csv(paths[0], index=False)
+    batch.to_csv(paths[1], index=False, quoting=csv.QUOTE_ALL)
+    batch.to_parquet(paths[2])
+    batch.to_json(paths[3], orient="records", lines=True)
+    with mock.patch("prevalens.tables.plain_csv._BLOCK", 9000):
+        results = [quantify_files(model, path, interval=None) for path in paths]
+    for result in results:
+        np.testing.assert_allclose(result.point, results[0].point, rtol=1e-12)
+        np.testing.assert_array_equal(result.counted, results[0].counted)
+    grouped = quantify_files(model, paths[2], by="r_bug", interval=None)
+    np.testing.assert_allclose(
+        grouped.sizes @ grouped.point / len(batch), results[0].point[0], rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("score", [1.5, np.float32(2), 7, np.inf])
+def test_errors_in_parquet_files_show_the_number(train, batch, tmp_path, score):
+    model = fit_files(_written(tmp_path, train), scores=["p_*"], labels=["y_*"], method=QUICK)
+    cells = np.zeros(len(batch), dtype=np.asarray(score).dtype)
+    cells[1200] = score
+    batch.assign(p_bug=cells).to_parquet(tmp_path / "b.parquet")
+    shown = re.escape(repr(cells[1200].item()))
+    with pytest.raises(FormatError, match=rf"b.parquet, row 1201: the score 'p_bug' is {shown};"):
+        quantify_files(model, tmp_path / "b.parquet")
 
 
 COLUMNS = {"scores": ["p_*"], "labels": ["y_*"]}

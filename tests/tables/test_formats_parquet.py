@@ -34,6 +34,36 @@ def test_chunks(tmp_path: Path) -> None:
     assert chunks[1].place(0).endswith("t.parquet, row 5")
 
 
+def test_row_groups_follow_each_other_in_little_memory(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).random(1_000_000)
+    parquet.write_table(arrow.table({"p": numbers}), tmp_path / "t.parquet", row_group_size=20_000)
+    table, held = open_table(tmp_path / "t.parquet"), []
+    before, read = arrow.total_allocated_bytes(), []
+    for chunk in table.chunks(chunk_rows=30_000):
+        held.append(arrow.total_allocated_bytes() - before)
+        read.append(chunk["p"])
+    assert np.array_equal(np.concatenate(read), numbers)
+    # Arrow would hold what it has read of all row groups that it was asked for at once.
+    assert max(held) < numbers.nbytes / 4
+
+
+def test_numbers_are_arrays_and_the_rest_are_lists(tmp_path: Path) -> None:
+    cells = {
+        "share": [0.5, None, 1.0],
+        "vote": [1, 0, 1],
+        "missing": arrow.array([1, None, 0]),
+        "flag": [True, False, True],
+        "text": ["0.5", "yes", None],
+    }
+    parquet.write_table(arrow.table(cells), tmp_path / "t.parquet")
+    chunk = next(open_table(tmp_path / "t.parquet").chunks(scores=list(cells)))
+    arrays = {name for name in cells if isinstance(chunk[name], np.ndarray)}
+    assert arrays == {"share", "vote", "flag"}
+    np.testing.assert_array_equal(chunk["share"], [0.5, np.nan, 1.0])
+    assert chunk["missing"] == [1, None, 0]
+    assert chunk["text"] == ["0.5", "yes", None]
+
+
 def test_compressed_as_a_whole_and_under_another_name(tmp_path: Path) -> None:
     plain = written(tmp_path / "t.parquet")
     packed = tmp_path / "t.parquet.gz"

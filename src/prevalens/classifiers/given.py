@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import expit
 from sklearn.utils.validation import validate_data
 
 from prevalens.classifiers.base import MultiLabelClassifier
@@ -137,10 +136,10 @@ class Given(MultiLabelClassifier):
 def check_scores(X: Any) -> Floats:
     """Scores as an array of numbers between 0 and 1, or NaN; shape (n_items, n_columns)."""
     scores = check_matrix(X.toarray() if sp.issparse(X) else X, "The scores", missing=True)
-    outside = (scores < 0) | (scores > 1)
-    if not outside.any():
+    # The smallest and the largest number, whatever is missing.
+    if not (np.fmin.reduce(scores, axis=None) < 0 or np.fmax.reduce(scores, axis=None) > 1):
         return scores
-    row, column = np.argwhere(outside)[0]
+    row, column = np.argwhere((scores < 0) | (scores > 1))[0]
     value = float(scores[row, column])
     hint = "; divide percentages by 100" if 1 < value <= 100 else ""
     raise InputError(
@@ -151,6 +150,8 @@ def check_scores(X: Any) -> Floats:
 
 def raw_votes(X: Floats, n_labels: int) -> npt.NDArray[np.bool_]:
     """Whether the mean of the scores given for a label is above one half, (n_items, n_labels)."""
+    if X.shape[1] == n_labels:
+        return np.asarray(X > 0.5)
     scores = X.reshape(len(X), -1, n_labels)
     given = ~np.isnan(scores)
     sums = np.where(given, scores, 0.0).sum(axis=1)
@@ -159,7 +160,11 @@ def raw_votes(X: Floats, n_labels: int) -> npt.NDArray[np.bool_]:
 
 def scaled_log_odds(X: Floats) -> Floats:
     """Log-odds of scores, from -1 for a score of 0 to 1 for a score of 1; NaN stays NaN."""
-    return np.asarray(np.log((X + _SMOOTHING) / (1 + _SMOOTHING - X)) / _LARGEST)
+    odds = X + _SMOOTHING
+    odds /= 1 + _SMOOTHING - X
+    np.log(odds, out=odds)
+    odds /= _LARGEST
+    return odds
 
 
 def _features(odds: Floats, n_labels: int) -> list[Floats]:
@@ -181,11 +186,21 @@ def _calibrated(blocks: list[Floats], Y: LabelMatrix) -> Floats:
 
 
 def _posteriors(odds: Floats, coefficients: Floats) -> Floats:
-    """Posteriors from the log-odds of some labellers; O(n_items x n_columns)."""
+    """Posteriors from the log-odds of some labellers; O(n_items x n_columns).
+
+    In place, since new memory for each step takes longer than the step.
+    """
     constant, slopes, missing = coefficients[:, 0], coefficients[:, 1::2], coefficients[:, 2::2]
     linear = odds * slopes.T.ravel()
     unknown = np.isnan(linear)
     if unknown.any():
-        linear = np.where(unknown, missing.T.ravel(), linear)
-    linear = linear.reshape(len(odds), -1, len(coefficients)).sum(axis=1) + constant
-    return np.asarray(expit(linear))
+        np.copyto(linear, missing.T.ravel(), where=unknown)
+    if odds.shape[1] > len(coefficients):
+        linear = linear.reshape(len(odds), -1, len(coefficients)).sum(axis=1)
+    linear += constant
+    # The logistic function, of whose steps NumPy does several numbers at once.
+    np.negative(linear, out=linear)
+    with np.errstate(over="ignore"):
+        np.exp(linear, out=linear)
+    linear += 1.0
+    return np.reciprocal(linear, out=linear)

@@ -18,7 +18,7 @@ from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.summarise import summarise_tables
 from prevalens.summary import Summary
-from prevalens.tables.formats import as_table
+from prevalens.tables.formats import arrow_numbers, as_table
 from prevalens.tables.table import Chunk, Table, check_header
 
 #: Name of items in memory or of a stream, in messages and as a batch.
@@ -45,11 +45,21 @@ class ArrowTable(Table):
         self.columns = check_header(name, _column_names(self._source))
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        return self._score_chunks(columns, frozenset(), chunk_rows)
+
+    def _score_chunks(
+        self, columns: tuple[str, ...], scores: frozenset[str], chunk_rows: int
+    ) -> Iterator[Chunk]:
         done = 0
         for batch in _batches(self._source, columns):
             for start in range(0, batch.num_rows, chunk_rows):
                 part = batch.slice(start, chunk_rows)
-                cells = {name: part.column(name).to_pylist() for name in columns}
+                cells = {
+                    name: arrow_numbers(part.column(name))
+                    if name in scores
+                    else part.column(name).to_pylist()
+                    for name in columns
+                }
                 done += part.num_rows
                 first = done - part.num_rows + 1
                 yield Chunk(cells, part.num_rows, first, self.name, done)

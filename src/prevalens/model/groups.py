@@ -83,17 +83,22 @@ class Grouping(ABC):
 
     def add(self, table: Table, chunk: Chunk) -> np.ndarray[Any, Any]:
         """Note the batches of a chunk's rows; returns their numbers, by first occurrence."""
-        names = self._names(table, chunk)
-        self._without += list(names).count(NONE)
-        positions = self._positions
-        codes = np.array(
-            [positions.setdefault(name, len(positions)) for name in names], dtype=np.int32
-        )
-        present, counts = np.unique(codes, return_counts=True)
-        self._sizes.update(dict(zip(present.tolist(), counts.tolist(), strict=True)))
+        codes = self._numbers(table, chunk)
+        counts = np.bincount(codes)
+        present = np.flatnonzero(counts)
+        self._sizes.update(dict(zip(present.tolist(), counts[present].tolist(), strict=True)))
         if self.keeps_items:
             self._codes.append(codes)
         return codes
+
+    def _numbers(self, table: Table, chunk: Chunk) -> np.ndarray[Any, Any]:
+        """The number of the batch of each row."""
+        names = self._names(table, chunk)
+        self._without += list(names).count(NONE)
+        return np.array([self._number(name) for name in names], dtype=np.int32)
+
+    def _number(self, name: str) -> int:
+        return self._positions.setdefault(name, len(self._positions))
 
     @abstractmethod
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
@@ -150,6 +155,9 @@ class ByFile(Grouping):
 
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
         return [self._of[id(table)]] * len(chunk)
+
+    def _numbers(self, table: Table, chunk: Chunk) -> np.ndarray[Any, Any]:
+        return np.full(len(chunk), self._number(self._of[id(table)]), dtype=np.int32)
 
     def order(self) -> list[str]:
         """The order in which the files were named."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -83,15 +83,19 @@ class Watch:
         return lambda detail: self.step(stage, done, total, n_items, detail=detail)
 
     def over(
-        self, stage: str, tables: Iterable[Table], columns: Iterable[str]
+        self,
+        stage: str,
+        tables: Iterable[Table],
+        columns: Iterable[str],
+        scores: Collection[str] = (),
     ) -> Iterator[tuple[Table, Chunk]]:
-        """The chunks of several tables, with progress over all of them."""
+        """The chunks of several tables, with progress over all of them; see `Table.chunks`."""
         tables, columns = list(tables), list(columns)
         sizes = [table.total for table in tables]
         total = sum(size or 0 for size in sizes) if all(sizes) else None
         before = n_items = 0
         for table in tables:
-            for chunk in table.chunks(columns):
+            for chunk in table.chunks(columns, scores=scores):
                 n_items += len(chunk)
                 self.step(stage, before + chunk.position, total, n_items)
                 yield table, chunk

@@ -27,6 +27,7 @@ from prevalens.model.labelling import LabelledItems
 from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.result import BatchResult, Notice
+from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift
@@ -120,12 +121,13 @@ class BatchMonitor:
     def _add_scores(self, X: Items, codes: npt.NDArray[np.int32]) -> None:
         """Note how many items of each batch labellers voted for, and how many they answered."""
         n_labels = len(self.model.labels)
+        samples, batches = Samples.by_group(codes)
         answered = ~np.isnan(X).reshape(len(X), -1, n_labels).all(axis=1)
         counts = np.hstack([raw_votes(X, n_labels), answered])
-        for code in np.unique(codes).tolist():
-            rows = codes == code
-            self._counts[code] += int(rows.sum())
-            self._votes[code] = self._votes.get(code, 0) + counts[rows].sum(axis=0, dtype=np.int64)
+        sums = counts.sum(axis=0)[np.newaxis] if len(samples) == 1 else samples.sums(counts)
+        for code, size, own in zip(batches.tolist(), samples.sizes.tolist(), sums, strict=True):
+            self._counts[code] += size
+            self._votes[code] = self._votes.get(code, 0.0) + own
 
     def counted(self, order: Sequence[int]) -> Floats | None:
         """Share of the answers of labellers for each label; None unless the items are scores."""
@@ -356,10 +358,13 @@ def scored(
     wanted = [*columns, *grouping.columns, *times.columns]
     for table in tables:
         table.check_columns(wanted)
+    # Labelled items are found again by their cells, batches are named by them.
+    others = {*grouping.columns, *times.columns}
+    numbers = set() if marked else {*model.preparation.score_columns()} - others
     noted: deque[tuple[npt.NDArray[np.int32], Floats, list[tuple[int, int]]]] = deque()
 
     def prepared() -> Iterator[Items]:
-        for table, chunk in watch.over("scoring", tables, wanted):
+        for table, chunk in watch.over("scoring", tables, wanted, numbers):
             codes = grouping.add(table, chunk)
             found = [] if marked is None else marked.find(table, chunk, columns)
             noted.append((codes, times.of_rows(chunk), found))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from prevalens.errors import InputError
 
 #: Texts that mean a missing value.
@@ -18,7 +20,8 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}
 _MARKERS = _MISSING | {
     "?", "??", "???", "unknown", "unk", "not known", "missing", "n.a.", "n.a", "n. a.", "n.d.",
     "#n/a", "#na", "#null!", "#value!", "#ref!", "#div/0!", "<na>", "not available", "undefined",
-    "tbd", "nil", "k.a.", "s/d", ".", "..", "...", "--", "---", "\u2013", "\u2014", "\u2026",
+    "tbd", "nil", "k.a.", "s/d", "-nan", ".", "..", "...", "--", "---", "\u2013", "\u2014",
+    "\u2026",
 }  # fmt: skip
 _ANSWERS = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
 #: The character before the decimals of a number.
@@ -175,7 +178,7 @@ def number_style(cells: Sequence[Any], decimal: DecimalMark | None = None) -> Nu
 
 def shown(cell: Any) -> str:
     """The content of a cell for a message, shortened if it is long."""
-    text = repr(cell)
+    text = repr(cell.item() if isinstance(cell, np.generic) else cell)
     return text if len(text) <= 42 else f"{text[:40]}..."
 
 

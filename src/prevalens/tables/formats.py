@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -20,12 +20,15 @@ import numpy as np
 from prevalens.errors import InputError, counted
 from prevalens.files import ByteSource, damaged
 from prevalens.tables.annotations import export_of
+from prevalens.tables.plain_csv import CsvLayout, is_utf8, plain_blocks, skip_header
 from prevalens.tables.table import Chunk, Table, check_header
 
 _DELIMITERS = ",;\t|"
 _QUOTED = re.compile(r'"[^"]*"')
 #: A longer field means that a quotation mark is never closed.
 _LONGEST_FIELD = 2**26
+#: Numbers of a chunk that is read without Python objects.
+_SCORES = 2**20
 
 
 class _FileTable(Table):
@@ -35,6 +38,33 @@ class _FileTable(Table):
         self.source = source
         self.name = source.name
         self.encoding = encoding
+
+
+class _CsvReader:
+    """Rows of a CSV file, without blank lines.
+
+    Attributes
+    ----------
+    rows : iterator of list of str
+    number : int
+        Of the first row after the header, counted from 1.
+    """
+
+    def __init__(self, text: Any, delimiter: str) -> None:
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
+        self._reader = csv.reader(text, delimiter=delimiter, strict=True)
+        self._before = 0
+        self.rows = filter(None, self._reader)
+        self.number = 1
+
+    @property
+    def line(self) -> int:
+        """Lines of the file that have been read."""
+        return int(self._reader.line_num) + self._before
+
+    def go_on(self, n_rows: int) -> None:
+        """Count on from so many rows, which were read before in another way, and the header."""
+        self._before, self.number = n_rows + 1, n_rows + 1
 
 
 class CsvTable(_FileTable):
@@ -58,19 +88,15 @@ class CsvTable(_FileTable):
             delimiter = max(_DELIMITERS, key=first.count)
         self.delimiter = delimiter
         with source.text(encoding) as (text, _):
-            header = self._header(*self._reader(text))
+            reader = _CsvReader(text, delimiter)
+            header = self._header(reader)
+        self._header_lines = reader.line
         self._positions = {name: j for j, name in enumerate(header) if name}
         self._width = len(header)
         self.columns = check_header(self.name, header)
 
-    def _reader(self, text: Any) -> tuple[Any, Iterator[list[str]]]:
-        """The reader, which counts lines, and its rows without blank lines."""
-        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-        reader = csv.reader(text, delimiter=self.delimiter, strict=True)
-        return reader, filter(None, reader)
-
-    def _header(self, reader: Any, rows: Iterator[list[str]]) -> list[str]:
-        first = self._next_rows(reader, rows, 1)
+    def _header(self, reader: _CsvReader) -> list[str]:
+        first = self._next_rows(reader, 1)
         if not first:
             raise damaged(self.name, "the file is empty.")
         if any("\0" in name for name in first[0]):
@@ -78,27 +104,59 @@ class CsvTable(_FileTable):
             raise damaged(self.name, what)
         return [name.strip() for name in first[0]]
 
-    def _next_rows(self, reader: Any, rows: Iterator[list[str]], count: int) -> list[list[str]]:
+    def _next_rows(self, reader: _CsvReader, count: int) -> list[list[str]]:
         try:
-            return list(islice(rows, count))
+            return list(islice(reader.rows, count))
         except csv.Error as error:
-            place = f"{self.name}, line {reader.line_num}"
+            place = f"{self.name}, line {reader.line}"
             raise damaged(place, f"this is no proper CSV ({error}).") from None
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
-        positions = {name: self._positions[name] for name in columns}
         with self.source.text(self.encoding) as (text, raw):
-            reader, lines = self._reader(text)
-            self._header(reader, lines)
-            number, line = 1, reader.line_num
-            while rows := self._next_rows(reader, lines, chunk_rows):
-                # Quoted line breaks and blank lines make rows and lines differ.
-                in_step = reader.line_num - line == len(rows)
-                first, word = (line + 1, "line") if in_step else (number, "row")
-                self._check_widths(rows, f"{self.name}, {word}", first)
-                cells = {name: [row[j] for row in rows] for name, j in positions.items()}
-                yield Chunk(cells, len(rows), first, self.name, raw.tell(), word)
-                number, line = number + len(rows), reader.line_num
+            reader = _CsvReader(text, self.delimiter)
+            self._header(reader)
+            yield from self._read_on(reader, columns, chunk_rows, raw)
+
+    def _read_on(
+        self, reader: _CsvReader, columns: tuple[str, ...], chunk_rows: int, raw: IO[bytes]
+    ) -> Iterator[Chunk]:
+        """The rows that follow."""
+        positions = {name: self._positions[name] for name in columns}
+        number, line = reader.number, reader.line
+        while rows := self._next_rows(reader, chunk_rows):
+            # Quoted line breaks and blank lines make rows and lines differ.
+            in_step = reader.line - line == len(rows)
+            first, word = (line + 1, "line") if in_step else (number, "row")
+            self._check_widths(rows, f"{self.name}, {word}", first)
+            cells = {name: [row[j] for row in rows] for name, j in positions.items()}
+            yield Chunk(cells, len(rows), first, self.name, raw.tell(), word)
+            number, line = number + len(rows), reader.line
+
+    def _score_chunks(
+        self, columns: tuple[str, ...], scores: frozenset[str], chunk_rows: int
+    ) -> Iterator[Chunk] | None:
+        """See `Table`: by pyarrow, as long as all is plain; from there on as without it."""
+        plain = self._header_lines == 1 and self.delimiter in _DELIMITERS
+        if not plain or not _has_arrow():
+            return None
+        return self._fast_chunks(columns, scores, chunk_rows)
+
+    def _fast_chunks(
+        self, columns: tuple[str, ...], scores: frozenset[str], chunk_rows: int
+    ) -> Iterator[Chunk]:
+        layout = CsvLayout(self.delimiter, self._width, self._positions, columns, scores)
+        with self.source.text(self.encoding) as (text, raw):
+            reader = _CsvReader(text, self.delimiter)
+            stream = cast("IO[bytes]", text.buffer)
+            if is_utf8(text.encoding) and skip_header(stream):
+                done = 0
+                for n_rows, cells in plain_blocks(stream, layout):
+                    yield Chunk(cells, n_rows, done + 2, self.name, raw.tell(), "line")
+                    done += n_rows
+                reader.go_on(done)
+            else:
+                self._header(reader)
+            yield from self._read_on(reader, columns, chunk_rows, raw)
 
     def _check_widths(self, rows: list[list[str]], place: str, first: int) -> None:
         if set(map(len, rows)) == {self._width}:
@@ -234,14 +292,48 @@ class ParquetTable(_FileTable):
         return _parser(self.name, "pyarrow.parquet", "frames", "Parquet file")
 
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
+        return self._score_chunks(columns, frozenset(), chunk_rows)
+
+    def _score_chunks(
+        self, columns: tuple[str, ...], scores: frozenset[str], chunk_rows: int
+    ) -> Iterator[Chunk]:
         done = 0
+        chunk_rows = max(chunk_rows, _SCORES // len(scores)) if scores else chunk_rows
         with self._parquet() as parquet:
             # By its path if possible: then only the columns asked for are read.
             file = parquet.ParquetFile(self._path or _in_memory(self.source.content()))
-            for batch in file.iter_batches(batch_size=chunk_rows, columns=list(columns)):
-                cells = {name: _arrow_cells(batch.column(name)) for name in columns}
+            for batch in _batches(file, list(columns), chunk_rows):
+                cells = {
+                    name: (arrow_numbers if name in scores else _arrow_cells)(batch.column(name))
+                    for name in columns
+                }
                 done += batch.num_rows
                 yield Chunk(cells, batch.num_rows, done - batch.num_rows + 1, self.name, done)
+
+
+def _batches(file: Any, columns: list[str], chunk_rows: int) -> Iterator[Any]:
+    """The rows of a Parquet file in batches.
+
+    Some row groups at a time: of all that are named, Arrow keeps the bytes until the last is read.
+    """
+    groups: list[int] = []
+    n_rows, last = 0, file.num_row_groups - 1
+    for group in range(file.num_row_groups):
+        groups.append(group)
+        n_rows += file.metadata.row_group(group).num_rows
+        if n_rows >= chunk_rows or group == last:
+            yield from file.iter_batches(chunk_rows, row_groups=groups, columns=columns)
+            groups, n_rows = [], 0
+
+
+def arrow_numbers(column: Any) -> Any:
+    """The cells of an Arrow array of numbers as an array, with NaN if missing; of others a list."""
+    types = importlib.import_module("pyarrow").types
+    kind = column.type
+    whole = types.is_integer(kind) or types.is_boolean(kind)
+    if types.is_floating(kind) or (whole and not column.null_count):
+        return column.to_numpy(zero_copy_only=False)
+    return column.to_pylist()
 
 
 def _arrow_cells(column: Any) -> Any:

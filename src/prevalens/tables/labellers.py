@@ -108,8 +108,11 @@ class MatchedScores(NamedTuple):
 
     def table_columns(self) -> tuple[str, ...]:
         """The columns that are read."""
-        own = [column for columns in self.columns for column in columns.values()]
-        return (*own, *self.tags)
+        return (*self.score_columns(), *self.tags)
+
+    def score_columns(self) -> tuple[str, ...]:
+        """Those of them that hold a score per item, not answers that name labels."""
+        return tuple(column for columns in self.columns for column in columns.values())
 
 
 def match_scores(

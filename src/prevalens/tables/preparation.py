@@ -95,6 +95,10 @@ class Preparation(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """An unfitted copy for some of the labels, by their numbers; only scores have labels."""
         return self.unfitted()
 
+    def score_columns(self) -> tuple[str, ...]:
+        """The columns of a table of which only numbers from 0 to 1 are read, or missing ones."""
+        return ()
+
     def unfamiliar(self, items: Any) -> Unfamiliar | None:  # noqa: ARG002
         """How much of these items does not occur in the training; None if it is not known."""
         return None

@@ -157,12 +157,15 @@ class ScorePreparation(Preparation):
         blocks, n_labels = [], len(self.labels)
         for columns in self.columns:
             n_items = len(items[next(iter(columns.values()))])
-            block = np.full((n_items, n_labels), np.nan)
+            # By columns, in which it is filled and calibrated.
+            block = np.full((n_items, n_labels), np.nan, order="F")
             for j, label in enumerate(self.labels):
                 if label in columns:
                     block[:, j] = column_scores(items[columns[label]], columns[label])
             blocks.append(block)
-        names, unknown = LabelNames(self.labels), Counter[tuple[str, str]]()
+        # Without answers, no name is looked up.
+        names = LabelNames(self.labels if self.tags else {})
+        unknown = Counter[tuple[str, str]]()
         for column in self.tags:
             separator = self.separators_[column]
             block, others = answer_scores(items[column], column, names, n_labels, separator)
@@ -170,7 +173,7 @@ class ScorePreparation(Preparation):
             unknown.update({(column, label): n for label, n in others.items()})
         if unknown:
             warnings.warn(UnknownLabelsWarning(unknown), stacklevel=3)
-        return np.hstack(blocks)
+        return blocks[0] if len(blocks) == 1 else np.hstack(blocks)
 
     def _check_answers(self, scores: Floats) -> None:
         """Keep the counts of the labellers; refuse those who say nothing."""
@@ -214,6 +217,10 @@ class ScorePreparation(Preparation):
     def table_columns(self) -> tuple[str, ...]:
         """The columns that are read."""
         return self._matched.table_columns()
+
+    def score_columns(self) -> tuple[str, ...]:
+        """See `Preparation`."""
+        return self._matched.score_columns()
 
     @property
     def _matched(self) -> MatchedScores:
@@ -273,26 +280,23 @@ def column_scores(cells: Sequence[Any] | Array, column: str) -> Floats:
     [0.25, nan, 1.0]
     """
     values = _numbers(cells, column)
-    with np.errstate(invalid="ignore"):
-        outside = (values < 0) | (values > 1)
-    if outside.any():
-        row = int(np.flatnonzero(outside)[0])
-        raise CellError(
-            row, f"the score {column!r} is {shown(cells[row])}; {range_hint(values[row])}."
-        )
-    return values
+    # The smallest and the largest number, whatever is missing.
+    if not len(values) or not (np.fmin.reduce(values) < 0 or np.fmax.reduce(values) > 1):
+        return values
+    if np.isinf(values).any():
+        row, hint = int(np.flatnonzero(np.isinf(values))[0]), range_hint(2e9)
+    else:
+        row = int(np.flatnonzero((values < 0) | (values > 1))[0])
+        hint = range_hint(values[row])
+    raise CellError(row, f"the score {column!r} is {shown(cells[row])}; {hint}.")
 
 
 def _numbers(cells: Sequence[Any] | Array, column: str) -> Floats:
     try:
         # In the usual case all cells are numbers, or texts of numbers; None becomes NaN.
-        values = np.asarray(cells, dtype=np.float64)
+        return np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):
-        values = np.array([_number(cells, row, column) for row in range(len(cells))])
-    if np.isinf(values).any():
-        row = int(np.flatnonzero(np.isinf(values))[0])
-        raise CellError(row, f"the score {column!r} is {shown(cells[row])}; {range_hint(2e9)}.")
-    return values
+        return np.array([_number(cells, row, column) for row in range(len(cells))])
 
 
 def _number(cells: Sequence[Any] | Array, row: int, column: str) -> float:

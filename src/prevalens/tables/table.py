@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,7 +96,7 @@ def joined_cells(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
 def _without_nul(chunk: Chunk) -> Chunk:
     """The chunk; NUL characters, which no text holds, are refused by their line."""
     for name, cells in chunk.columns.items():
-        if vector_array(cells) is not None or not _may_have_nul(cells):
+        if not _may_have_nul(cells):
             continue
         for row, cell in enumerate(cells):
             if isinstance(cell, str) and "\0" in cell:
@@ -108,8 +108,10 @@ def _without_nul(chunk: Chunk) -> Chunk:
     return chunk
 
 
-def _may_have_nul(cells: Sequence[Any]) -> bool:
+def _may_have_nul(cells: Any) -> bool:
     """Whether a text may have a NUL character; certain if all cells are texts, as in CSV files."""
+    if isinstance(cells, np.ndarray) and cells.dtype != object:
+        return False
     try:
         return "\0" in "".join(cells)
     except TypeError:
@@ -136,7 +138,11 @@ class Table(ABC):
     item_columns: tuple[str, ...] | None = None
 
     def chunks(
-        self, columns: Iterable[str] | None = None, *, chunk_rows: int = CHUNK_ROWS
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        chunk_rows: int = CHUNK_ROWS,
+        scores: Collection[str] = (),
     ) -> Iterator[Chunk]:
         """Read the rows in order, and only the columns asked for.
 
@@ -145,14 +151,29 @@ class Table(ABC):
         columns : iterable of str, optional
             All if omitted.
         chunk_rows : int
+        scores : collection of str
+            Columns of which only the numbers are wanted, from 0 to 1 or missing. Where the format
+            allows, they are arrays of numbers with NaN for missing ones, and chunks may be longer.
+            Cells that are no such numbers are as they would be otherwise.
         """
         chosen = self.columns if columns is None else tuple(dict.fromkeys(columns))
         self.check_columns(chosen)
-        return map(_without_nul, self._chunks(chosen, chunk_rows))
+        own = frozenset(scores).intersection(chosen)
+        found = self._score_chunks(chosen, own, chunk_rows) if own else None
+        return map(_without_nul, self._chunks(chosen, chunk_rows) if found is None else found)
 
     @abstractmethod
     def _chunks(self, columns: tuple[str, ...], chunk_rows: int) -> Iterator[Chunk]:
         """Read columns that exist."""
+
+    def _score_chunks(
+        self,
+        columns: tuple[str, ...],  # noqa: ARG002
+        scores: frozenset[str],  # noqa: ARG002
+        chunk_rows: int,  # noqa: ARG002
+    ) -> Iterator[Chunk] | None:
+        """As `_chunks`, with arrays for some columns; None if the format has no such way."""
+        return None
 
     def read(self, columns: Iterable[str] | None = None) -> Chunk:
         """All rows as one chunk."""
