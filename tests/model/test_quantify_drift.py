@@ -79,7 +79,9 @@ def test_chunks_do_not_multiply_the_notice(model: Model, monkeypatch: pytest.Mon
     table, groups = as_table(months(1, 1, 1)), ByColumn("month")
     whole = quantify_tables(model, [table], groups, interval=None)
     plain = table.chunks
-    monkeypatch.setattr(table, "chunks", lambda columns, **more: plain(columns, chunk_rows=36, **more))
+    monkeypatch.setattr(
+        table, "chunks", lambda columns, **more: plain(columns, chunk_rows=36, **more)
+    )
     found = quantify_tables(model, [table], ByColumn("month"), interval=None)
     for result in (whole, found):
         (text,) = result.warnings
