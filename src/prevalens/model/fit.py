@@ -161,7 +161,7 @@ def fit_files(
         "drift": drift,
         "source": data.source,
     }
-    with _named_places(data), computing_on_cluster(scheduler, waiting=watch.check):
+    with computing_on_cluster(scheduler, waiting=watch.check), _named_places(data):
         model = Model.fit(
             data.items,
             data.Y[:, kept],
