@@ -231,9 +231,7 @@ class MedianSweep(BinnedAggregator):
     ----------
     thresholds : int
         Maximum number of thresholds per label. If the labelled items have more different
-        posteriors, as many of them as this, at equal steps of rank. On one half of
-        Yeast's training items the estimates from 100 and from all 749 thresholds of the other
-        half differ by .005 on average, and their absolute errors by .0002.
+        posteriors, as many of them as this, at equal steps of rank.
 
     Attributes
     ----------

@@ -399,9 +399,11 @@ def _read(model: Model, parts: Iterable[Part], grouping: Grouping, min_items: in
     for part in parts:
         if part.scores.n_items:
             sample.add(part.scores, part.codes)
-            for code, time in zip(part.codes.tolist(), part.times.tolist(), strict=True):
-                if not np.isnan(time):
-                    sums[code] += (time, 1.0)
+            known = ~np.isnan(part.times)
+            counts = np.bincount(part.codes[known])
+            totals = np.bincount(part.codes[known], weights=part.times[known])
+            for code in np.flatnonzero(counts).tolist():
+                sums[code] += (totals[code], counts[code])
     if not sample.sizes:
         raise InputError("There are no items to quantify.")
     folded = grouping.fold(min_items)
