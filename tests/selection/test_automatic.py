@@ -208,6 +208,20 @@ def test_the_table_has_a_line_for_each_candidate_in_order():
     assert choice.name == "lr+mixture"
 
 
+def test_notebooks_show_the_losses_of_the_candidates_that_were_tried():
+    tried, left_out = Candidate("br(<A>)+pcc", 0.25), Candidate("forest+pcc", float("nan"))
+    choice = Choice(None, PCC(), (tried, left_out), 1.5, ())
+    assert repr(choice).splitlines() == [
+        "br(<A>)+pcc, chosen in 1.5 s",
+        *choice.table().splitlines(),
+    ]
+    shown = choice._repr_html_()
+    assert "<th>br(&lt;A&gt;)+pcc</th><td>0.2500</td>" in shown
+    assert "forest" not in shown
+    only = Choice(None, PCC(), (left_out,), 0.0, ())._repr_html_()
+    assert only.startswith("<pre>forest+pcc, chosen in 0.0 s")
+
+
 @pytest.fixture(scope="module")
 def few():
     return synthetic(n_train=160, n_labels=3, random_state=2).train

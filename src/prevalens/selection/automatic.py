@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from prevalens.aggregators import PCC, Aggregator, ScenarioMixture, TrainingPrevalence
+from prevalens.charts import Dots, table
 from prevalens.classifiers import (
     ClassifierEnsemble,
     CrossFit,
@@ -160,6 +163,18 @@ class Choice:
             line = f"{candidate.name:42} {candidate.loss:6.3f} {cells}  {candidate.note}"
             lines.append(line.rstrip())
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"{self.name}, chosen in {self.seconds:.1f} s\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        tried = [candidate for candidate in self.candidates if not isnan(candidate.loss)]
+        if not tried:
+            return f"<pre>{escape(repr(self))}</pre>"
+        losses = np.array([candidate.loss for candidate in tried])
+        title = f"{self.name}, chosen in {self.seconds:.1f} s"
+        axis = "error on validation samples, as a ratio to that of the training prevalence"
+        return table(Dots([candidate.name for candidate in tried], losses, axis=axis, title=title))
 
 
 def choose(
