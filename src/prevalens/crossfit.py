@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
 from prevalens.parallel import compute
-from prevalens.response import constant_labels, offers, response, train
+from prevalens.response import constant_labels, offers, response, train, weighted_prior
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds, stratified_holdout
 from prevalens.types import Classifier, Groups, Ints, Items, LabelMatrix, Labels, Progress, Settings
@@ -370,10 +370,13 @@ def out_of_fold(
     labelled = []
     for number in range(len(settings)):
         parts = [result[number][1] for result in results[: len(divisions)]]
+        final = results[-1][number][0]
+        prior = weighted_prior(final, Y)
         by_kind = {
-            kind: Scores.concat([part[kind] for part in parts]).take(order) for kind in kinds
+            kind: replace(Scores.concat([part[kind] for part in parts]).take(order), prior=prior)
+            for kind in kinds
         }
-        labelled.append(LabelledScores(results[-1][number][0], by_kind, rows[order], folds))
+        labelled.append(LabelledScores(final, by_kind, rows[order], folds))
     return labelled
 
 
