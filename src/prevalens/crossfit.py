@@ -15,7 +15,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,6 +59,15 @@ class TrainsTogether(Protocol):
         """One fitted classifier per setting, in that order."""
 
 
+def trains_together(classifier: object) -> TypeGuard[TrainsTogether]:
+    """Tell whether a classifier trains several settings together.
+
+    On Python 3.11 `isinstance` asks the class alone; the method may not be available in this object
+    (``PerLabel`` around an estimator that was given).
+    """
+    return isinstance(classifier, TrainsTogether) and hasattr(classifier, "fit_settings")
+
+
 def fit_settings(
     classifier: Classifier, settings: Sequence[Settings], X: Items, Y: LabelMatrix
 ) -> Iterator[Classifier]:
@@ -67,7 +76,7 @@ def fit_settings(
     A classifier that `TrainsTogether` shares the work between them (the batched logistic
     regression solves all at once); any other is cloned and trained once per setting.
     """
-    if isinstance(classifier, TrainsTogether):
+    if trains_together(classifier):
         yield from classifier.fit_settings(settings, X, Y)
         return
     for setting in settings:
