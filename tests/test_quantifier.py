@@ -69,6 +69,23 @@ def test_without_a_classifier(aggregator: object) -> None:
     assert quantifier.group in ("BA", "MLA")
 
 
+def test_sld_with_a_weight_is_sld_on_repeated_positives() -> None:
+    """A positive of weight 3 is three positives, for the classifier and for the prior."""
+    X, y = np.asarray(TRAIN.X), TRAIN.Y[:, :1]
+    thrice = np.repeat(np.arange(len(y)), np.where(y[:, 0] == 1, 3, 1))
+    weighted = Quantifier(PerLabel(class_weight={0: 1, 1: 3}), SLD()).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrevalensWarning)  # copies, on purpose
+        repeated = Quantifier(PerLabel(), SLD()).fit(X[thrice], y[thrice])
+    np.testing.assert_allclose(
+        np.asarray(weighted.quantify(TEST.X)), np.asarray(repeated.quantify(TEST.X)), atol=1e-4
+    )
+    balanced = Quantifier(PerLabel(class_weight="balanced"), SLD()).fit(X, TRAIN.Y)
+    assert balanced.aggregator_.prior_.tolist() == [0.5] * 4
+    cross_fitted = CrossFit().fit(PerLabel(class_weight="balanced"), X, TRAIN.Y)
+    assert cross_fitted.scores.prior.tolist() == [0.5] * 4
+
+
 def test_naive_answers_the_training_prevalence() -> None:
     np.testing.assert_allclose(fit(None, TrainingPrevalence()).quantify(TEST.X), TRAIN.prevalence)
 

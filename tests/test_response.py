@@ -21,8 +21,9 @@ from skmultilearn.problem_transform import LabelPowerset
 from prevalens.classifiers.ensemble import ClassifierEnsemble
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.per_label import PerLabel
+from prevalens.classifiers.stacked import Stacked
 from prevalens.classifiers.trees import Forest
-from prevalens.response import is_joint, offers, response, takes_several_labels
+from prevalens.response import is_joint, offers, response, takes_several_labels, weighted_prior
 from prevalens.validation import InputError
 
 LR = LogisticRegression()
@@ -300,3 +301,27 @@ def test_a_pipeline_passes_the_posteriors_of_ensemble_members_on():
         before = steps[0].transform(X) if steps else X
         np.testing.assert_array_equal(scores.members, pipeline[-1].member_posteriors(before))
         np.testing.assert_allclose(scores.values, pipeline.predict_proba(X))
+
+
+BALANCED = LogisticRegression(class_weight="balanced")
+
+
+@pytest.mark.parametrize(
+    ("classifier", "prior"),
+    [
+        (PerLabel(), None),
+        (PerLabel(class_weight="balanced"), [0.5, 0.5, 1.0]),
+        (PerLabel(class_weight=[None, "balanced", None]), [0.25, 0.5, 1.0]),
+        (PerLabel(class_weight={0: 1, 1: 9}), [0.75, 0.9, 1.0]),
+        (PerLabel(BALANCED), [0.5, 0.5, 1.0]),
+        (Stacked(PerLabel(class_weight="balanced"), PerLabel()), None),
+        (Stacked(PerLabel(), PerLabel(class_weight="balanced")), [0.5, 0.5, 1.0]),
+        (make_pipeline(StandardScaler(), OneVsRestClassifier(BALANCED)), [0.5, 0.5, 1.0]),
+        (MultiOutputClassifier(CalibratedClassifierCV(BALANCED)), None),
+        (Forest(10), None),
+    ],
+)
+def test_class_weights_move_the_prior_of_posteriors(classifier, prior):
+    Y = np.array([[1, 1, 1], [0, 1, 1], [0, 0, 1], [0, 0, 1]])
+    found = weighted_prior(classifier, Y)
+    assert prior is None if found is None else found.tolist() == pytest.approx(prior)

@@ -14,8 +14,8 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 
 from prevalens.parallel import compute
-from prevalens.response import constant_labels, offers, response, train
+from prevalens.response import constant_labels, offers, response, train, weighted_prior
 from prevalens.scores import Kind, Scores
 from prevalens.splits import stratified_folds, stratified_holdout
 from prevalens.types import Classifier, Groups, Ints, Items, LabelMatrix, Labels, Progress, Settings
@@ -59,6 +59,15 @@ class TrainsTogether(Protocol):
         """One fitted classifier per setting, in that order."""
 
 
+def trains_together(classifier: object) -> TypeGuard[TrainsTogether]:
+    """Tell whether a classifier trains several settings together.
+
+    On Python 3.11 `isinstance` asks the class alone; the method may not be available in this object
+    (``PerLabel`` around an estimator that was given).
+    """
+    return isinstance(classifier, TrainsTogether) and hasattr(classifier, "fit_settings")
+
+
 def fit_settings(
     classifier: Classifier, settings: Sequence[Settings], X: Items, Y: LabelMatrix
 ) -> Iterator[Classifier]:
@@ -67,7 +76,7 @@ def fit_settings(
     A classifier that `TrainsTogether` shares the work between them (the batched logistic
     regression solves all at once); any other is cloned and trained once per setting.
     """
-    if isinstance(classifier, TrainsTogether):
+    if trains_together(classifier):
         yield from classifier.fit_settings(settings, X, Y)
         return
     for setting in settings:
@@ -370,10 +379,13 @@ def out_of_fold(
     labelled = []
     for number in range(len(settings)):
         parts = [result[number][1] for result in results[: len(divisions)]]
+        final = results[-1][number][0]
+        prior = weighted_prior(final, Y)
         by_kind = {
-            kind: Scores.concat([part[kind] for part in parts]).take(order) for kind in kinds
+            kind: replace(Scores.concat([part[kind] for part in parts]).take(order), prior=prior)
+            for kind in kinds
         }
-        labelled.append(LabelledScores(results[-1][number][0], by_kind, rows[order], folds))
+        labelled.append(LabelledScores(final, by_kind, rows[order], folds))
     return labelled
 
 

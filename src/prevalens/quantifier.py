@@ -38,7 +38,15 @@ from prevalens.crossfit import Scheme, warn_of_copies
 from prevalens.errors import PrevalensWarning
 from prevalens.estimate import Intervals, PrevalenceEstimate
 from prevalens.expression import Call, Method, expression_of, to_text
-from prevalens.response import HasMembers, HasMulticlass, is_joint, offers, response, train
+from prevalens.response import (
+    HasMembers,
+    HasMulticlass,
+    is_joint,
+    offers,
+    response,
+    train,
+    weighted_prior,
+)
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.selection.automatic import Choice, choose
@@ -324,7 +332,8 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             progress("training the classifier")
             if not aggregator.needs_labelled_scores and self._calibration(aggregator) is None:
                 # Counting looks only at the number of labels; Y itself has the right form.
-                return _Learnt(train(classifier, X, Y), aggregator.fit(Scores(Y, kind), Y))
+                scores = Scores(Y, kind, prior=weighted_prior(classifier, Y))
+                return _Learnt(train(classifier, X, Y), aggregator.fit(scores, Y))
             if groups is None and not isinstance(classifier, (FrozenEstimator, Given)):
                 warn_of_copies(X, Y)
             scored = self.scheme_or_default().fit(classifier, X, Y, kind, groups=groups)

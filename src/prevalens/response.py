@@ -10,12 +10,14 @@ posteriors and flat votes; scikit-multilearn returns sparse matrices.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -30,6 +32,8 @@ from prevalens.scores import Kind, Scores
 from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_binary_matrix, count_items
 
+#: Parameters that hold the classifier whose posteriors are the answer.
+_ANSWERING = ("meta", "estimator", "classifier")
 #: Wrappers that behave like the classifier they hold.
 _HOLDERS = (FrozenEstimator, GridSearchCV, RandomizedSearchCV)
 
@@ -248,6 +252,66 @@ def _check_shape(classifier: Any, values: npt.NDArray[Any], n_labels: int, what:
             "labels; it is not a multi-label classifier, or it was trained on other labels. "
             "A classifier of one label is wrapped in PerLabel."
         )
+
+
+def weighted_prior(classifier: Any, Y: LabelMatrix) -> Floats | None:
+    """Return the prevalences that the posteriors of a classifier with class weights belong to.
+
+    Weights w0 and w1 of negatives and positives turn a training prevalence p into
+    ``p w1 / (p w1 + (1 - p) w0)``; balanced weights make it one half.
+
+    Parameters
+    ----------
+    classifier : classifier, fitted or not
+        For a stack or a pipeline the last classifier counts, for a wrapper the one inside.
+    Y : 0/1 array, shape (n_items, n_labels)
+        What it is trained on.
+
+    Returns
+    -------
+    array of float, shape (n_labels,), or None
+        None without class weights. Constant labels keep their 0 or 1.
+
+    References
+    ----------
+    Elkan, "The foundations of cost-sensitive learning", IJCAI 2001.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> weighted = LogisticRegression(class_weight={0: 1, 1: 3})
+    >>> weighted_prior(weighted, np.array([[1], [0], [0], [0]])).tolist()
+    [0.5]
+    """
+    weights = _class_weight(classifier)
+    if weights is None:
+        return None
+    shares = np.asarray(Y.mean(axis=0), dtype=np.float64)
+    if isinstance(weights, (str, Mapping)):
+        weights = [weights] * len(shares)
+    pairs = zip(shares, weights, strict=True)
+    return np.array([_under_weight(share, weight) for share, weight in pairs])
+
+
+def _class_weight(classifier: Any) -> Any:
+    """The class weights of the classifier that answers; None if there are none."""
+    if isinstance(classifier, Pipeline):
+        return _class_weight(classifier.steps[-1][1])
+    if not isinstance(classifier, BaseEstimator) or isinstance(classifier, CalibratedClassifierCV):
+        # Calibration on items without weights undoes the weights.
+        return None
+    parameters = classifier.get_params(deep=False)
+    inside = [parameters[name] for name in _ANSWERING if parameters.get(name) is not None]
+    return _class_weight(inside[0]) if inside else parameters.get("class_weight")
+
+
+def _under_weight(share: float, weight: Any) -> float:
+    if weight is None or share in (0, 1):
+        return float(share)
+    if isinstance(weight, str):
+        return 0.5
+    positive, negative = share * weight.get(1, 1.0), (1 - share) * weight.get(0, 1.0)
+    return float(positive / (positive + negative))
 
 
 def constant_labels(Y: LabelMatrix) -> npt.NDArray[np.bool_]:

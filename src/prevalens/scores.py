@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from prevalens.types import Array, Items
+from prevalens.types import Array, Floats, Items
 from prevalens.validation import InputError, check_choice, count_items, take_items
 
 Kind: TypeAlias = Literal["votes", "posteriors", "features"]
@@ -30,6 +30,9 @@ class Scores:
     members : array, shape (n_items, n_members * n_labels), optional
         For ensembles: the posteriors of several classifiers side by side, of which `values` is the
         mean. Aggregators that can weigh them read `evidence`.
+    prior : array of float, shape (n_labels,), optional
+        The prevalences that the posteriors belong to, if class weights in training have moved them
+        away from those of the training items; see `prevalens.response.weighted_prior`.
 
     Examples
     --------
@@ -40,6 +43,7 @@ class Scores:
     values: Items
     kind: Kind = "posteriors"
     members: Array | None = None
+    prior: Floats | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.kind, "kind", KINDS)
@@ -76,12 +80,13 @@ class Scores:
         """The scores of several sets of items, one below the other."""
         members = [part.members for part in parts if part.members is not None]
         values = np.concatenate([part.values for part in parts])
-        return cls(values, parts[0].kind, np.concatenate(members) if members else None)
+        joined = np.concatenate(members) if members else None
+        return cls(values, parts[0].kind, joined, parts[0].prior)
 
     def take(self, rows: Array | slice) -> Scores:
         """The scores of some items."""
         members = None if self.members is None else self.members[rows]
-        return Scores(take_items(self.values, rows), self.kind, members)
+        return Scores(take_items(self.values, rows), self.kind, members, self.prior)
 
     def labels(self, columns: Array | Sequence[int]) -> Scores:
         """The scores of some labels."""
@@ -91,7 +96,8 @@ class Scores:
         if members is not None:
             n_items, n_labels = self.values.shape
             members = members.reshape(n_items, -1, n_labels)[:, :, columns].reshape(n_items, -1)
-        return Scores(self.values[:, columns], self.kind, members)
+        prior = None if self.prior is None else self.prior[columns]
+        return Scores(self.values[:, columns], self.kind, members, prior)
 
 
 def _in_range(values: Array, kind: str) -> Array:

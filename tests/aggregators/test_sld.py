@@ -245,6 +245,7 @@ def test_only_calibration_learns_from_scores() -> None:
         ({"tol": 0}, "tol must be a positive number or None; got 0"),
         ({"tol": "small"}, "tol must be a positive number or None; got 'small'"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"prior": "balanced"}, "prior must be one of 'training'"),
         ({"prior": 1.0}, "prior must lie strictly between 0 and 1; got 1.0"),
         ({"prior": [0.5, 0.5, 0.5]}, r"one per label \(2\); got shape \(3,\)"),
     ],
@@ -286,3 +287,20 @@ def test_calibration_leaves_a_constant_label_alone() -> None:
     np.testing.assert_array_equal(
         sld.aggregate(posteriors, whole), PCC().fit(posteriors, Y).aggregate(posteriors, whole)
     )
+
+
+def test_a_prior_that_comes_with_the_scores_is_the_one_used() -> None:
+    rng = np.random.default_rng(0)
+    prevalence, Y = 0.2, np.repeat([[1], [0]], [10, 40], axis=0)
+    posteriors = rng.random((50, 1))
+    # The same evidence, stated under the prior 1/2 and under the prevalence of Y.
+    moved = Scores(expit(logit(posteriors) + logit(prevalence)))
+    balanced = Scores(posteriors, prior=np.array([0.5]))
+    samples = Samples.from_indices(rng.integers(0, 50, (6, 30)), n_items=50)
+    expected = SLD().fit(moved, Y).aggregate(moved, samples)
+    np.testing.assert_allclose(
+        SLD().fit(balanced, Y).aggregate(balanced, samples), expected, atol=1e-7
+    )
+    ignoring = SLD(prior="training").fit(balanced, Y)
+    assert ignoring.prior_.tolist() == [prevalence]
+    assert np.abs(ignoring.aggregate(balanced, samples) - expected).max() > 0.05

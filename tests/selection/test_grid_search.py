@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
 
 from prevalens import Quantifier, Samples
 from prevalens.aggregators import ACC, CC, LPQ, PACC, PCC, RQ
@@ -133,6 +134,14 @@ class Counting(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Any:
         return np.full((len(X), self.n_labels_), self.level)
+
+
+def test_an_estimator_of_ones_own_is_searched_label_by_label() -> None:
+    """Its settings cannot be solved together as those of the default can."""
+    grid = {"classifier__estimator__var_smoothing": [1e-9, 1.0]}
+    found = search(Quantifier(PerLabel(GaussianNB()), PCC()), grid, choose="together")
+    assert list(found.cv_results_["failure"]) == ["", ""]
+    assert len(set(found.cv_results_["mean_test_score"])) == 2
 
 
 def test_aggregator_settings_do_not_train_the_classifier_again() -> None:

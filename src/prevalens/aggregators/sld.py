@@ -18,6 +18,8 @@ from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, PrevalensWarning, check_choice, check_int
 
 METHODS = ("exact", "em")
+#: The prior that ignores class weights, as its name.
+TRAINING = "training"
 #: Default tolerance of each method. EM: as in QuaPy.
 _TOL = {"exact": 1e-9, "em": 1e-4}
 
@@ -98,10 +100,11 @@ class SLD(MaximumLikelihood):
         (BCTS) of Alexandari et al. "vector" has separate slopes for log p and -log(1 - p): their
         vector scaling. A label whose line does not rise by 4 standard errors is estimated by
         its prior.
-    prior : float, array of float of shape (n_labels,), or None
-        The prevalence the posteriors belong to. None: the prevalence of the labelled scores,
-        or the mean of the calibrated ones. Posteriors of a classifier that was trained with
-        balanced class weights belong to 0.5.
+    prior : float, array of float of shape (n_labels,), "training" or None
+        The prevalence the posteriors belong to. None: the prevalence of the labelled scores, or
+        the mean of the calibrated ones; if the classifier has class weights and posteriors are not
+        calibrated, the prevalence under these weights (0.5 if they are balanced). "training": the
+        prevalence of the labelled scores, whatever the weights.
     method : {"exact", "em"}
         "exact" finds the maximum of the likelihood in a handful of passes; "em" takes the steps
         of the EM algorithm, which converge to the same point, and stops when they are small,
@@ -162,7 +165,7 @@ class SLD(MaximumLikelihood):
     def __init__(
         self,
         calibrate: str | None = None,
-        prior: float | npt.ArrayLike | None = None,
+        prior: float | npt.ArrayLike | str | None = None,
         *,
         method: str = "exact",
         tol: float | None = None,
@@ -181,11 +184,12 @@ class SLD(MaximumLikelihood):
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
         self._rule = self._check_rule()
-        self.prior_ = self.prevalence_.copy()
+        named = isinstance(self.prior, str) and check_choice(self.prior, "prior", (TRAINING,))
+        self.prior_ = (self.prevalence_ if named or scores.prior is None else scores.prior).copy()
         if self.calibrate is not None:
             check_choice(self.calibrate, "calibrate", tuple(FORMS))
             self._fit_calibration(scores, Y)
-        if self.prior is not None:
+        if self.prior is not None and not named:
             self.prior_ = per_label(self.prior, "prior", self.n_labels_, open_ends=True)
 
     def _fit_calibration(self, scores: Scores, Y: LabelMatrix) -> None:

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens._version import __version__
 from prevalens.catalogue import stamp
-from prevalens.crossfit import TrainsTogether
+from prevalens.crossfit import TrainsTogether, trains_together
 from prevalens.experiments.specs import canonical
 from prevalens.files import make_folder, sweep, write_whole
 from prevalens.response import is_joint, is_label_wise, offers, response, train
@@ -260,7 +260,7 @@ class CachedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         training = _Training(partial(_train_alone, self.classifier, X, Y))
         return self._note(training, 0, Y, content_checksum(X, Y))
 
-    @available_if(lambda self: isinstance(self.classifier, TrainsTogether))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: trains_together(self.classifier))  # type: ignore[untyped-decorator]
     def fit_settings(
         self, settings: Sequence[Settings], X: Any, Y: LabelMatrix
     ) -> Iterator[CachedClassifier]:

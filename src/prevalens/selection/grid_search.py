@@ -22,7 +22,7 @@ from tqdm import tqdm
 from prevalens.aggregators import Aggregator, QuantifierLike
 from prevalens.classifiers.settings import PerLabelSettings
 from prevalens.collection import label_matrix
-from prevalens.crossfit import Division, Scheme, TrainsTogether, warn_of_copies
+from prevalens.crossfit import Division, Scheme, trains_together, warn_of_copies
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.metrics import MEASURES
 from prevalens.protocols import MLAPP
@@ -414,7 +414,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         if classifier is None:
             # The aggregator trains the classifier itself, so each setting needs its own aggregator.
             return [(None, self._aggregator(each[0]), [each]) for each in settings]
-        if isinstance(classifier, TrainsTogether):
+        if trains_together(classifier):
             return [(classifier, aggregator, settings)]
         return [(classifier, aggregator, [each]) for each in settings]
 

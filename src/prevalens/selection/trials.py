@@ -19,7 +19,7 @@ from prevalens.aggregators import Aggregator
 from prevalens.crossfit import Scheme, fit_settings
 from prevalens.errors import PrevalensError
 from prevalens.metrics import per_label
-from prevalens.response import response
+from prevalens.response import response, weighted_prior
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.types import Classifier, Floats, Groups, Items, LabelMatrix, Settings
@@ -180,7 +180,7 @@ def _scored(
     if not aggregator.needs_labelled_scores:
         for fitted in fit_settings(classifier, settings, task.X, task.Y):
             pool = response(fitted, task.X_held, kind, n_labels)
-            yield Scores(task.Y, kind), task.Y, pool
+            yield Scores(task.Y, kind, prior=weighted_prior(fitted, task.Y)), task.Y, pool
         return
     for labelled in task.scheme.fit_settings(
         classifier, settings, task.X, task.Y, kind, groups=task.groups

@@ -13,7 +13,14 @@ from prevalens.experiments import Plan, Store, run_plan
 from prevalens.experiments.run import build
 from prevalens.experiments.specs import parse
 from prevalens.records import Result
-from prevalens.studies.moreo2023.plan import DESCRIBED, PRINTED, TABLES, paper_plan, table_results
+from prevalens.studies.moreo2023.plan import (
+    DESCRIBED,
+    GUARDED,
+    PRINTED,
+    TABLES,
+    paper_plan,
+    table_results,
+)
 from prevalens.studies.moreo2023.variants import PARTS
 from prevalens.validation import InputError
 
@@ -30,7 +37,7 @@ def test_names_are_unique_and_both_ways_are_there() -> None:
     assert max(names.values()) == 1
     groups = {m.label for m in PLAN.methods if m.variant == PRINTED and m.label.startswith("pcc")}
     assert groups == {f"pcc {g}" for g in ("BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA")}
-    assert {m.variant for m in PLAN.methods} == {DESCRIBED, PRINTED}
+    assert {m.variant for m in PLAN.methods} == {DESCRIBED, PRINTED, GUARDED}
 
 
 def test_grids_are_those_of_the_paper() -> None:
@@ -46,16 +53,32 @@ def test_grids_are_those_of_the_paper() -> None:
     assert sizes[f"LSC [{DESCRIBED}]"] == 75
     assert sizes[f"LSC [{PRINTED}]"] == 5
     assert sizes[f"RakEL-LPQ [{DESCRIBED}]"] == 50
-    assert sizes[f"Ridge-RQ [{DESCRIBED}]"] == 70
+    assert sizes[f"Ridge-RQ [{DESCRIBED}]"] == 7
+    assert sizes[f"Ridge-RQ [{PRINTED}]"] == 70
 
 
-def test_only_the_print_adjusts_by_rates_that_cannot_be_told_apart() -> None:
+def test_rates_are_inverted_wherever_they_differ_unless_the_guard_is_named() -> None:
     adjusted = [m for m in PLAN.methods if m.label.startswith(("acc ", "pacc "))]
-    assert len(adjusted) == 16
+    assert len(adjusted) == 24
     for method in adjusted:
         inside = build(method, 0, parts=PARTS).get_params(deep=True)
         guards = {value for name, value in inside.items() if name.endswith("__guard")}
-        assert guards == ({None} if method.variant == PRINTED else {4.0})
+        assert guards == ({4.0} if method.variant == GUARDED else {None})
+
+
+def test_only_the_print_starts_sld_from_the_training_prevalence() -> None:
+    for method in PLAN.methods:
+        if method.label.startswith("sld "):
+            inside = build(method, 0, parts=PARTS).get_params(deep=True)
+            priors = {value for name, value in inside.items() if name.endswith("__prior")}
+            assert priors == ({"training"} if method.variant == PRINTED else {None})
+
+
+def test_as_described_regressors_leave_the_settings_to_each_label() -> None:
+    regressors = [m for m in PLAN.methods if "svr" not in m.expression and "rq(" in m.expression]
+    assert {m.label for m in regressors} == {"Ridge-RQ", "RF-RQ", "MultitaskLasso"}
+    for method in regressors:
+        assert ("choose=per-label" in method.expression) == (method.variant == DESCRIBED)
 
 
 def test_solvers_stop_earlier_on_delicious_and_nowhere_else() -> None:
@@ -114,7 +137,7 @@ def test_results_find_their_table_and_its_names() -> None:
 def test_keys_of_stored_results_are_still_known() -> None:
     keys = [cell.key("ab" * 32) for cell in paper_plan().cells()]
     assert keys[0] == "c19dd48e100767373413259fefc4bf7d"
-    assert hashlib.sha256("".join(keys).encode()).hexdigest()[:16] == "0b3fc4608d8ec19e"
+    assert hashlib.sha256("".join(keys).encode()).hexdigest()[:16] == "e5ab786ff46191ea"
 
 
 def test_other_processes_know_the_parts_of_the_plan(tmp_path: Path) -> None:

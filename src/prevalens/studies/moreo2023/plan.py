@@ -5,7 +5,11 @@ without which the printed figures cannot be understood: settings chosen per labe
 steer that label alone, with the default settings for labels of fewer than five positives; folds
 in the order of the file for the stacked classifier; few and coarse training samples for RQ, and
 regressors trained on items that the stacked classifier has seen; ML-kNN without normalisation;
-EM run twice for SLD; ACC and PACC that adjust even if the two rates are almost equal.
+EM run twice for SLD, from the training prevalence whatever the class weights; regressors other
+than SVR over classifiers whose settings all labels share.
+
+ACC and PACC invert their two rates wherever these differ, as the text has it. A third way, with the
+guard, is the same as described with the library's guard against rates that differ by chance.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from prevalens.validation import InputError
 BASES = ("cc", "pcc", "acc", "pacc", "sld")
 #: The names of the paper's tables, as in its printed figures.
 TABLES = (*(f"{base}_general" for base in BASES), "mlc", "mlq", "mlqreg")
-DESCRIBED, PRINTED = "as described", "as printed"
+DESCRIBED, PRINTED, GUARDED = "as described", "as printed", "with the guard"
 
 #: Parts of expressions, and what they become where there are very many labels.
 _COARSE = (
@@ -133,18 +137,27 @@ def _table(name: str) -> list[dict[str, Any]]:
 
 
 def _groups(base: str) -> list[dict[str, Any]]:
-    """The four groups with one base quantifier, both ways."""
-    held_out = base in ("acc", "pacc")
-    tails = {
-        "base": base,
-        "tail": f"{base}@holdout" if held_out else base,
-        "unguarded": f"{base}(guard=None)@holdout" if held_out else base,
-    }
-    methods = [_method(method, tails) for method in _METHODS["general"]]
+    """The four groups with one base quantifier, in all ways."""
+    if base in ("acc", "pacc"):
+        plain = f"{base}(guard=None)@holdout"
+        guarded = [
+            _method(method, {"base": base, "tail": f"{base}@holdout"}) | {"variant": GUARDED}
+            for method in _METHODS["general"]
+            if method["variant"] == DESCRIBED
+        ]
+        return [*_both_ways(base, plain, plain), *guarded]
+    if base != "sld":
+        return _both_ways(base, base, base)
+    methods = _both_ways(base, base, "sld(prior=training)")
     for method in methods:
         if (method["label"], method["variant"]) == ("sld BC+BA", PRINTED):
             method["expression"] = f"twice({method['expression']})"
     return methods
+
+
+def _both_ways(base: str, tail: str, coded: str) -> list[dict[str, Any]]:
+    names = {"base": base, "tail": tail, "coded": coded}
+    return [_method(method, names) for method in _METHODS["general"]]
 
 
 def _method(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
