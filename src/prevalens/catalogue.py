@@ -98,6 +98,7 @@ ENTRIES: dict[str, CatalogueEntry] = {
             clf.LabelSpaceClusters,
             clf.Powerset,
             clf.RAkEL,
+            clf.MLARAM,
             clf.Given,
         ],
     ),
