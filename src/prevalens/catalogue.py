@@ -99,6 +99,7 @@ ENTRIES: dict[str, CatalogueEntry] = {
             clf.Powerset,
             clf.RAkEL,
             clf.MLARAM,
+            clf.AdaBoostMH,
             clf.Given,
         ],
     ),

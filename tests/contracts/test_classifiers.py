@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from prevalens.classifiers import (
     CLEMS,
     MLARAM,
+    AdaBoostMH,
     Chain,
     ChainEnsemble,
     ClassifierEnsemble,
@@ -62,6 +63,7 @@ CLASSIFIERS = {
     "RAkEL": RAkEL(random_state=0),
     "RAkEL(overlapping)": RAkEL(None, RandomLabelsets(2), random_state=0),
     "MLARAM": MLARAM(),
+    "AdaBoostMH": AdaBoostMH(20),
     "MLARAM(hierarchy)": MLARAM(hierarchy=0.7),
 }
 ALONE = {"PerLabel", "PerLabel(tree)"}
@@ -69,7 +71,7 @@ ALONE = {"PerLabel", "PerLabel(tree)"}
 ORDERED = {"Chain", "ChainEnsemble", "RAkEL", "RAkEL(overlapping)"}
 #: Whose answers jump when a feature moves by a rounding error.
 JUMPY = {"Tree", "Forest", "ExtraTrees", "PerLabel(tree)", "LabelSpaceClusters(Tree)"}
-JUMPY |= {"CLEMS", "CLEMS(f1)", "MLARAM(hierarchy)"}
+JUMPY |= {"CLEMS", "CLEMS(f1)", "MLARAM(hierarchy)", "AdaBoostMH"}
 
 
 @pytest.fixture(params=list(CLASSIFIERS))
@@ -421,6 +423,7 @@ CHECKED = [
     Powerset(),
     RAkEL(),
     MLARAM(),
+    AdaBoostMH(5),
 ]
 
 

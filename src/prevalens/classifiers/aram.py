@@ -9,7 +9,8 @@ so that sparse items stay sparse.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,8 @@ _BLOCK = 4_000_000
 _LEAST = 1e-12
 
 
-class Boxes(NamedTuple):
+@dataclass(frozen=True)
+class Boxes:
     """Prototypes: the smallest boxes around the items that each has learnt.
 
     Attributes
@@ -43,6 +45,10 @@ class Boxes(NamedTuple):
     upper: Matrix
     state: npt.NDArray[np.intp]
     count: Floats
+
+    def take(self, chosen: npt.NDArray[np.intp]) -> Boxes:
+        """Some of the boxes."""
+        return Boxes(self.lower[chosen], self.upper[chosen], self.state[chosen], self.count[chosen])
 
 
 class MLARAM(MultiLabelClassifier):
@@ -129,7 +135,7 @@ class MLARAM(MultiLabelClassifier):
             met = state_of[np.sort(np.unique(state_of, return_index=True)[1])]
             rows = [np.flatnonzero(state_of == state) for state in met]
             parts = [_resonate(X[r], X[r], state_of[r], vigilance) for r in rows]
-            self.boxes_ = Boxes(*(_stack(field) for field in zip(*parts, strict=True)))
+            self.boxes_ = _joined(parts)
         self._cluster()
 
     def _cluster(self) -> None:
@@ -159,7 +165,7 @@ class MLARAM(MultiLabelClassifier):
 
     def _share(self, X: Matrix, chosen: npt.NDArray[np.intp]) -> Floats:
         """Labels of the active ones among some boxes, weighted by activity and count."""
-        boxes = Boxes(*(field[chosen] for field in self.boxes_))
+        boxes = self.boxes_.take(chosen)
         labels = self.states_[boxes.state].astype(np.float64)
         posteriors = np.empty((X.shape[0], self.n_labels_))
         step = max(1, _BLOCK // len(chosen))
@@ -201,8 +207,16 @@ def _scaled(X: Matrix, scale: Floats) -> Matrix:
     return sp.csr_array(X @ sp.diags_array(scale)) if sp.issparse(X) else X * scale
 
 
-def _stack(fields: tuple[Any, ...]) -> Any:
-    return sp.vstack(fields, format="csr") if sp.issparse(fields[0]) else np.concatenate(fields)
+def _joined(parts: list[Boxes]) -> Boxes:
+    """The boxes of several labelsets in one."""
+    sparse = sp.issparse(parts[0].lower)
+
+    def column(name: str) -> Any:
+        values = [getattr(part, name) for part in parts]
+        wide = sparse and name in ("lower", "upper")
+        return sp.vstack(values, format="csr") if wide else np.concatenate(values)
+
+    return Boxes(column("lower"), column("upper"), column("state"), column("count"))
 
 
 def _activity(lower: Matrix, upper: Matrix, boxes: Boxes) -> Floats:
