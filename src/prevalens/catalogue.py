@@ -98,6 +98,8 @@ ENTRIES: dict[str, CatalogueEntry] = {
             clf.LabelSpaceClusters,
             clf.Powerset,
             clf.RAkEL,
+            clf.MLARAM,
+            clf.AdaBoostMH,
             clf.Given,
         ],
     ),

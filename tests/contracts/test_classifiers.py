@@ -21,6 +21,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from prevalens.classifiers import (
     CLEMS,
+    MLARAM,
+    AdaBoostMH,
     Chain,
     ChainEnsemble,
     ClassifierEnsemble,
@@ -60,13 +62,16 @@ CLASSIFIERS = {
     "ClassifierEnsemble": ClassifierEnsemble(PerLabel(), Forest(8, random_state=0)),
     "RAkEL": RAkEL(random_state=0),
     "RAkEL(overlapping)": RAkEL(None, RandomLabelsets(2), random_state=0),
+    "MLARAM": MLARAM(),
+    "AdaBoostMH": AdaBoostMH(20),
+    "MLARAM(hierarchy)": MLARAM(hierarchy=0.7),
 }
 ALONE = {"PerLabel", "PerLabel(tree)"}
 #: Whose answers depend on where a label stands, by definition.
 ORDERED = {"Chain", "ChainEnsemble", "RAkEL", "RAkEL(overlapping)"}
 #: Whose answers jump when a feature moves by a rounding error.
 JUMPY = {"Tree", "Forest", "ExtraTrees", "PerLabel(tree)", "LabelSpaceClusters(Tree)"}
-JUMPY |= {"CLEMS", "CLEMS(f1)"}
+JUMPY |= {"CLEMS", "CLEMS(f1)", "MLARAM(hierarchy)", "AdaBoostMH"}
 
 
 @pytest.fixture(params=list(CLASSIFIERS))
@@ -376,6 +381,7 @@ CERTAIN = {
 #: The same for single classifiers.
 EXPECTED_OF = {
     Forest: CERTAIN,
+    MLARAM: CERTAIN,
     ExtraTrees: CERTAIN,
     PerLabel: {
         "check_decision_proba_consistency": ZERO_ONE,
@@ -416,6 +422,8 @@ CHECKED = [
     LabelSpaceClusters(2, MLkNN(k=3)),
     Powerset(),
     RAkEL(),
+    MLARAM(),
+    AdaBoostMH(5),
 ]
 
 

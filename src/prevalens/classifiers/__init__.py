@@ -1,13 +1,16 @@
 """Classifiers: from one per label to natively multi-label, and the scores they give.
 
 `PerLabel` learns each label alone. `Stacked`, `Chain`, `ChainEnsemble`, `MLkNN`, `Tree`,
-`Forest`, `ExtraTrees`, `CLEMS`, `LabelSpaceClusters`, `Powerset` and `RAkEL` see labels together.
+`Forest`, `ExtraTrees`, `CLEMS`, `LabelSpaceClusters`, `Powerset`, `RAkEL`, `MLARAM` and
+`AdaBoostMH` see labels together.
 `Given` calibrates scores that were made elsewhere.
 Any multi-label classifier of scikit-learn serves as well: `response` turns its answers into
 `Scores`. `CrossFit` and `HoldOut` make labelled scores of items a classifier has not trained on.
 """
 
+from prevalens.classifiers.aram import MLARAM
 from prevalens.classifiers.base import MultiLabelClassifier
+from prevalens.classifiers.boosting import AdaBoostMH
 from prevalens.classifiers.chain import Chain, ChainEnsemble
 from prevalens.classifiers.clems import CLEMS
 from prevalens.classifiers.ensemble import ClassifierEnsemble
@@ -25,6 +28,8 @@ from prevalens.solvers.multinomial import MultinomialLogistic
 
 __all__ = [
     "CLEMS",
+    "MLARAM",
+    "AdaBoostMH",
     "BatchedLogistic",
     "Chain",
     "ChainEnsemble",
