@@ -184,6 +184,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
         lambda: b'text\n"' + b"a b\n" * 25 * 10**6,
     ),
     "CSV, one text of 60 MB": ("a.csv", lambda: b"text\n" + b"word " * 12 * 10**6 + b"\n"),
+    "CSV, 6,000 texts of 10 kB": ("a.csv", lambda: b"text\n" + (b"word " * 2000 + b"\n") * 6000),
     "CSV, 2,000,000 rows, as many as allowed": ("a.csv", lambda: _csv(ROWS)),
     "CSV, 2,000,001 rows": ("a.csv", lambda: _csv(ROWS + 1)),
     "JSON, nested 10,000,000 times": ("a.json", lambda: b"[" * 10**7),

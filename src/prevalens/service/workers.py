@@ -57,14 +57,15 @@ TASKS: dict[str, Callable[[dict[str, Any], Report], dict[str, Any]]] = {}
 # script `prevalens` imports it.
 _PRELOADED = ["prevalens.service.tasks", "click"]
 # One thread each: there are as many workers as cores. Safe path: no file of the current folder is
-# imported.
-_ENVIRONMENT = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "PYTHONSAFEPATH",
-)
+# imported. Arrow's own allocator reserves a gigabyte, which limits on memory would not see.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "PYTHONSAFEPATH": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 #: The address of the client whose request this is about; jobs inherit it from their request.
 CLIENT: ContextVar[str] = ContextVar("client", default="")
 #: Clients that may fill their part of a queue at the same time.
@@ -85,7 +86,7 @@ def start_fork_server() -> None:
 
     It ends with the process that called this.
     """
-    added = {name: "1" for name in _ENVIRONMENT if name not in os.environ}
+    added = {name: value for name, value in _ENVIRONMENT.items() if name not in os.environ}
     os.environ.update(added)
     # Before the signal is blocked, because starting the tracker unblocks it.
     resource_tracker.ensure_running()
