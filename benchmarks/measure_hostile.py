@@ -139,7 +139,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "bzip2 to 1 GB": ("a.csv.gz", lambda: bz2.compress(_ZEROS, 9)),
     "xz to 1 GB": ("a.csv.gz", lambda: lzma.compress(_ZEROS, preset=0)),
     "gzip in gzip": ("a.csv.gz", lambda: gzip.compress(gzip.compress(_ZEROS))),
-    "gzip of 2,000,001 short rows": ("a.csv.gz", lambda: gzip.compress(_csv(ROWS + 1))),
+    f"gzip of {ROWS + 1:,} short rows": ("a.csv.gz", lambda: gzip.compress(_csv(ROWS + 1))),
     "xlsx, sheet of 2 GB": ("a.xlsx", lambda: _sheet(b"<row></row>", 2 * 10**9 // 11)),
     "xlsx, shared strings of 3 GB": (
         "a.xlsx",
@@ -185,8 +185,8 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     ),
     "CSV, one text of 60 MB": ("a.csv", lambda: b"text\n" + b"word " * 12 * 10**6 + b"\n"),
     "CSV, 6,000 texts of 10 kB": ("a.csv", lambda: b"text\n" + (b"word " * 2000 + b"\n") * 6000),
-    "CSV, 2,000,000 rows, as many as allowed": ("a.csv", lambda: _csv(ROWS)),
-    "CSV, 2,000,001 rows": ("a.csv", lambda: _csv(ROWS + 1)),
+    f"CSV, {ROWS:,} rows, as many as allowed": ("a.csv", lambda: _csv(ROWS)),
+    f"CSV, {ROWS + 1:,} rows": ("a.csv", lambda: _csv(ROWS + 1)),
     "JSON, nested 10,000,000 times": ("a.json", lambda: b"[" * 10**7),
     "JSON, array of 5,000,000 empty objects": (
         "a.json",
