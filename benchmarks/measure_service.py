@@ -14,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +49,23 @@ def main() -> None:
     sys.stdout.write(_page(figures))
 
 
-def _measure(model: Path, batches: list[list[str]]) -> dict[str, Any]:
+@contextmanager
+def running_server(model: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """The command `prevalens serve` in a process of its own: its address and the process."""
     command = [sys.executable, "-c", START, "serve", str(model), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         found = re.search(r"http://\S+", server.stderr.readline())
         assert found
         try:
-            return _load(found[0], psutil.Process(server.pid), batches)
+            yield found[0], psutil.Process(server.pid)
         finally:
             server.terminate()
+
+
+def _measure(model: Path, batches: list[list[str]]) -> dict[str, Any]:
+    with running_server(model) as (url, server):
+        return _load(url, server, batches)
 
 
 def _load(url: str, server: psutil.Process, batches: list[list[str]]) -> dict[str, Any]:

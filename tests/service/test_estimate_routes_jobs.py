@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def test_a_full_queue_is_told_when_a_job_is_asked_for(
     client: httpx.Client, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for pool in server.state._pools():
-        monkeypatch.setattr(pool, "tasks", 10**6)
+        monkeypatch.setattr(pool, "_tasks", Counter({"another": 10**6}))
     asked = [
         client.post("/v1/models/small/quantify?wait=false", json={"texts": ["my parcel"]}),
         client.post("/v1/uploads", files=[("file", ("a.csv", b"a\n1\n"))]),

@@ -8,6 +8,7 @@ import pytest
 
 from prevalens.service.guard import SECURITY_HEADERS, RequestGuard
 from prevalens.service.metrics import Metrics
+from prevalens.service.workers import CLIENT
 
 TOKEN = "a-long-enough-token"
 METRICS = Metrics()
@@ -122,3 +123,21 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
     assert "unsafe" not in policy
     assert "http" not in policy
     assert "default-src 'none'" in policy
+
+
+def test_work_is_known_by_the_address_of_its_client() -> None:
+    seen = []
+
+    async def look(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(CLIENT.get())
+        await _hello(scope, receive, send)
+
+    async def ask(address: str) -> None:
+        guard = RequestGuard(look, token=None, hosts=(), metrics=METRICS)
+        transport = httpx.ASGITransport(guard, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            await client.get("/")
+
+    for address in ("10.0.0.1", "10.0.0.2"):
+        asyncio.run(ask(address))
+    assert seen == ["10.0.0.1", "10.0.0.2"]

@@ -187,3 +187,77 @@ def test_decoding_stops_when_it_takes_too_much_memory(
     with pytest.raises(MemoryError):
         _read(path)
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def _shared_strings(path: Path, strings: bytes, rows: int = 1) -> None:
+    """A workbook whose rows all refer to the first shared string."""
+    openpyxl = pytest.importorskip("openpyxl")
+    plain = io.BytesIO()
+    openpyxl.Workbook().save(plain)
+    space = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    head = b'<row><c t="inlineStr"><is><t>a</t></is></c></row>'
+    cells = head + b'<row><c t="s"><v>0</v></c></row>' * rows
+    kind = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    entry = b'<Override PartName="/xl/sharedStrings.xml" ContentType="%s"/></Types>' % kind
+    with (
+        zipfile.ZipFile(plain) as good,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bad,
+    ):
+        for name in good.namelist():
+            if "sheet1" not in name and "sharedStrings" not in name:
+                bad.writestr(name, good.read(name).replace(b"</Types>", entry))
+        sheet = b"<worksheet %s><sheetData>%s</sheetData></worksheet>" % (space, cells)
+        bad.writestr("xl/worksheets/sheet1.xml", sheet)
+        bad.writestr("xl/sharedStrings.xml", b"<sst %s>%s</sst>" % (space, strings))
+
+
+def test_shared_strings_that_are_packed_to_nothing_are_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "0.xlsx"
+    _shared_strings(path, b"<si><t>x</t></si>" * 3, rows=2)
+    assert _read(path) == ["x", "x"]
+    _shared_strings(path, b"<si/>" * 2_000_000)
+    assert path.stat().st_size < 20_000
+    with pytest.raises(Problem, match="2,000,002 tags") as refused:
+        _read(path)
+    assert refused.value.code == "too_large"
+
+
+def test_a_damaged_member_of_a_workbook_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "0.xlsx"
+    _shared_strings(path, b"<si><t>x</t></si>")
+    content = bytearray(path.read_bytes())
+    at = content.index(b"xl/worksheets/sheet1.xml") + 30
+    content[at : at + 20] = bytes(20)
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match="no readable Excel workbook"):
+        _read(path)
+
+
+def test_too_many_rows_are_refused_before_any_is_estimated(tmp_path: Path) -> None:
+    path = tmp_path / "0.csv"
+    path.write_text("a\n" + "1\n" * 101)
+    with pytest.raises(Problem, match=r"101 rows or more; .* up to 100 \(--max-rows\)"):
+        opened(path, "may.csv", LIMITS)
+    # Line breaks in quotes and blank lines are no rows.
+    path.write_text("a\n" + '"1\n2"\n\n' * 100)
+    assert len(_read(path)) == 100
+
+
+def test_a_text_of_ten_million_letters_is_read_and_a_longer_one_refused(tmp_path: Path) -> None:
+    path = tmp_path / "0.csv"
+    path.write_bytes(b"a\nshort\n" + b"x" * 10**7 + b"\n")
+    assert list(map(len, _read(path))) == [5, 10**7]
+    path.write_bytes(b"a\nshort\n" + b"x" * (10**7 + 1) + b"\n")
+    with pytest.raises(Problem, match=r"may\.csv, line 3: the column 'a' has a text of more than"):
+        _read(path)
+
+
+def test_rows_of_long_texts_come_in_small_chunks_at_their_places(tmp_path: Path) -> None:
+    path = tmp_path / "0.csv"
+    texts = [f"{n}{'x' * 10**6}" for n in range(33)]
+    path.write_text("a\n" + "\n".join(texts) + "\n")
+    chunks = list(opened(path, "may.csv", LIMITS).chunks(["a"]))
+    assert [cell for chunk in chunks for cell in chunk["a"]] == texts
+    assert max(sum(map(len, chunk["a"])) for chunk in chunks) <= 10_100_000
+    places = [chunk.place(row) for chunk in chunks for row in range(len(chunk))]
+    assert places == [f"may.csv, line {n + 2}" for n in range(33)]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prevalens.service.problems import Problem
-from prevalens.service.workers import Pool
+from prevalens.service.workers import CLIENT, Pool, Turns
 
 
 class Fake:
@@ -91,6 +91,74 @@ def test_a_slow_task_makes_way_for_quick_ones() -> None:
         return blocked, served
 
     assert asyncio.run(run()) == (True, True)
+
+
+async def _order(size: int, clients: str, *, running: int) -> str:
+    """The clients in the order in which their tasks start; each ends when `running` of them run."""
+    turns, order, release = Turns(size), [], asyncio.Event()
+
+    async def take(client: str) -> None:
+        async with turns.taken(client):
+            order.append(client)
+            if len(order) <= running:
+                await release.wait()
+
+    tasks = [asyncio.create_task(take(client)) for client in clients]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert len(order) == running
+    release.set()
+    await asyncio.wait_for(asyncio.gather(*tasks), 1)
+    return "".join(order)
+
+
+@pytest.mark.parametrize(
+    ("size", "clients", "running", "expected"),
+    [
+        # One client alone: in order, without extra turns.
+        (2, "aaaaa", 2, "aaaaa"),
+        # The first task of another client starts at once, its others take turns with the first's.
+        (1, "aaabbb", 2, "ababab"),
+        (2, "aaaab", 3, "aabaa"),
+        # Extra turns are as few as the others; the third waits, but not behind all of the first's.
+        (1, "aaabc", 2, "abcaa"),
+    ],
+)
+def test_no_client_takes_all_turns(size: int, clients: str, running: int, expected: str) -> None:
+    assert asyncio.run(_order(size, clients, running=running)) == expected
+
+
+def test_a_task_cancelled_while_it_waits_leaves_its_turn_to_others() -> None:
+    async def run() -> None:
+        turns, release = Turns(1), asyncio.Event()
+
+        async def take() -> None:
+            async with turns.taken("a"):
+                await release.wait()
+
+        first, second, third = (asyncio.create_task(take()) for _ in range(3))
+        await asyncio.sleep(0)
+        # Cancelled in the same step in which the first gives its turn back.
+        second.cancel()
+        first.cancel()
+        release.set()
+        await asyncio.wait_for(third, 1)
+        await asyncio.gather(first, second, return_exceptions=True)
+        await asyncio.wait_for(take(), 1)
+
+    asyncio.run(run())
+
+
+def test_a_full_queue_of_one_client_is_not_full_for_another() -> None:
+    async def run() -> None:
+        pool = _pool(size=1, waiting=1)
+        tasks = [asyncio.create_task(pool.run({"seconds": 0.05}, seconds=5)) for _ in range(2)]
+        await asyncio.sleep(0)
+        CLIENT.set("another")
+        await asyncio.gather(_run(pool), *tasks)
+        assert pool.tasks == 0
+
+    asyncio.run(run())
 
 
 def test_a_full_queue_refuses() -> None:

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from prevalens.service.metrics import Metrics
 from prevalens.service.problems import PROBLEM_TYPE, Problem
 from prevalens.service.settings import Limits
+from prevalens.service.workers import CLIENT
 
 # Trusted types: the page builds every node itself, so no string ever becomes markup.
 _POLICY = (
@@ -75,6 +76,7 @@ class RequestGuard:
             await self.app(scope, receive, send)
             return
         send = _with_headers(send)
+        CLIENT.set((scope.get("client") or ("",))[0])
         try:
             headers = Headers(scope=scope)
             self._check_host(headers)

@@ -7,9 +7,10 @@ import math
 import os
 import resource
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,12 +32,21 @@ _MEMBERS = 2000
 #: more than `_HARMLESS` bytes, is taken for an attack.
 _GROWTH = 300
 _HARMLESS = 50 * 10**6
+#: Tags that a member of a workbook may have, plus this many per packed byte; sheets full of the
+#: same number, as openpyxl writes them, have about two.
+_TAGS, _TAGS_PER_BYTE = 400_000, 8
+#: Maximum letters of a cell.
+_LONGEST_CELL = 10**7
+#: Letters of a chunk of rows, beyond which it is divided: preparing texts takes far more memory.
+_CHUNK_LETTERS = 10**7
 #: Bytes that may be allocated to open a file or to read some rows, plus this many per stored byte.
 _HEADROOM, _MEMORY_GROWTH = 400 * 10**6, 20
 #: Longest first line, which names the columns.
 _HEAD = 4 * 10**6
 #: Rows by which a preview judges the columns, rows that it shows, and letters of a cell.
 _PREVIEWED, _SHOWN, _CELL = 500, 6, 300
+#: Letters of a cell by which a preview judges its column.
+_LOOKED_AT = 5000
 #: Kinds of columns that have another name in the HTTP interface.
 _KINDS = {"date": "time", "vector": "category"}
 
@@ -58,6 +68,7 @@ def opened(path: Path, name: str, limits: Limits) -> ClientTable:
         start = file.read(4)
     if start.startswith(b"PK"):
         _check_workbook(plain, name, allowed)
+        _check_tags(plain, name)
     elif start == b"PAR1":
         _check_parquet(plain, name, limits)
     else:
@@ -65,7 +76,22 @@ def opened(path: Path, name: str, limits: Limits) -> ClientTable:
     memory = _HEADROOM + _MEMORY_GROWTH * plain.stat().st_size
     with memory_limit(memory):
         table = open_table(plain, name=name)
-    return ClientTable(table, limits, budget=ReadingBudget(allowed, memory))
+    client_table = ClientTable(table, limits, budget=ReadingBudget(allowed, memory))
+    if _has_more_lines(plain, limits.rows):
+        _check_rows(client_table)
+    return client_table
+
+
+def _has_more_lines(path: Path, count: int) -> bool:
+    """Whether a file has more than `count` line breaks. O(bytes)."""
+    with path.open("rb") as file:
+        return sum(piece.count(b"\n") for piece in iter(lambda: file.read(_PIECE), b"")) > count
+
+
+def _check_rows(table: ClientTable) -> None:
+    """Read one column to the end: too many rows are refused before anything is estimated."""
+    for _ in table.chunks(table.columns[:1]):
+        pass
 
 
 def unpacked(path: Path, name: str, allowed: int) -> Path:
@@ -117,6 +143,25 @@ def _check_workbook(path: Path, name: str, allowed: int) -> None:
         raise _grows(name, allowed)
 
 
+def _check_tags(path: Path, name: str) -> None:
+    """Count the tags of a workbook: millions of equal ones are packed to almost nothing."""
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            most = _TAGS + _TAGS_PER_BYTE * member.compress_size
+            try:
+                with archive.open(member) as stream:
+                    pieces = iter(lambda: stream.read(_PIECE), b"")
+                    tags = sum(piece.count(b"<") for piece in pieces)
+            except (zipfile.BadZipFile, zlib.error, OSError, RuntimeError, EOFError) as error:
+                raise FormatError(f"{name}: this is no readable Excel workbook.") from error
+            if tags > most:
+                raise Problem(
+                    "too_large",
+                    f"{name} has {tags:,} tags in {member.compress_size:,} packed bytes; no real "
+                    "workbook repeats itself so often. Save it as CSV.",
+                )
+
+
 def _check_parquet(path: Path, name: str, limits: Limits) -> None:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
@@ -152,7 +197,8 @@ def _grows(name: str, allowed: int) -> Problem:
 def too_many(name: str, count: int, what: str, allowed: int) -> Problem:
     """The refusal of a table that is too long or too wide."""
     return Problem(
-        "too_large", f"{name} has {count:,} {what} or more; this server reads up to {allowed:,}."
+        "too_large",
+        f"{name} has {count:,} {what} or more; this server reads up to {allowed:,} (--max-{what}).",
     )
 
 
@@ -220,8 +266,7 @@ class ClientTable(Table):
             seen += len(chunk)
             if seen > self._limits.rows:
                 raise too_many(self.name, seen, "rows", self._limits.rows)
-            cells = {name: chunk[own] for name, own in inside.items()}
-            yield Chunk(cells, len(chunk), chunk.first, chunk.source, chunk.position, chunk.word)
+            yield replace(chunk, columns={name: chunk[own] for name, own in inside.items()})
 
     def _within_budget(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         if self._budget is None:
@@ -233,10 +278,31 @@ class ClientTable(Table):
                 chunk = next(chunks, None)
             if chunk is None:
                 return
-            decoded += sum(map(_decoded_size, chunk.columns.values()))
+            size = sum(map(_decoded_size, chunk.columns.values()))
+            decoded += size
             if decoded > self._budget.decoded:
                 raise _grows(self.name, self._budget.decoded)
-            yield chunk
+            if size > _LONGEST_CELL:
+                _check_cells(chunk)
+            yield from _divided(chunk, math.ceil(size / _CHUNK_LETTERS))
+
+
+def _check_cells(chunk: Chunk) -> None:
+    for name, cells in chunk.columns.items():
+        for row, cell in enumerate(cells):
+            if _cell_size(cell) > _LONGEST_CELL:
+                raise Problem(
+                    "too_large",
+                    f"{chunk.place(row)}: the column {name!r} has a text of more than "
+                    f"{_LONGEST_CELL:,} letters; divide it.",
+                )
+
+
+def _divided(chunk: Chunk, parts: int) -> Iterator[Chunk]:
+    """The rows of a chunk in so many parts of equal length."""
+    step = math.ceil(len(chunk) / max(parts, 1))
+    for start in range(0, len(chunk), step):
+        yield chunk.take(range(start, min(start + step, len(chunk))))
 
 
 def _decoded_size(cells: Sequence[Any]) -> int:
@@ -281,7 +347,7 @@ def preview(table: Table) -> dict[str, Any]:
     columns, cells = [], []
     for name in table.columns:
         values = [] if chunk is None else list(chunk[name])
-        known = [value for value in values if not is_missing(value)]
+        known = [_cut(value) for value in values if not is_missing(value)]
         kind = kind_of(known)
         separator = separator_of(known) if kind == "tags" else None
         columns.append({"name": name, "kind": _KINDS.get(kind, kind), "separator": separator})
@@ -291,6 +357,11 @@ def preview(table: Table) -> dict[str, Any]:
         "rows": [list(row) for row in zip(*cells, strict=True)],
         "complete": chunk is None or len(chunk) < _PREVIEWED,
     }
+
+
+def _cut(value: Any) -> Any:
+    """The start of a text, which tells what it is; a text of a book takes seconds to look at."""
+    return value[:_LOOKED_AT] if isinstance(value, str) else value
 
 
 def _json_cell(value: Any) -> Any:

@@ -64,7 +64,7 @@ class Limits:
     unpacked_bytes: int = 2 * 10**9
     stored_bytes: int = 4 * 10**9
     files: int = 200
-    rows: int = 2_000_000
+    rows: int = 1_000_000
     columns: int = 5_000
     quantify_seconds: float = 300.0
     train_seconds: float = 3600.0

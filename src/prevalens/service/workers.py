@@ -19,8 +19,11 @@ import threading
 import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -54,14 +57,19 @@ TASKS: dict[str, Callable[[dict[str, Any], Report], dict[str, Any]]] = {}
 # script `prevalens` imports it.
 _PRELOADED = ["prevalens.service.tasks", "click"]
 # One thread each: there are as many workers as cores. Safe path: no file of the current folder is
-# imported.
-_ENVIRONMENT = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "PYTHONSAFEPATH",
-)
+# imported. Arrow's own allocator reserves a gigabyte, which limits on memory would not see.
+_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "PYTHONSAFEPATH": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+#: The address of the client whose request this is about; jobs inherit it from their request.
+CLIENT: ContextVar[str] = ContextVar("client", default="")
+#: Clients that may fill their part of a queue at the same time.
+_CLIENTS = 4
 #: Reports of progress are sent at most this often, in seconds.
 _PAUSE = 0.1
 _FAILED = "The work failed; the server's log says more."
@@ -78,7 +86,7 @@ def start_fork_server() -> None:
 
     It ends with the process that called this.
     """
-    added = {name: "1" for name in _ENVIRONMENT if name not in os.environ}
+    added = {name: value for name, value in _ENVIRONMENT.items() if name not in os.environ}
     os.environ.update(added)
     # Before the signal is blocked, because starting the tracker unblocks it.
     resource_tracker.ensure_running()
@@ -181,8 +189,97 @@ class Worker:
         self._line.close()
 
 
+@dataclass(eq=False)
+class _Turn:
+    """A task's place in the queue; it starts when `ready` is done, on an extra worker or not."""
+
+    client: str
+    ready: asyncio.Future[None]
+    extra: bool = False
+
+
+class Turns:
+    """Says when tasks may start: few at a time, and no client can take all turns for long.
+
+    The next task is one of the client that has the fewest tasks running, and among these of the one
+    whose last task started first. When all turns are taken, there are as many extra ones, for two
+    kinds of tasks: the first of a client that has none running, so that nobody waits for the long
+    tasks of somebody else; and those that have run for longer than `patience`, so that quick tasks
+    need not wait for slow ones.
+
+    Parameters
+    ----------
+    size : int
+        Tasks at one time, extra ones not counted.
+    patience : float, optional
+        Seconds; never if omitted.
+    """
+
+    def __init__(self, size: int, patience: float | None = None) -> None:
+        self._size = size
+        self._patience = patience
+        self._queue: list[_Turn] = []
+        self._running: list[_Turn] = []
+        self._slow: list[_Turn] = []
+        self._started: dict[str, float] = {}
+
+    @contextlib.asynccontextmanager
+    async def taken(self, client: str) -> AsyncIterator[None]:
+        """Wait for a turn of a client, and hold it in the body."""
+        loop = asyncio.get_running_loop()
+        turn = _Turn(client, loop.create_future())
+        self._queue.append(turn)
+        self._hand_out()
+        timer = None
+        try:
+            await turn.ready
+            if self._patience is not None:
+                timer = loop.call_later(self._patience, self._make_way, turn)
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+            for turns in (self._queue, self._running, self._slow):
+                if turn in turns:
+                    turns.remove(turn)
+            self._hand_out()
+
+    def _make_way(self, turn: _Turn) -> None:
+        if not turn.extra:
+            self._slow.append(turn)
+            self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Give all turns that are free. O(tasks) per turn."""
+        # Without those that were cancelled while they waited.
+        self._queue = [turn for turn in self._queue if not turn.ready.done()]
+        while self._slow and self._free(extra=True):
+            self._slow.pop(0).extra = True
+        held = Counter(turn.client for turn in self._running)
+        while self._queue:
+            started = self._started
+            turn = min(self._queue, key=lambda t: (held[t.client], started.get(t.client, 0)))
+            if not self._free(extra=False):
+                turn.extra = not held[turn.client] and self._free(extra=True) > 0
+                if not turn.extra:
+                    return
+            self._start(turn)
+            held[turn.client] += 1
+
+    def _free(self, *, extra: bool) -> int:
+        return self._size - sum(turn.extra == extra for turn in self._running)
+
+    def _start(self, turn: _Turn) -> None:
+        self._queue.remove(turn)
+        self._running.append(turn)
+        turn.ready.set_result(None)
+        present = {other.client for other in (*self._queue, *self._running)}
+        self._started = {name: at for name, at in self._started.items() if name in present}
+        self._started[turn.client] = time.monotonic()
+
+
 class Pool:
-    """A bounded number of workers, and a bounded queue before them.
+    """A bounded number of workers, and a bounded queue before them that is fair to every client.
 
     Parameters
     ----------
@@ -191,15 +288,9 @@ class Pool:
     size : int
         Tasks at one time.
     waiting : int
-        Tasks that may wait.
+        Tasks of one client that may wait; of all clients together four times as many.
     patience : float, optional
-        Seconds after which a task no longer counts against `size`, as long as fewer than `size`
-        others do so, so that quick tasks need not wait for slow ones. Default: never.
-
-    Attributes
-    ----------
-    tasks : int
-        Tasks that run or wait.
+        See `Turns`.
     """
 
     def __init__(
@@ -211,13 +302,16 @@ class Pool:
         patience: float | None = None,
     ) -> None:
         self._start = start
-        self._patience = patience
-        self._overtime = asyncio.Semaphore(size)
-        self._turn = asyncio.Semaphore(size)
+        self._turns = Turns(size, patience)
         self._places = size + waiting
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
-        self.tasks = 0
+        self._tasks: Counter[str] = Counter()
+
+    @property
+    def tasks(self) -> int:
+        """Tasks that run or wait."""
+        return self._tasks.total()
 
     def pids(self) -> list[int]:
         """The identifiers of all worker processes."""
@@ -225,7 +319,8 @@ class Pool:
 
     def check_room(self) -> None:
         """Refuse if as many tasks wait as may wait."""
-        if self.tasks >= self._places:
+        own = self._tasks[CLIENT.get()]
+        if own >= self._places or self.tasks >= _CLIENTS * self._places:
             raise Problem(
                 "busy", "The server has enough to do; try again soon.", {"retry-after": "5"}
             )
@@ -241,32 +336,14 @@ class Pool:
             If the queue is full, the time is up, or the task is refused.
         """
         self.check_room()
-        self.tasks += 1
+        client = CLIENT.get()
+        self._tasks[client] += 1
         try:
-            async with self._turn_taken():
+            async with self._turns.taken(client):
                 return await self._within(task, seconds, progress or (lambda _: None))
         finally:
-            self.tasks -= 1
-
-    @contextlib.asynccontextmanager
-    async def _turn_taken(self) -> AsyncIterator[None]:
-        """Hold a turn, or a place in overtime once the patience is over."""
-        await self._turn.acquire()
-        held = [self._turn]
-
-        async def swap() -> None:
-            await asyncio.sleep(self._patience or 0)
-            await self._overtime.acquire()
-            held[0] = self._overtime
-            self._turn.release()
-
-        swapping = None if self._patience is None else asyncio.create_task(swap())
-        try:
-            yield
-        finally:
-            if swapping is not None:
-                swapping.cancel()
-            held[0].release()
+            # In this form clients without tasks are dropped.
+            self._tasks -= Counter([client])
 
     async def _within(
         self, task: dict[str, Any], seconds: float, progress: Progress
