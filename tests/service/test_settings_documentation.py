@@ -47,7 +47,8 @@ def test_the_limits_are_the_defaults(text: str) -> None:
         f"| columns of a file | {limits.columns:,} |",
         f"| time of an estimate | {limits.quantify_seconds:.0f} s |",
         f"| time of a training | {limits.train_seconds:,.0f} s |",
-        f"| requests that may wait for a worker | {limits.waiting} of one client, {4 * limits.waiting} in all |",
+        f"| requests that may wait for a worker | {limits.waiting} of one client, "
+        f"{4 * limits.waiting} in all |",
         f"| connections | {limits.connections} |",
         f"| {limits.stall_seconds:.0f} s | |",
         "| memory of a worker | 8 GB, or half of the machine's",

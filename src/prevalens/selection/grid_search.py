@@ -414,9 +414,8 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
         if classifier is None:
             # The aggregator trains the classifier itself, so each setting needs its own aggregator.
             return [(None, self._aggregator(each[0]), [each]) for each in settings]
-        if trains_together(classifier):
-            return [(classifier, aggregator, settings)]
-        return [(classifier, aggregator, [each]) for each in settings]
+        groups = [settings] if trains_together(classifier) else [[each] for each in settings]
+        return [(classifier, aggregator, group) for group in groups]
 
     def _aggregator(self, settings: Settings) -> Aggregator:
         """The aggregator that trains a classifier with these settings itself."""
