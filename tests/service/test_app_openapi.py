@@ -53,6 +53,8 @@ def test_the_description_is_served_and_complete(client: httpx.Client) -> None:
         "POST /v1/models/{name}/quantify",
         "POST /v1/models/{name}/sample",
         "POST /v1/uploads",
+        "POST /v1/uploads/{key}/labels",
+        "POST /v1/uploads/{key}/reading",
     }
     for path, verbs in found["paths"].items():
         for verb, about in verbs.items():

@@ -91,3 +91,47 @@ def test_a_full_store_refuses_before_the_body_arrives(
         assert (answer.status_code, answer.json()["error"]["code"]) == (507, "storage")
     # A small request without files needs no room.
     assert client.post("/v1/models/small/quantify", json={"texts": ["my"]}).status_code == 200
+
+
+def test_another_encoding_is_guessed_marked_and_can_be_chosen(
+    client: httpx.Client, uploaded: Callable[..., list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    path = tmp_path / "old.csv"
+    path.write_bytes("id;text;topic\n1;Größe fehlt;a, b\n2;Straße gesperrt;c\n".encode("cp1252"))
+    (kept,) = uploaded(path)
+    assert kept["reading"] == {"encoding": "cp1252", "delimiter": None, "guessed": True}
+    assert kept["rows"][0] == ["1", "Größe fehlt", "a, b"]
+    assert [column["kind"] for column in kept["columns"]] == ["id", "text", "tags"]
+    address = f"/v1/uploads/{kept['id']}/reading"
+    other = client.post(address, json={"encoding": "cp1251", "delimiter": ";"}).json()
+    assert other["reading"] == {"encoding": "cp1251", "delimiter": ";", "guessed": False}
+    assert other["rows"][0][1] != "Größe fehlt"
+    # A choice that cannot be read leaves the one before.
+    refused = client.post(address, json={"encoding": "utf-8"})
+    assert refused.status_code == 422
+    assert client.get(f"/v1/uploads/{kept['id']}").json()["reading"]["encoding"] == "cp1251"
+
+
+@pytest.mark.parametrize(
+    ("body", "labels", "without"),
+    [
+        ({"tags": "tags"}, {"a": 2, "b": 1}, 1),
+        ({"category": "topic"}, {"x, y": 2, "z": 1}, 0),
+        ({"labels": ["urgent"]}, {"urgent": 1}, 2),
+    ],
+)
+def test_labels_of_an_upload_are_counted(
+    body: dict[str, Any],
+    labels: dict[str, int],
+    without: int,
+    client: httpx.Client,
+    uploaded: Callable[..., list[dict[str, Any]]],
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "labels.csv"
+    rows = ['"[""a"", ""b""]","x, y",1', '"[""a""]","x, y",0', "[],z,0"]
+    path.write_text("\n".join(["tags,topic,urgent", *rows]) + "\n")
+    (kept,) = uploaded(path)
+    answer = client.post(f"/v1/uploads/{kept['id']}/labels", json=body).json()
+    found = {"n_items": 3, "n_without": without, "n_labels": len(labels), "labels": labels}
+    assert answer == found

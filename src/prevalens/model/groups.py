@@ -167,8 +167,16 @@ class ByFile(Grouping):
 def batch_names(files: Sequence[str]) -> list[str]:
     """What the batches of files are called: without folder and ending, where that is enough."""
     short = [Path(name).name.split(".")[0] or name for name in files]
-    # Files of the same name in several folders keep their folders.
-    return short if len(set(short)) == len(short) else list(files)
+    if len(set(short)) == len(short):
+        return short
+    # Files of the same name in several folders keep their folders; without folders, as in
+    # uploads, they are numbered.
+    seen = Counter[str]()
+    names = []
+    for name in files:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names
 
 
 class ByColumn(Grouping):

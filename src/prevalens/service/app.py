@@ -27,10 +27,12 @@ from prevalens.service.requests import COMPONENTS, REFUSALS
 from prevalens.service.schemas import (
     EvaluateBody,
     HealthAnswer,
+    LabelsBody,
     NoBody,
     ProblemAnswer,
     QuantifyBody,
     QuantifyForm,
+    ReadingBody,
     TrainBody,
     UploadForm,
 )
@@ -143,7 +145,8 @@ def create_app(settings: Settings | None = None, *, state: ServerState | None = 
 
 #: Types that routes read or answer themselves, so that FastAPI does not see them.
 _DESCRIBED = (
-    *(EvaluateBody, NoBody, QuantifyBody, QuantifyForm, TrainBody, UploadForm),
+    *(EvaluateBody, LabelsBody, NoBody, QuantifyBody, QuantifyForm, ReadingBody, TrainBody),
+    UploadForm,
     ProblemAnswer,
 )
 

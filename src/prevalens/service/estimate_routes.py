@@ -26,15 +26,19 @@ from prevalens.service.schemas import (
     EvaluateBody,
     JobAnswer,
     JobsAnswer,
+    LabelsAnswer,
+    LabelsBody,
     QuantifyAnswer,
     QuantifyBody,
     QuantifyForm,
+    ReadingBody,
     UploadAnswer,
     UploadForm,
     UploadsAnswer,
     refused,
 )
 from prevalens.service.state import SMALL, ServerState, state_of
+from prevalens.service.storage import keep_reading
 from prevalens.service.workers import Pool
 
 upload_router = APIRouter(prefix="/v1/uploads", tags=["uploads"], responses=REFUSALS)
@@ -98,6 +102,40 @@ async def list_uploads(request: Request) -> dict[str, Any]:
 async def get_upload(key: str, request: Request) -> dict[str, Any]:
     """Show an upload's columns and first rows."""
     return state_of(request).uploads.get(key).shown()
+
+
+@upload_router.post(
+    "/{key}/reading",
+    response_model=UploadAnswer,
+    openapi_extra=body_of(("application/json", ReadingBody)),
+)
+async def read_upload_as(key: str, request: Request) -> dict[str, Any]:
+    """Choose the encoding and the delimiter of an upload, and show it as it reads then."""
+    state = state_of(request)
+    upload = state.uploads.get(key)
+    wanted = await read_json(request, ReadingBody)
+    before = upload.preview["reading"]
+    keep_reading(upload.path, wanted.model_dump())
+    try:
+        upload.preview = await state.preview(upload.path, upload.name)
+    except Problem:
+        keep_reading(upload.path, before)
+        raise
+    return upload.shown()
+
+
+@upload_router.post(
+    "/{key}/labels",
+    response_model=LabelsAnswer,
+    openapi_extra=body_of(("application/json", LabelsBody)),
+)
+async def count_labels(key: str, request: Request) -> dict[str, Any]:
+    """Count in how many items of an upload each label occurs, as a training would find them."""
+    state = state_of(request)
+    upload = state.uploads.get(key)
+    wanted = await read_json(request, LabelsBody)
+    task = {**wanted.model_dump(), "task": "labels", "path": str(upload.path), "name": upload.name}
+    return await state.quantify(task, pool=state.pool_for_files(upload.size))
 
 
 @upload_router.delete("/{key}", status_code=204)

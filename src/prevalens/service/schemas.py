@@ -94,6 +94,34 @@ class QuantifyForm(_Strict):
     )
 
 
+Encoding = Literal[
+    "utf-8", "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "iso-8859-15", "mac-roman",
+    "utf-16", "shift_jis", "gb18030", "big5", "euc-kr",
+]  # fmt: skip
+
+
+class ReadingBody(_Strict):
+    """How the text of an upload is to be read; null is what the file itself suggests."""
+
+    encoding: Encoding | None = None
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+
+
+class LabelsBody(_Strict):
+    """Where the labels of an upload are: in columns of 0 and 1, of tags, or of one label each."""
+
+    labels: Annotated[list[ColumnName], Field(min_length=1)] | None = None
+    tags: ColumnName | None = None
+    category: ColumnName | None = None
+    sep: Annotated[str, Field(min_length=1, max_length=5)] = ","
+
+    @model_validator(mode="after")
+    def _one_place(self) -> LabelsBody:
+        if sum(place is not None for place in (self.labels, self.tags, self.category)) != 1:
+            raise ValueError("give exactly one of labels, tags and category")
+        return self
+
+
 class EvaluateBody(_Strict):
     """Labelled items that the model has not seen, and how to draw samples from them."""
 
@@ -140,6 +168,9 @@ class TrainBody(_Strict):
     )
     labels: list[ColumnName] | None = Field(None, description="Columns with 0 and 1.")
     tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
+    category: ColumnName | None = Field(
+        None, description="Column with one label per item, instead of tags."
+    )
     sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
         ",", description="Separator of the tags."
     )
@@ -159,6 +190,9 @@ class TrainBody(_Strict):
     )
     time_budget: Annotated[float, Field(ge=1, le=86400)] = Field(
         300.0, description="Seconds the choice of a method may take."
+    )
+    holdout: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="Share of the items to test with; the model's `quality` tells the result."
     )
 
 
@@ -186,6 +220,18 @@ class HealthAnswer(BaseModel):
     version: str
 
 
+class Quality(BaseModel):
+    """How good a model is in samples of held-out items whose label mix was shifted."""
+
+    verdict: Literal["yes", "with care", "no"]
+    headline: str
+    reasons: list[dict[str, str]]
+    sentence: str = Field(description="The mean error where the label mix has moved.")
+    tested: str = Field(description="What the test was made with.")
+    shifts: list[float] = Field(description="Shift of the label mix, in percentage points.")
+    errors: dict[str, list[float]] = Field(description="Mean errors at these shifts, in points.")
+
+
 class ModelAnswer(BaseModel):
     """A model: its labels, its columns and its training."""
 
@@ -200,6 +246,9 @@ class ModelAnswer(BaseModel):
     columns: list[str]
     drift: str
     summary: dict[str, Any]
+    quality: Quality | None = Field(
+        None, description="How good it is in held-out shifted samples; null if that was not tested."
+    )
 
 
 class ModelsAnswer(BaseModel):
@@ -212,8 +261,16 @@ class Column(BaseModel):
     """A column of a file and its detected kind."""
 
     name: str
-    kind: Literal["text", "binary", "number", "time", "tags", "category", "empty"]
+    kind: Literal["text", "binary", "number", "time", "tags", "category", "id", "empty"]
     separator: str | None
+
+
+class ReadingAnswer(BaseModel):
+    """How the text of a file is read; null is what the file itself suggests."""
+
+    encoding: str | None
+    delimiter: str | None
+    guessed: bool = Field(description="Whether the encoding is a guess: the file is no UTF-8.")
 
 
 class UploadAnswer(BaseModel):
@@ -225,6 +282,16 @@ class UploadAnswer(BaseModel):
     columns: list[Column]
     rows: list[list[Any]]
     complete: bool
+    reading: ReadingAnswer
+
+
+class LabelsAnswer(BaseModel):
+    """The labels of a file, and in how many of its items each occurs."""
+
+    n_items: int
+    n_without: int = Field(description="Items without any label.")
+    n_labels: int
+    labels: dict[str, int] = Field(description="The most frequent first; 100 at most.")
 
 
 class UploadsAnswer(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import math
 import os
@@ -18,14 +19,17 @@ from prevalens.errors import FormatError
 from prevalens.files import ByteSource
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
-from prevalens.service.storage import plain_path
+from prevalens.service.storage import plain_path, stored_reading
 from prevalens.tables.cells import is_missing
-from prevalens.tables.kinds import kind_of
-from prevalens.tables.labels import separator_of
+from prevalens.tables.kinds import is_identifier, kind_of
+from prevalens.tables.labels import json_list, separator_of
 from prevalens.tables.opening import open_table
 from prevalens.tables.table import Chunk, Table
 
 _PIECE = 2**20
+#: Bytes that are searched for letters that UTF-8 does not have, and marks of other encodings.
+_SEARCHED = 50 * 2**20
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: Maximum members of a workbook; real workbooks have a handful.
 _MEMBERS = 2000
 #: Tables shrink to a tenth when packed; a file that unpacks to this many times its size, and to
@@ -49,6 +53,8 @@ _PREVIEWED, _SHOWN, _CELL = 500, 6, 300
 _LOOKED_AT = 5000
 #: Kinds of columns that have another name in the HTTP interface.
 _KINDS = {"date": "time", "vector": "category"}
+#: Short texts have this many words, and this share of them are different.
+_WORDS, _DIFFERENT = 1.5, 0.5
 
 
 def opened(path: Path, name: str, limits: Limits) -> ClientTable:
@@ -75,7 +81,7 @@ def opened(path: Path, name: str, limits: Limits) -> ClientTable:
         _check_head(plain, name)
     memory = _HEADROOM + _MEMORY_GROWTH * plain.stat().st_size
     with memory_limit(memory):
-        table = open_table(plain, name=name)
+        table = open_table(plain, name=name, **stored_reading(path))
     client_table = ClientTable(table, limits, budget=ReadingBudget(allowed, memory))
     if _has_more_lines(plain, limits.rows):
         _check_rows(client_table)
@@ -341,6 +347,22 @@ def memory_limit(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
+def guessed_encoding(path: Path, name: str, limits: Limits) -> str | None:
+    """An encoding to try for a text that is no UTF-8, else None."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with unpacked(path, name, _allowed(path, limits)).open("rb") as file:
+        start = file.read(_PIECE)
+        if b"\0" in start or start.startswith((b"PK", b"PAR1", *_MARKS)):
+            return None
+        try:
+            decoder.decode(start)
+            for _ in range(_SEARCHED // _PIECE):
+                decoder.decode(piece := file.read(_PIECE), final=not piece)
+        except UnicodeDecodeError:
+            return "cp1252"
+    return None
+
+
 def preview(table: Table) -> dict[str, Any]:
     """The columns with their kinds, and the first rows."""
     chunk = next(table.chunks(chunk_rows=_PREVIEWED), None)
@@ -348,9 +370,10 @@ def preview(table: Table) -> dict[str, Any]:
     for name in table.columns:
         values = [] if chunk is None else list(chunk[name])
         known = [_cut(value) for value in values if not is_missing(value)]
-        kind = kind_of(known)
-        separator = separator_of(known) if kind == "tags" else None
-        columns.append({"name": name, "kind": _KINDS.get(kind, kind), "separator": separator})
+        kind = _kind(name, known)
+        listed = bool(known) and all(json_list(str(value)) is not None for value in known)
+        separator = separator_of(known) if kind == "tags" and not listed else None
+        columns.append({"name": name, "kind": kind, "separator": separator})
         cells.append([_json_cell(value) for value in values[:_SHOWN]])
     return {
         "columns": columns,
@@ -362,6 +385,22 @@ def preview(table: Table) -> dict[str, Any]:
 def _cut(value: Any) -> Any:
     """The start of a text, which tells what it is; a text of a book takes seconds to look at."""
     return value[:_LOOKED_AT] if isinstance(value, str) else value
+
+
+def _kind(name: str, known: Sequence[Any]) -> str:
+    """The kind of a column: as `kind_of`, but identifiers and short texts are told apart."""
+    kind = kind_of(known)
+    if kind in ("number", "category") and is_identifier(name, known):
+        return "id"
+    if kind == "category" and _are_short_texts([str(value) for value in known]):
+        return "text"
+    return _KINDS.get(kind, kind)
+
+
+def _are_short_texts(values: Sequence[str]) -> bool:
+    """Whether most values differ and have several words: titles, or messages of a few words."""
+    words = sum(len(value.split()) for value in values) / len(values)
+    return len(set(values)) > max(_DIFFERENT * len(values), 1) and words >= _WORDS
 
 
 def _json_cell(value: Any) -> Any:

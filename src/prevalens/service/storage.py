@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
@@ -123,6 +124,24 @@ def plain_path(path: Path) -> Path:
     return path.with_name(f"plain-{path.name.removesuffix('.gz')}")
 
 
+def reading_path(path: Path) -> Path:
+    """Where it is stored how a file is to be read, beside the file."""
+    return path.with_name(f"{path.name}.reading")
+
+
+def stored_reading(path: Path) -> dict[str, str | None]:
+    """Encoding and delimiter that were chosen for a file, as arguments of `open_table`."""
+    kept = reading_path(path)
+    chosen: dict[str, str | None] = json.loads(kept.read_text()) if kept.exists() else {}
+    return chosen
+
+
+def keep_reading(path: Path, reading: Mapping[str, Any]) -> None:
+    """Store how a file is to be read."""
+    chosen = {name: reading[name] for name in ("encoding", "delimiter")}
+    reading_path(path).write_text(json.dumps(chosen))
+
+
 def new_id() -> str:
     """An identifier that cannot be guessed: only a client that was given it knows it."""
     return secrets.token_hex(16)
@@ -204,6 +223,7 @@ class Uploads(Registry[Upload]):
         folder, size = self._storage.folder(), file.stat().st_size
         kept = plain_path(file) if plain_path(file).exists() else file
         path = kept.rename(folder / f"0{''.join(kept.suffixes)}")
+        keep_reading(path, preview["reading"])
         self._storage.measure(folder)
         upload = Upload(name, path, folder, size, preview)
         self._entries[upload.id] = upload

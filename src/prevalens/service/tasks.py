@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -26,15 +27,24 @@ from prevalens.model.progress import Progress, Step, Watch
 from prevalens.model.quantify import quantify_tables
 from prevalens.model.result import BatchResult
 from prevalens.model.sample import sample_tables
+from prevalens.model.trust import ESTIMATE, TRAINING, TrustReport
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.page import write_page
 from prevalens.reports.trust_page import trust_page, verdict
 from prevalens.service.problems import Problem
 from prevalens.service.schemas import QuantifyBody, refused
-from prevalens.service.screening import ClientTable, opened, preview, too_many
+from prevalens.service.screening import (
+    ClientTable,
+    guessed_encoding,
+    opened,
+    preview,
+    too_many,
+)
 from prevalens.service.settings import Limits
+from prevalens.service.storage import keep_reading, stored_reading
 from prevalens.service.workers import TASKS, Report
 from prevalens.tables.formats import as_table
+from prevalens.tables.labels import labels_of_columns, tag_sets
 from prevalens.tables.opening import Reading
 from prevalens.tables.table import Table
 
@@ -49,8 +59,10 @@ _GROUPS = "\0group"
 _FORM_FIELDS = ("by", "by_time", "freq", "columns", "min_items", "interval")
 _FIT_OPTIONS = (
     *("text", "features", "labels", "tags", "sep", "id", "time", "date_form", "drift"),
-    *("scores", "scores_tags", "method", "time_budget"),
+    *("scores", "scores_tags", "method", "time_budget", "holdout"),
 )
+#: Labels that a summary of a file names.
+_COUNTED = 100
 
 
 @dataclass(frozen=True)
@@ -101,6 +113,7 @@ def _about(model: Model) -> dict[str, Any]:
         "columns": list(model.columns or ("text",)),
         "drift": model.drift.sentences,
         "summary": {**summary, "created": model.provenance.get("created")},
+        "quality": _quality(model.holdout),
     }
 
 
@@ -110,12 +123,56 @@ def _describe(task: Task, report: Report) -> dict[str, Any]:
 
 
 def _preview(task: Task, report: Report) -> dict[str, Any]:
+    """Preview a file as it is to be read; the encoding of a text that is no UTF-8 is guessed."""
     report("reading")
-    return preview(opened(Path(task["path"]), task["name"], task["limits"]))
+    path, limits = Path(task["path"]), task["limits"]
+    reading = {"encoding": None, "delimiter": None, **stored_reading(path)}
+    guess = None if reading["encoding"] else guessed_encoding(path, task["name"], limits)
+    reading["encoding"] = reading["encoding"] or guess
+    if guess:
+        keep_reading(path, reading)
+    return _previewed(path, task["name"], limits) | {"reading": {**reading, "guessed": bool(guess)}}
+
+
+def _previewed(path: Path, name: str, limits: Limits) -> dict[str, Any]:
+    plain = {"encoding": None, "delimiter": None, "guessed": False}
+    return {**preview(opened(path, name, limits)), "reading": plain}
+
+
+def _count_labels(task: Task, report: Report) -> dict[str, Any]:
+    """Count in how many items of a file each label occurs."""
+    report("counting labels")
+    table = opened(Path(task["path"]), task["name"], task["limits"])
+    columns, sep = label_places(task)
+    counts, n_items, n_without = Counter[str](dict.fromkeys(task["labels"] or (), 0)), 0, 0
+    for chunk in table.chunks(columns):
+        if task["labels"]:
+            Y = labels_of_columns(chunk, columns)
+            counts.update(dict(zip(columns, Y.sum(axis=0, dtype=int).tolist(), strict=True)))
+            n_without += int((Y.sum(axis=1) == 0).sum())
+        else:
+            sets = tag_sets(chunk, columns[0], sep)
+            counts.update(tag for tags in sets for tag in tags)
+            n_without += sets.count(set())
+        n_items += len(chunk)
+    common = dict(counts.most_common(_COUNTED))
+    return {"n_items": n_items, "n_without": n_without, "n_labels": len(counts), "labels": common}
+
+
+def label_places(task: Task) -> tuple[list[str], str]:
+    """The columns that hold the labels, and the separator of tags.
+
+    A category is a single tag; no line break divides it.
+    """
+    if task["labels"]:
+        return list(task["labels"]), task["sep"]
+    return ([task["category"]], "\n") if task["category"] else ([task["tags"]], task["sep"])
 
 
 def _train(task: Task, report: Report) -> dict[str, Any]:
     asked: dict[str, Any] = {n: task[n] for n in _FIT_OPTIONS if task.get(n) is not None}
+    if task.get("category"):
+        asked |= {"tags": task["category"], "sep": label_places({**task, "labels": None})[1]}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PrevalensWarning)
         model = fit_files(
@@ -132,6 +189,23 @@ def _train(task: Task, report: Report) -> dict[str, Any]:
     return about
 
 
+def _quality(tested: TrustReport | None) -> dict[str, Any] | None:
+    """How good a model is in held-out shifted samples."""
+    if tested is None:
+        return None
+    errors, naive = (tested.error(name, tested.moved).mean for name in (ESTIMATE, TRAINING))
+    lines = tested.lines()
+    return {
+        **verdict_fields(verdict(tested)),
+        "sentence": "In held-out samples whose label mix was shifted, estimates are off by "
+        f"{100 * errors:.1f} points on average; the training prevalence is off by "
+        f"{100 * naive:.1f}.",
+        "tested": " ".join(tested.notices),
+        "shifts": list(lines.places),
+        "errors": {line.name: line.values.tolist() for line in lines.lines},
+    }
+
+
 def _demo(task: Task, report: Report) -> dict[str, Any]:
     """Write the built-in tickets as files; train on the labelled ones unless that was done."""
     report("writing tickets")
@@ -143,7 +217,7 @@ def _demo(task: Task, report: Report) -> dict[str, Any]:
         train = folder / "train.csv"
         about = _train({**task, **_DEMO, "path": str(train), "source": train.name}, report)
     files = [
-        {"path": str(path), "preview": preview(opened(path, path.name, task["limits"]))}
+        {"path": str(path), "preview": _previewed(path, path.name, task["limits"])}
         for path in months
     ]
     return {"about": about, "files": files}
@@ -180,6 +254,7 @@ TASKS.update(
     demo=_demo,
     describe=_describe,
     evaluate=_evaluate,
+    labels=_count_labels,
     preview=_preview,
     quantify=_quantify,
     sample=_sample,

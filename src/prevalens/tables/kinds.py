@@ -398,6 +398,20 @@ def kind_of(cells: Sequence[Any]) -> CellKind:
     return "tags" if separator_of(known) is not None else _text_or_category(known)
 
 
+def is_identifier(name: str, cells: Sequence[Any]) -> bool:
+    """Whether a column numbers or names the rows: it is called so, and all its values differ.
+
+    Examples
+    --------
+    >>> is_identifier("id", ["4", "7"]), is_identifier("id", ["4", "4"]), is_identifier("age", [4])
+    (True, False, False)
+    """
+    if len(set(map(str, cells))) < len(cells):
+        return False
+    named = _IDENTIFIER.search(name) or _NUMBERING.search(name.lower()) or name.upper() == "ID"
+    return bool(named) or read_column(name, cells).use.detail == "row numbers"
+
+
 def _text_or_category(known: Sequence[Any]) -> Literal["text", "category"]:
     texts = [str(cell) for cell in known]
     distinct = len(set(texts)) / len(texts)

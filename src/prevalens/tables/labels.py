@@ -118,8 +118,8 @@ def answered_rows(parts: Sequence[Chunk], column: str) -> list[Sequence[int]]:
 def tag_sets(chunk: Chunk, column: str, sep: str | None) -> list[set[str]]:
     """The tags of each row: a list, or a text divided by `sep`.
 
-    If `sep` is None, a text is divided by commas, semicolons and vertical bars, or is a JSON list
-    such as ``["billing", "login"]``.
+    A text may be a JSON list such as ``["billing", "login"]``. If `sep` is None, any other text is
+    divided by commas, semicolons and vertical bars.
     """
     check_separator(sep)
     return [_tags(chunk, row, column, cell, sep) for row, cell in enumerate(chunk[column])]
@@ -135,8 +135,26 @@ def _tags(chunk: Chunk, row: int, column: str, cell: Any, sep: str | None) -> se
     elif sep is None:
         tags = _divided(chunk, row, str(cell))
     else:
-        tags = str(cell).split(sep)
+        parts = json_list(str(cell))
+        tags = str(cell).split(sep) if parts is None else parts
     return {tag for part in tags if part is not None and (tag := str(part).strip())}
+
+
+def json_list(text: str) -> list[str] | None:
+    """The texts of a JSON list such as ``["billing", "login"]``; None if a text is none.
+
+    Examples
+    --------
+    >>> json_list('["billing", "login"]'), json_list("[billing]"), json_list("[1, 2]")
+    (['billing', 'login'], None, None)
+    """
+    if not (text.lstrip().startswith("[") and text.rstrip().endswith("]")):
+        return None
+    try:
+        parts = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return parts if is_list_of_texts(parts) else None
 
 
 def _divided(chunk: Chunk, row: int, text: str) -> list[Any]:
