@@ -193,3 +193,14 @@ def test_saving_keeps_what_is_there(results: list[Result], tmp_path: Path) -> No
     assert [run.dataset for run in merged.runs] == ["emotions", "scene", "genbase"]
     assert merged.runs == written.runs
     assert [path.name for path in folder.iterdir()] == ["pcc_general.json"]
+
+
+def test_losses_of_model_selection_are_joined(results: list[Result]) -> None:
+    known = [replace(result, validation_loss=0.25) for result in results]
+    lower = [replace(result, validation_loss=0.125) for result in results[:3]]
+    joined = merge_summaries(made(known), made(lower)).validated
+    assert len(joined) == len(results)
+    renewed = {(r.dataset, r.method, r.variant) for r in lower}
+    for pair in joined:
+        new = (pair.dataset, pair.method, pair.variant) in renewed
+        assert pair.validation == (0.125 if new else 0.25)
