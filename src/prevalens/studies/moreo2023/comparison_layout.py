@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from prevalens.reports.grid import (
     MISSING,
@@ -26,6 +27,7 @@ from prevalens.studies.moreo2023.comparison import (
     Comparison,
     Order,
     agreement,
+    n_pooled,
     orders,
 )
 from prevalens.studies.moreo2023.printed import CAPTIONS
@@ -38,6 +40,9 @@ _WITHIN = 0.15
 #: Number of methods in a table of the page on the reproduction; more would not fit.
 _ABREAST = 4
 _PAPER = "paper"
+_RANK_DIGITS = 2
+#: The cells of a dataset, regime and method.
+_Cells: TypeAlias = Callable[[str, str, str], Iterable[GridCell]]
 _NOTES: dict[str, str] = CAPTIONS["notes"]
 
 
@@ -80,19 +85,25 @@ def _by_method(
     shown: Comparison | ResultTable,
     methods: Sequence[str],
     heads: Sequence[str],
-    cells: Callable[[str, str, str], Iterable[GridCell]],
+    cells: _Cells,
     notes: Iterable[str] = (),
+    averages: Mapping[str, _Cells] | None = None,
 ) -> Grid:
-    """A group per dataset with a row per shift; for each method the cells under some heads."""
+    """A group per dataset with a row per shift; for each method the cells under some heads.
+
+    The averages, by the titles of their groups, come last; their dataset is empty.
+    """
+    data = {dataset_title(dataset): (dataset, cells) for dataset in shown.datasets}
+    last = {title: ("", figures) for title, figures in (averages or {}).items()}
     groups = [
         grid_group(
             (
-                (shift, *(cell for method in methods for cell in cells(dataset, shift, method)))
+                (shift, *(cell for method in methods for cell in figures(dataset, shift, method)))
                 for shift in shown.regimes
             ),
-            dataset_title(dataset),
+            title,
         )
-        for dataset in shown.datasets
+        for title, (dataset, figures) in (data | last).items()
     ]
     headings = (
         tuple(Heading(method, len(heads)) for method in methods),
@@ -153,10 +164,55 @@ def side_by_side_grids(title: str, comparison: Comparison) -> list[Grid]:
         return [_value(cell.printed, known), *ours]
 
     heads = (_PAPER, *comparison.sources[::-1])
+    averages, notes = _compared_averages(comparison)
     return [
-        _by_method(f"{title}: {', '.join(methods)}.", comparison, methods, heads, cells)
+        _by_method(
+            f"{title}: {', '.join(methods)}.", comparison, methods, heads, cells, notes, averages
+        )
         for methods in _abreast(comparison.methods)
     ]
+
+
+def _compared_averages(comparison: Comparison) -> tuple[dict[str, _Cells], list[str]]:
+    """The averages below a comparison, and what they are over."""
+    digits, known = _digits(comparison)
+    ranked = orders(comparison)
+    sources = (PRINT, *comparison.sources[::-1])
+    by_place = {(order.source, order.shift): order for order in ranked}
+    pooled = {(cell.shift, cell.method): cell for cell in comparison.pooled}
+
+    def over_samples(_: str, shift: str, method: str) -> list[GridCell]:
+        cell = pooled.get((shift, method))
+        if cell is None:
+            return [GridCell(MISSING)] * len(sources)
+        return [_value(cell.printed, known), *(_value(own, digits) for own in cell.ours[::-1])]
+
+    def over_datasets(_: str, shift: str, method: str) -> list[GridCell]:
+        means = [by_place[source, shift].means for source in sources]
+        return [_best_of(mean, method, digits) for mean in means]
+
+    def of_ranks(_: str, shift: str, method: str) -> list[GridCell]:
+        places = [by_place[source, shift].ranks for source in sources]
+        return [_best_of(place, method, _RANK_DIGITS) for place in places]
+
+    averages: dict[str, _Cells] = {}
+    notes = []
+    if pooled:
+        averages["Average over samples"] = over_samples
+        counts = zip(comparison.sources[::-1], comparison.n_pooled[:0:-1], strict=True)
+        ours = " and ".join(f"over {n} {source}" for source, n in counts)
+        notes.append(_NOTES["pooled"].format(printed=comparison.n_pooled[0], ours=ours))
+    if ranked:
+        averages |= {"Average over datasets": over_datasets, "Average rank": of_ranks}
+        notes.append(_NOTES["averages"].format(n=ranked[0].n_datasets))
+    return averages, notes
+
+
+def _best_of(figures: Mapping[str, float], method: str, digits: int) -> GridCell:
+    """The figure of a method, bold if it is the smallest."""
+    if method not in figures:
+        return GridCell(MISSING)
+    return GridCell(number(figures[method], digits), figures[method] == min(figures.values()))
 
 
 def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
@@ -168,16 +224,23 @@ def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
     tables : mapping of str to ResultTable
         By the way they were run, all of one measure.
     """
-    first = next(iter(tables.values()))
+    # The table of most datasets names the rows; ways that lack one show dashes.
+    first = max(tables.values(), key=lambda table: len(table.datasets))
     names = tuple(tables)[::-1]
     digits = digits_of(first.metric)
 
     def cells(dataset: str, shift: str, method: str) -> list[GridCell]:
         return [_value(tables[name].cell(dataset, shift, method), digits) for name in names]
 
+    def over_samples(_: str, shift: str, method: str) -> list[GridCell]:
+        return [_value(tables[name].average(shift, method), digits) for name in names]
+
     columns = list(dict.fromkeys(name for table in tables.values() for name in table.columns))
+    counts = [(name, n_pooled(tables[name])) for name in names]
+    note = _NOTES["own_pooled"].format(ours=" and ".join(f"{n} {name}" for name, n in counts))
+    averages, notes = ({"Average over samples": over_samples}, [note]) if counts[0][1] else ({}, [])
     return [
-        _by_method(f"{title}: {', '.join(chunk)}.", first, chunk, names, cells)
+        _by_method(f"{title}: {', '.join(chunk)}.", first, chunk, names, cells, notes, averages)
         for chunk in _abreast(columns)
     ]
 
