@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
+
+import numpy as np
+from scipy.stats import spearmanr
 
 from prevalens.reports.grid import (
     MISSING,
@@ -19,6 +23,7 @@ from prevalens.reports.grid import (
     percent,
 )
 from prevalens.reports.layout import measure_title
+from prevalens.reports.summarise import ordered_names
 from prevalens.reports.table import ResultTable, TableCell
 from prevalens.studies.moreo2023.comparison import (
     ALLOWANCES,
@@ -31,7 +36,7 @@ from prevalens.studies.moreo2023.comparison import (
     orders,
 )
 from prevalens.studies.moreo2023.printed import CAPTIONS
-from prevalens.studies.moreo2023.table_summary import Run
+from prevalens.studies.moreo2023.table_summary import Run, Validated
 from prevalens.validation import InputError
 
 #: Shares of the printed value that agreement is counted within.
@@ -41,6 +46,8 @@ _WITHIN = 0.15
 _ABREAST = 4
 _PAPER = "paper"
 _RANK_DIGITS = 2
+#: Number of methods from which on a rank correlation is computed.
+_FEWEST_METHODS = 3
 #: The cells of a dataset, regime and method.
 _Cells: TypeAlias = Callable[[str, str, str], Iterable[GridCell]]
 _NOTES: dict[str, str] = CAPTIONS["notes"]
@@ -448,6 +455,93 @@ def _win_rows(comparison: Comparison, methods: Sequence[str]) -> Iterable[GridRo
             name = _PAPER if source == PRINT else source
             figures = (count(wins[method]) for method in methods)
             yield (f"{shift}, {name}", *figures, count(len(whole)))
+
+
+@dataclass(frozen=True)
+class ValidationCheck:
+    """How well the losses of model selection foretell the errors on test samples, on one dataset.
+
+    Attributes
+    ----------
+    n_methods : int
+    correlation : float
+        Spearman's rank correlation of loss and error over the methods.
+    chosen : str
+        The method with the smallest loss.
+    ratio : float
+        Its error, divided by the smallest error of any method.
+    """
+
+    n_methods: int
+    correlation: float
+    chosen: str
+    ratio: float
+
+
+def check_validation(pairs: Sequence[Validated]) -> dict[str, ValidationCheck]:
+    """Compare losses and errors of methods, dataset by dataset.
+
+    Parameters
+    ----------
+    pairs : list of Validated
+        Of one table and way; means over seeds are compared. A dataset needs three methods.
+
+    Notes
+    -----
+    Datasets are not pooled: their errors differ by orders of magnitude, so that losses and errors
+    of all of them correlate even if no method can be told from another.
+    """
+    checks = {}
+    for dataset in ordered_names(pair.dataset for pair in pairs):
+        own: dict[str, list[tuple[float, float]]] = {}
+        for pair in pairs:
+            if pair.dataset == dataset:
+                own.setdefault(pair.method, []).append((pair.validation, pair.test))
+        if len(own) < _FEWEST_METHODS:
+            continue
+        loss, error = np.array([np.mean(values, axis=0) for values in own.values()]).T
+        first = int(np.argmin(loss))
+        correlation = float(spearmanr(loss, error).statistic)
+        ratio = float(error[first] / error.min())
+        checks[dataset] = ValidationCheck(len(own), correlation, list(own)[first], ratio)
+    return checks
+
+
+def validation_grid(checks: Mapping[str, Mapping[str, ValidationCheck]]) -> Grid:
+    """Rank correlations of validation losses and test errors, by dataset and table.
+
+    Parameters
+    ----------
+    checks : mapping of str to mapping of str to ValidationCheck
+        By the title of the table, then by dataset.
+    """
+    heads = ("methods", "correlation", "chosen", "ratio")
+    rows = []
+    for dataset in ordered_names(name for known in checks.values() for name in known):
+        cells: list[str] = []
+        for known in checks.values():
+            check = known.get(dataset)
+            cells += (
+                [MISSING] * len(heads)
+                if check is None
+                else [
+                    count(check.n_methods),
+                    number(check.correlation, 2),
+                    check.chosen,
+                    number(check.ratio, 2),
+                ]
+            )
+        rows.append((dataset_title(dataset), *cells))
+    return Grid(
+        "Model selection and test samples: rank correlation over methods, by dataset.",
+        "dataset",
+        (
+            tuple(Heading(title, len(heads)) for title in checks),
+            tuple(Heading(head, left=head == "chosen") for _ in checks for head in heads),
+        ),
+        (grid_group(rows),),
+        (_NOTES["validation"],),
+    )
 
 
 def runs_grid(runs: Mapping[str, Sequence[Run]]) -> Grid:

@@ -54,6 +54,10 @@ CHECKED = ("emotions", "scene", "yeast", "birds", "genbase", "medical", "enron")
 _CHECKED_TABLE = "pcc_general"
 #: The printed tables of relative errors, by our table.
 _PRINTED_RAE = {"mlqreg": "mlqreg_mrae"}
+#: The tables whose validation and test results correlate, says the paper.
+_VALIDATED = ("mlc", "mlq", "mlqreg")
+#: From this value on we call a rank correlation strong.
+_STRONG = 0.7
 _GROUPS = {"BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA"}
 #: A figure in a text; of the PCC table, unless another base quantifier is named first.
 _FIGURE = re.compile(
@@ -86,7 +90,8 @@ def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section
         grids = layout.side_by_side_grids(PRINTED_TABLES[name], comparison)
         grids += _guard_grids(known[name])
         sections.append(Section(f"{_title(name)}, AE", tuple(grids)))
-    return [*sections, _relative_section(known), _provenance(known)]
+    sections.append(_relative_section(known))
+    return [*sections, *_validation_sections(known), _provenance(known)]
 
 
 def _title(name: str) -> str:
@@ -219,6 +224,33 @@ def _relative_section(known: Mapping[str, TableSummary]) -> Section:
         else:
             grids += layout.own_grids(title, tables)
     return Section("Relative absolute error", tuple(grids))
+
+
+def _validation_sections(known: Mapping[str, TableSummary]) -> list[Section]:
+    """Whether results of model selection and on test samples agree, where both are known."""
+    checks = {
+        _title(name): layout.check_validation(
+            [pair for pair in known[name].validated if pair.variant == DESCRIBED]
+        )
+        for name in _VALIDATED
+        if name in known
+    }
+    every = [check for by_dataset in checks.values() for check in by_dataset.values()]
+    if not every:
+        return []
+    correlations = [check.correlation for check in every]
+    text = CAPTIONS["notes"]["validated"].format(
+        n=len(every),
+        positive=sum(value > 0 for value in correlations),
+        strong=sum(value >= _STRONG for value in correlations),
+        mean=number(sum(correlations) / len(every), 2),
+        low=number(min(correlations), 2),
+        high=number(max(correlations), 2),
+        best=sum(check.ratio == 1 for check in every),
+        ratio=number(sum(check.ratio for check in every) / len(every), 2),
+    )
+    parts = (text, layout.validation_grid(checks))
+    return [Section("Do validation and test results correlate?", parts)]
 
 
 def _provenance(known: Mapping[str, TableSummary]) -> Section:
