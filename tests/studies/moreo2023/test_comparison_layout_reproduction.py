@@ -11,14 +11,16 @@ from prevalens.reports.sections import tables_of
 from prevalens.studies.moreo2023.comparison import Comparison, compare
 from prevalens.studies.moreo2023.comparison_layout import (
     agreements_grid,
+    check_validation,
     own_grids,
     runs_grid,
     side_by_side_grids,
+    validation_grid,
     wins_grid,
 )
 from prevalens.studies.moreo2023.printed import printed
 from prevalens.studies.moreo2023.reproduction import orders_of
-from prevalens.studies.moreo2023.table_summary import Run
+from prevalens.studies.moreo2023.table_summary import Run, Validated
 
 Make = Callable[..., list[Result]]
 
@@ -100,6 +102,33 @@ def test_equal_figures_have_equal_orders(comparison: Comparison) -> None:
     pairs = orders_of({"PCC": comparison}, "as printed")
     assert len(pairs) == 3
     assert all(ours.agrees_with(paper) for ours, paper in pairs)
+
+
+def pairs_of(dataset: str, figures: dict[str, tuple[float, float]]) -> list[Validated]:
+    return [
+        Validated(dataset, "as described", method, 0, *figure) for method, figure in figures.items()
+    ]
+
+
+def test_losses_and_errors_are_compared_within_a_dataset() -> None:
+    pairs = pairs_of("scene", {"A": (0.1, 0.2), "B": (0.2, 0.1), "C": (0.3, 0.4)})
+    # A second seed of A; the means of A are .15 and .25.
+    pairs.append(Validated("scene", "as described", "A", 1, 0.2, 0.3))
+    # On a dataset that is ten times as hard, the order is reversed.
+    pairs += pairs_of("yeast", {"A": (1.0, 3.0), "B": (2.0, 2.0), "C": (3.0, 1.0)})
+    pairs += pairs_of("birds", {"A": (1.0, 3.0), "B": (2.0, 2.0)})
+    checks = check_validation(pairs)
+    assert list(checks) == ["scene", "yeast"]
+    # Ranks 1, 2, 3 against 2, 1, 3.
+    assert checks["scene"].correlation == pytest.approx(0.5)
+    assert (checks["scene"].chosen, checks["scene"].n_methods) == ("A", 3)
+    assert checks["scene"].ratio == pytest.approx(2.5)
+    assert checks["yeast"].correlation == pytest.approx(-1)
+    grid = validation_grid({"Classifiers": checks, "Aggregators": {}})
+    (scene, yeast) = grid.lines()
+    assert [entry.text for entry in scene.entries[:4]] == ["3", ".50", "A", "2.50"]
+    assert yeast.name == "Yeast"
+    assert {entry.text for entry in scene.entries[4:]} == {"–"}  # noqa: RUF001
 
 
 def test_runs_by_table() -> None:

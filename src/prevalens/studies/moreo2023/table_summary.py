@@ -7,6 +7,7 @@ of the figures: everything that a page of tables needs, in a file of a few kilob
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from operator import attrgetter
@@ -35,6 +36,8 @@ FORMAT = 1
 #: Digits of a value that are kept; tables show four.
 _DIGITS = 7
 _P_DIGITS = 3
+#: Relative difference of means that are equal but for rounding in sums and in the files.
+_SAME = 1e-5
 #: How the names of the tables of the four groups end.
 _GENERAL = "_general"
 
@@ -314,7 +317,7 @@ _Cells: TypeAlias = tuple[TableCell | None, ...]
 
 
 def merge_summaries(old: TableSummary, new: TableSummary) -> TableSummary:
-    """Merge two summaries; where both have a result, the new one is kept.
+    """Merge two summaries; where both have a result, the new one is kept if it differs.
 
     Parameters
     ----------
@@ -326,7 +329,8 @@ def merge_summaries(old: TableSummary, new: TableSummary) -> TableSummary:
     TableSummary
         Averages and ranks are over all datasets. Where the best of a row and another cell come
         from different summaries, the other is marked as untested. A result that is replaced is
-        replaced with all its seeds.
+        replaced with all its seeds; one that the new summary only repeats is kept with all its
+        seeds.
     """
     if old.name != new.name:
         raise InputError(f"Records of {old.name!r} and of {new.name!r} make no common table.")
@@ -415,16 +419,28 @@ def _newest(
 ) -> _SideCell | None:
     """Return a cell of a row from the first side that has it.
 
-    If the method is not run in this way (`own` is false), its ordinary results are taken.
+    If the method is not run in this way (`own` is false), its ordinary results are taken. A cell
+    that only repeats seeds of a later side is dropped, so that these keep their tests and seeds.
     """
+    known = []
     for side in sides:
         if own and column not in _run_in(side.methods, way):
             continue
         table = side.tables.get(way, side.tables.get(PLAIN))
         cell = table.cell(row.dataset, row.shift, column) if table else None
         if cell is not None:
-            return _SideCell(cell, side if way in side.tables else None)
-    return None
+            known.append(_SideCell(cell, side if way in side.tables else None))
+    repeated = len(known) > 1 and _repeats(known[0].cell, known[1].cell)
+    return next(iter(known[repeated:]), None)
+
+
+def _repeats(cell: TableCell, other: TableCell) -> bool:
+    """Whether every seed of a cell has its value, up to rounding, in the other cell too."""
+    values = cell.by_seed or (cell.value,)
+    return all(
+        any(math.isclose(value, before, rel_tol=_SAME) for before in other.by_seed)
+        for value in values
+    )
 
 
 def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
