@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from prevalens.classifiers import (
     CLEMS,
+    HOMER,
     MLARAM,
     AdaBoostMH,
     Chain,
@@ -40,7 +41,7 @@ from prevalens.classifiers import (
     offers,
     response,
 )
-from prevalens.labelsets import RandomLabelsets
+from prevalens.labelsets import RandomClusters, RandomLabelsets
 from prevalens.validation import InputError
 
 CLASSIFIERS = {
@@ -62,13 +63,15 @@ CLASSIFIERS = {
     "ClassifierEnsemble": ClassifierEnsemble(PerLabel(), Forest(8, random_state=0)),
     "RAkEL": RAkEL(random_state=0),
     "RAkEL(overlapping)": RAkEL(None, RandomLabelsets(2), random_state=0),
+    "HOMER": HOMER(),
+    "HOMER(random)": HOMER(MLkNN(k=3), RandomClusters(2)),
     "MLARAM": MLARAM(),
     "AdaBoostMH": AdaBoostMH(20),
     "MLARAM(hierarchy)": MLARAM(hierarchy=0.7),
 }
 ALONE = {"PerLabel", "PerLabel(tree)"}
 #: Whose answers depend on where a label stands, by definition.
-ORDERED = {"Chain", "ChainEnsemble", "RAkEL", "RAkEL(overlapping)"}
+ORDERED = {"Chain", "ChainEnsemble", "RAkEL", "RAkEL(overlapping)", "HOMER(random)"}
 #: Whose answers jump when a feature moves by a rounding error.
 JUMPY = {"Tree", "Forest", "ExtraTrees", "PerLabel(tree)", "LabelSpaceClusters(Tree)"}
 JUMPY |= {"CLEMS", "CLEMS(f1)", "MLARAM(hierarchy)", "AdaBoostMH"}
@@ -422,6 +425,7 @@ CHECKED = [
     LabelSpaceClusters(2, MLkNN(k=3)),
     Powerset(),
     RAkEL(),
+    HOMER(),
     MLARAM(),
     AdaBoostMH(5),
 ]
