@@ -99,6 +99,7 @@ ENTRIES: dict[str, CatalogueEntry] = {
             clf.Powerset,
             clf.RAkEL,
             clf.HOMER,
+            clf.RankSVM,
             clf.MLARAM,
             clf.AdaBoostMH,
             clf.Given,

@@ -35,6 +35,7 @@ from prevalens.classifiers import (
     PerLabel,
     Powerset,
     RAkEL,
+    RankSVM,
     Stacked,
     Tree,
     is_joint,
@@ -66,6 +67,7 @@ CLASSIFIERS = {
     "HOMER": HOMER(),
     "HOMER(random)": HOMER(MLkNN(k=3), RandomClusters(2)),
     "MLARAM": MLARAM(),
+    "RankSVM": RankSVM(),
     "AdaBoostMH": AdaBoostMH(20),
     "MLARAM(hierarchy)": MLARAM(hierarchy=0.7),
 }
@@ -381,10 +383,15 @@ EXPECTED = {
 CERTAIN = {
     "check_classifiers_multilabel_output_format_predict_proba": "posteriors may be exactly 0 or 1"
 }
+MARGINS = {
+    "check_classifier_multioutput": "votes are signs of margins, not posteriors above one half",
+    "check_decision_proba_consistency": ZERO_ONE,
+}
 #: The same for single classifiers.
 EXPECTED_OF = {
     Forest: CERTAIN,
     MLARAM: CERTAIN,
+    RankSVM: MARGINS,
     ExtraTrees: CERTAIN,
     PerLabel: {
         "check_decision_proba_consistency": ZERO_ONE,
@@ -426,6 +433,7 @@ CHECKED = [
     Powerset(),
     RAkEL(),
     HOMER(),
+    RankSVM(),
     MLARAM(),
     AdaBoostMH(5),
 ]

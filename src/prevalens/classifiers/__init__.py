@@ -2,7 +2,7 @@
 
 `PerLabel` learns each label alone. `Stacked`, `Chain`, `ChainEnsemble`, `MLkNN`, `Tree`,
 `Forest`, `ExtraTrees`, `CLEMS`, `LabelSpaceClusters`, `Powerset`, `RAkEL`, `HOMER`,
-`MLARAM` and `AdaBoostMH` see labels together.
+`MLARAM`, `AdaBoostMH` and `RankSVM` see labels together.
 `Given` calibrates scores that were made elsewhere.
 Any multi-label classifier of scikit-learn serves as well: `response` turns its answers into
 `Scores`. `CrossFit` and `HoldOut` make labelled scores of items a classifier has not trained on.
@@ -18,6 +18,7 @@ from prevalens.classifiers.given import Given
 from prevalens.classifiers.homer import HOMER
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.logistic import BatchedLogistic
+from prevalens.classifiers.margins import RankSVM
 from prevalens.classifiers.per_label import PerLabel
 from prevalens.classifiers.powerset import LabelSpaceClusters, Powerset, RAkEL
 from prevalens.classifiers.stacked import Stacked
@@ -51,6 +52,7 @@ __all__ = [
     "RAkEL",
     "RandomLabelsets",
     "RandomPartition",
+    "RankSVM",
     "Scheme",
     "Stacked",
     "Tree",
