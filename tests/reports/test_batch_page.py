@@ -94,7 +94,7 @@ def test_the_lead_names_the_farthest_mover() -> None:
     )
     page = batch_page(report)
     assert "1 of 2 labels has clearly moved" in page
-    assert "gone up rose from 20.0 % to between 85.0 and 95.0 %" in page
+    assert "gone up rose from 20.0 % to 90.0 % (85.0 to 95.0 %)" in page
     facts = re.search(r'<ul class="facts">(.*?)</ul>', page, re.DOTALL).group(1)
     assert "+65.0 to +75.0" in facts
     assert "+70.0" not in facts

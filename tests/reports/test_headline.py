@@ -27,11 +27,11 @@ def _report(**more: object) -> BatchResult:
     )
 
 
-def test_a_move_is_told_by_its_band_never_by_its_estimate() -> None:
+def test_a_move_is_told_with_its_band_never_by_its_estimate_alone() -> None:
     found = str(headline(_report()))
     assert found.startswith("In June, 1 of 3 labels has clearly moved since training: ")
-    assert "c rose from 20.0 % to between 50.0 and 70.0 %" in found
-    assert "60.0" not in found
+    assert "c rose from 20.0 % to 60.0 % (50.0 to 70.0 %)." in found
+    assert found.endswith("In brackets: the 90 % band over all labels.")
 
 
 def test_a_move_within_the_band_is_not_told() -> None:
@@ -85,7 +85,7 @@ def test_groups_are_told_without_words_of_time() -> None:
     found = str(headline(replace(_report(), ordered=False)))
     assert found.startswith("2 of 2 groups have labels that differ clearly from training.")
     assert "In the largest, June (200 items), 1 of 3 labels differs clearly" in found
-    assert "c is higher, between 50.0 and 70.0 % (training 20.0 %)" in found
+    assert "c is higher, 60.0 % instead of 20.0 % (50.0 to 70.0 %)" in found
     assert "since" not in found
 
 

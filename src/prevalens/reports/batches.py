@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -35,13 +35,7 @@ def by_size(report: BatchResult) -> BatchResult:
     """
     if report.ordered:
         return report
-    order = _size_order(report)
-    per_batch: dict[str, Any] = {
-        name: value[order]
-        for name, value in vars(report).items()
-        if isinstance(value, np.ndarray) and name not in ("training", "batches")
-    }
-    return replace(report, batches=[report.batches[i] for i in order], **per_batch)
+    return report.select(_size_order(report))
 
 
 def _size_order(report: BatchResult) -> npt.NDArray[np.int64]:

@@ -43,8 +43,7 @@ class Headline:
 def headline(report: BatchResult) -> Headline:
     """What can be said of a result in a few sentences.
 
-    Moves are those of `BatchResult.moved`; a label is given by its training prevalence and the
-    band of its estimate, never by the estimate alone.
+    Moves are those of `BatchResult.moved`; an estimate is never given without its band.
 
     Examples
     --------
@@ -52,8 +51,8 @@ def headline(report: BatchResult) -> Headline:
     ...     ["spam"], ["May"], [90], [[0.3]], [0.1], lower=[[0.2]], upper=[[0.4]], level=0.9
     ... )
     >>> print(headline(result))
-    In May, 1 of 1 label has clearly moved since training: spam rose from 10.0 % to between 20.0 \
-and 40.0 % (90 % band).
+    In May, 1 of 1 label has clearly moved since training: spam rose from 10.0 % to 30.0 % (20.0 \
+to 40.0 %). In brackets: the 90 % band.
     """
     alarms, shown = report.unusual, batches.focus(report)
     most = 2 * int(alarms.sum()) > len(alarms)
@@ -132,7 +131,7 @@ def band_name(report: BatchResult) -> str:
 
 
 def move_text(report: BatchResult, batch: int, label: int, kind: str = "time") -> str:
-    """A supported move of one label: where it comes from, and the band it is in now."""
+    """A supported move of one label: its training prevalence, its estimate, and the band."""
     lower, upper = report.bands
     assert lower is not None
     assert upper is not None
@@ -140,5 +139,6 @@ def move_text(report: BatchResult, batch: int, label: int, kind: str = "time") -
     return _TEXTS[f"{kind}_{'up' if up else 'down'}"].format(
         label=report.labels[label],
         before=share_text(report.training[label]),
-        range=range_text(lower[batch, label], upper[batch, label]),
+        now=share_text(report.point[batch, label]),
+        range=range_text(lower[batch, label], upper[batch, label], "to"),
     )
