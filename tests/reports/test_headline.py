@@ -7,8 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prevalens.model.result import BatchResult
-from prevalens.reports.headline import headline
+from prevalens.catalogue import ENTRIES
+from prevalens.model.result import BatchResult, Notice
+from prevalens.reports.headline import (
+    headline,
+    method_in_words,
+    plain_headline,
+    plain_notices,
+)
+from prevalens.reports.render import CAPTIONS
+from prevalens.uncertainty.goodness_of_fit import misfit_sentence
 
 POINT = np.array([[0.2, 0.3, 0.5], [0.2, 0.3, 0.6]])
 
@@ -121,3 +129,30 @@ def test_the_farthest_band_is_named_first_and_the_rest_is_counted() -> None:
     assert found.index("y rose") < found.index("x rose") < found.index("w rose")
     assert "and 2 more" in found
     assert "z rose" not in found
+
+
+def test_plain_words_have_no_commands_and_no_p_values() -> None:
+    alarm = misfit_sentence(0.001, ["June"])
+    folded = "3 groups stand together at the end; --min-items 1 shows each by name."
+    notices = (Notice(folded, "note"), Notice(alarm), Notice("Odd."), Notice("Odd."))
+    calm = _report(notices=notices)
+    plain = plain_notices(calm)
+    assert plain[0].endswith("drawn at random, to find out.")
+    assert plain[1:] == ["Odd.", "3 groups stand together at the end."]
+    assert "(p = " not in plain[0]
+    # What the headline says is not said again.
+    loud = _report(notices=notices, p_value=[0.9, 0.001])
+    assert plain_notices(loud) == plain[1:]
+    assert "prevalens sample" in headline(loud).alarm
+    assert plain_headline(loud).alarm.endswith("before you rely on them.")
+
+
+def test_every_part_has_words() -> None:
+    roles = ("classifier", "aggregator", "quantifier")
+    codes = {code for code, entry in ENTRIES.items() if entry.role in roles}
+    assert codes <= set(CAPTIONS["parts"])
+
+
+def test_a_part_without_words_is_named_by_its_code() -> None:
+    assert method_in_words("lr+own") == "Logistic regression for each label; own"
+    assert method_in_words("br(<GaussianNB>)+pcc") == "br(<GaussianNB>)+pcc"
