@@ -7,9 +7,9 @@ import pytest
 
 from prevalens.datasets import load
 from prevalens.splits import stratified_holdout
+from prevalens.studies.moreo2023.plan import CoarseAPP
 from prevalens.studies.moreo2023.printed import printed
 from prevalens.studies.moreo2023.reproduction import _FIGURE, OBSERVATIONS, REASONS
-from prevalens.studies.moreo2023.variants import CoarseAPP
 from prevalens.types import LabelMatrix
 
 
