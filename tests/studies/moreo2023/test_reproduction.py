@@ -99,6 +99,12 @@ def test_whether_validation_and_test_results_correlate_is_said(paper_like: Make)
     assert "Of 2 pairs of dataset and table it is positive in 2 and at least .7 in 2" in text
     assert "the mean is 1.00, the range 1.00 to 1.00" in text
     assert "the smallest test error in 2 of 2; on average its test error is 1.00 times" in text
+    best = [
+        min((r for r in losses if r.dataset == name), key=lambda r: r.errors["ae"].mean()).method
+        for name in ("emotions", "scene")
+    ]
+    (said,) = re.findall(r"SG, .* smallest validation loss on (\d) of 2 datasets", text)
+    assert int(said) == best.count("SG")
     without = reproduction_sections({"mlc": summarise_table("mlc", results, metrics=("ae",))})
     assert "correlate" not in " ".join(part.title for part in without)
 
