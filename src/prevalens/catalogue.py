@@ -100,6 +100,7 @@ ENTRIES: dict[str, CatalogueEntry] = {
             clf.RAkEL,
             clf.HOMER,
             clf.RankSVM,
+            clf.MLTSVM,
             clf.MLARAM,
             clf.AdaBoostMH,
             clf.Given,

@@ -23,6 +23,7 @@ from prevalens.classifiers import (
     CLEMS,
     HOMER,
     MLARAM,
+    MLTSVM,
     AdaBoostMH,
     Chain,
     ChainEnsemble,
@@ -68,6 +69,7 @@ CLASSIFIERS = {
     "HOMER(random)": HOMER(MLkNN(k=3), RandomClusters(2)),
     "MLARAM": MLARAM(),
     "RankSVM": RankSVM(),
+    "MLTSVM": MLTSVM(),
     "AdaBoostMH": AdaBoostMH(20),
     "MLARAM(hierarchy)": MLARAM(hierarchy=0.7),
 }
@@ -392,6 +394,7 @@ EXPECTED_OF = {
     Forest: CERTAIN,
     MLARAM: CERTAIN,
     RankSVM: MARGINS,
+    MLTSVM: MARGINS,
     ExtraTrees: CERTAIN,
     PerLabel: {
         "check_decision_proba_consistency": ZERO_ONE,
@@ -434,6 +437,7 @@ CHECKED = [
     RAkEL(),
     HOMER(),
     RankSVM(),
+    MLTSVM(),
     MLARAM(),
     AdaBoostMH(5),
 ]

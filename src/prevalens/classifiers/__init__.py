@@ -2,7 +2,7 @@
 
 `PerLabel` learns each label alone. `Stacked`, `Chain`, `ChainEnsemble`, `MLkNN`, `Tree`,
 `Forest`, `ExtraTrees`, `CLEMS`, `LabelSpaceClusters`, `Powerset`, `RAkEL`, `HOMER`,
-`MLARAM`, `AdaBoostMH` and `RankSVM` see labels together.
+`MLARAM`, `AdaBoostMH`, `RankSVM` and `MLTSVM` see labels together.
 `Given` calibrates scores that were made elsewhere.
 Any multi-label classifier of scikit-learn serves as well: `response` turns its answers into
 `Scores`. `CrossFit` and `HoldOut` make labelled scores of items a classifier has not trained on.
@@ -23,6 +23,7 @@ from prevalens.classifiers.per_label import PerLabel
 from prevalens.classifiers.powerset import LabelSpaceClusters, Powerset, RAkEL
 from prevalens.classifiers.stacked import Stacked
 from prevalens.classifiers.trees import ExtraTrees, Forest, Tree
+from prevalens.classifiers.twin_svm import MLTSVM
 from prevalens.crossfit import CrossFit, HoldOut, LabelledScores, Scheme
 from prevalens.labelsets import RandomLabelsets, RandomPartition
 from prevalens.response import is_joint, offers, response, train
@@ -32,6 +33,7 @@ __all__ = [
     "CLEMS",
     "HOMER",
     "MLARAM",
+    "MLTSVM",
     "AdaBoostMH",
     "BatchedLogistic",
     "Chain",
