@@ -2,7 +2,7 @@
 
 `PerLabel` learns each label alone. `Stacked`, `Chain`, `ChainEnsemble`, `MLkNN`, `Tree`,
 `Forest`, `ExtraTrees`, `CLEMS`, `LabelSpaceClusters`, `Powerset`, `RAkEL`, `HOMER`,
-`MLARAM`, `AdaBoostMH`, `RankSVM` and `MLTSVM` see labels together.
+`MLARAM`, `AdaBoostMH`, `RankSVM`, `MLTSVM` and `Funnelling` see labels together.
 `Given` calibrates scores that were made elsewhere.
 Any multi-label classifier of scikit-learn serves as well: `response` turns its answers into
 `Scores`. `CrossFit` and `HoldOut` make labelled scores of items a classifier has not trained on.
@@ -14,6 +14,7 @@ from prevalens.classifiers.boosting import AdaBoostMH
 from prevalens.classifiers.chain import Chain, ChainEnsemble
 from prevalens.classifiers.clems import CLEMS
 from prevalens.classifiers.ensemble import ClassifierEnsemble
+from prevalens.classifiers.funnelling import Funnelling
 from prevalens.classifiers.given import Given
 from prevalens.classifiers.homer import HOMER
 from prevalens.classifiers.knn import MLkNN
@@ -42,6 +43,7 @@ __all__ = [
     "CrossFit",
     "ExtraTrees",
     "Forest",
+    "Funnelling",
     "Given",
     "HoldOut",
     "LabelSpaceClusters",
