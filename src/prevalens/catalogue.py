@@ -101,6 +101,7 @@ ENTRIES: dict[str, CatalogueEntry] = {
             clf.HOMER,
             clf.RankSVM,
             clf.MLTSVM,
+            clf.MLMPM,
             clf.Funnelling,
             clf.MLARAM,
             clf.AdaBoostMH,

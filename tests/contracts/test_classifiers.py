@@ -23,6 +23,7 @@ from prevalens.classifiers import (
     CLEMS,
     HOMER,
     MLARAM,
+    MLMPM,
     MLTSVM,
     AdaBoostMH,
     Chain,
@@ -73,6 +74,7 @@ CLASSIFIERS = {
     "Funnelling(tat)": Funnelling(training="tat"),
     "RankSVM": RankSVM(),
     "MLTSVM": MLTSVM(),
+    "MLMPM": MLMPM(),
     "AdaBoostMH": AdaBoostMH(20),
     "MLARAM(hierarchy)": MLARAM(hierarchy=0.7),
 }
@@ -399,6 +401,7 @@ EXPECTED_OF = {
     Funnelling: {"check_fit2d_1sample": SENTENCE},
     RankSVM: MARGINS,
     MLTSVM: MARGINS,
+    MLMPM: MARGINS,
     ExtraTrees: CERTAIN,
     PerLabel: {
         "check_decision_proba_consistency": ZERO_ONE,
@@ -443,6 +446,7 @@ CHECKED = [
     Funnelling(cv=2),
     RankSVM(),
     MLTSVM(),
+    MLMPM(),
     MLARAM(),
     AdaBoostMH(5),
 ]

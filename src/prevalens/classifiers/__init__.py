@@ -2,7 +2,7 @@
 
 `PerLabel` learns each label alone. `Stacked`, `Chain`, `ChainEnsemble`, `MLkNN`, `Tree`,
 `Forest`, `ExtraTrees`, `CLEMS`, `LabelSpaceClusters`, `Powerset`, `RAkEL`, `HOMER`,
-`MLARAM`, `AdaBoostMH`, `RankSVM`, `MLTSVM` and `Funnelling` see labels together.
+`MLARAM`, `AdaBoostMH`, `RankSVM`, `MLTSVM`, `MLMPM` and `Funnelling` see labels together.
 `Given` calibrates scores that were made elsewhere.
 Any multi-label classifier of scikit-learn serves as well: `response` turns its answers into
 `Scores`. `CrossFit` and `HoldOut` make labelled scores of items a classifier has not trained on.
@@ -20,6 +20,7 @@ from prevalens.classifiers.homer import HOMER
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.margins import RankSVM
+from prevalens.classifiers.minimax import MLMPM
 from prevalens.classifiers.per_label import PerLabel
 from prevalens.classifiers.powerset import LabelSpaceClusters, Powerset, RAkEL
 from prevalens.classifiers.stacked import Stacked
@@ -34,6 +35,7 @@ __all__ = [
     "CLEMS",
     "HOMER",
     "MLARAM",
+    "MLMPM",
     "MLTSVM",
     "AdaBoostMH",
     "BatchedLogistic",
