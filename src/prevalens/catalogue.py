@@ -134,6 +134,7 @@ ENTRIES: dict[str, CatalogueEntry] = {
             agg.BayesianCC,
             agg.PQ,
             agg.PAV,
+            agg.MulticalibratedPCC,
             agg.RQ,
             agg.LPQ,
             agg.ScenarioMixture,

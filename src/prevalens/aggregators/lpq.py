@@ -36,10 +36,10 @@ class LPQ(Aggregator):
     Parameters
     ----------
     base : Aggregator, StateQuantifier, or any quantifier, optional
-        The multiclass quantifier: ``CC()``, ``PCC()`` (the default), ``ACC()``, ``PACC()`` or
-        ``SLD()``, in their versions over states; a quantifier of QuaPy (with `QuapyPerLabel` also
-        by name); any other aggregator, or any object with ``fit(X, Y)`` and ``quantify(X)``,
-        to which each state is a label.
+        The multiclass quantifier: ``CC()``, ``PCC()`` (the default), ``ACC()``, ``PACC()``,
+        ``SLD()`` or ``KDEyML()``, in their versions over states; a quantifier of QuaPy (with
+        `QuapyPerLabel` also by name); any other aggregator, or any object with ``fit(X, Y)`` and
+        ``quantify(X)``, to which each state is a label.
     clusterer : Labelsets or list of lists of label positions, optional
         ``KMeansClusters()`` (default), ``BalancedClusters()`` or ``RandomClusters()``.
     classifier : single-label classifier, optional
