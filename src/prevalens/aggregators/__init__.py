@@ -39,7 +39,7 @@ from prevalens.aggregators.thresholds import (
     MedianSweep2,
     XThreshold,
 )
-from prevalens.labelsets import KMeansClusters, RandomClusters
+from prevalens.labelsets import BalancedClusters, KMeansClusters, RandomClusters
 
 __all__ = [
     "ACC",
@@ -55,6 +55,7 @@ __all__ = [
     "SLD",
     "T50",
     "Aggregator",
+    "BalancedClusters",
     "BatchedLinearSVR",
     "BayesianCC",
     "ChainedSVR",
