@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import ValidationError
 
+from prevalens.service.answers import read_examples, read_page
 from prevalens.service.jobs import Job, Jobs
 from prevalens.service.problems import Problem
 from prevalens.service.requests import (
@@ -23,15 +24,19 @@ from prevalens.service.requests import (
     save_body,
 )
 from prevalens.service.schemas import (
+    Encoding,
     EvaluateBody,
+    ExamplesAnswer,
     JobAnswer,
     JobsAnswer,
     LabelsAnswer,
     LabelsBody,
+    PageAnswer,
     QuantifyAnswer,
     QuantifyBody,
     QuantifyForm,
     ReadingBody,
+    RequestAnswer,
     UploadAnswer,
     UploadForm,
     UploadsAnswer,
@@ -69,15 +74,23 @@ _ISOLATED = (
     response_model=UploadsAnswer,
     openapi_extra=body_of(("multipart/form-data", UploadForm)),
 )
-async def add_uploads(request: Request, response: Response) -> dict[str, Any]:
+async def add_uploads(
+    request: Request,
+    response: Response,
+    encoding: Encoding | None = None,
+    delimiter: Annotated[str | None, Query(min_length=1, max_length=1)] = None,
+) -> dict[str, Any]:
     """Keep one or more files for a while, and show their columns and first rows.
 
+    `encoding` and `delimiter` say how texts are to be read, if the files do not show it.
     ``Location`` is the address of the first.
     """
     state = state_of(request)
     folder = _folder(state, declared_size(request))
     try:
         form = await read_files(request, folder, state.limits, state.storage)
+        for file in form.files:
+            keep_reading(file.path, {"encoding": encoding, "delimiter": delimiter})
         # All are previewed before any is kept: a refusal leaves nothing behind.
         previews = [await state.preview(file.path, file.name) for file in form.files]
         state.storage.measure(folder)
@@ -135,7 +148,8 @@ async def count_labels(key: str, request: Request) -> dict[str, Any]:
     upload = state.uploads.get(key)
     wanted = await read_json(request, LabelsBody)
     task = {**wanted.model_dump(), "task": "labels", "path": str(upload.path), "name": upload.name}
-    return await state.quantify(task, pool=state.pool_for_files(upload.size))
+    with state.uploads.in_use([key]):
+        return await state.quantify(task, pool=state.pool_for_files(upload.size))
 
 
 @upload_router.delete("/{key}", status_code=204)
@@ -208,7 +222,8 @@ async def sample(
     asked = await _about_items(request, name, "sample")
     task = {**asked.task, "n": n, "stratified": stratified, "seed": seed}
     try:
-        state.uploads.touch((await state.quantify(task, pool=asked.pool))["used"])
+        with state.uploads.in_use(asked.uploads):
+            await state.quantify(task, pool=asked.pool)
         content = Path(task["folder"], "to_label.csv").read_bytes()
     finally:
         state.storage.remove(asked.folder)
@@ -216,11 +231,12 @@ async def sample(
 
 
 class _Asked(NamedTuple):
-    """A request about items: the task, its folder, and the workers for it."""
+    """A request about items: the task, its folder, the workers for it, and uploads it may need."""
 
     task: dict[str, Any]
     folder: Path | None
     pool: Pool
+    uploads: list[str]
 
 
 async def _about_items(
@@ -236,7 +252,7 @@ async def _about_items(
     if with_folder or not _is_small(request):
         folder = _folder(state, declared_size(request))
     try:
-        task, pool = await _received(request, state, folder)
+        task, pool, named = await _received(request, state, folder)
         # Again, because the queue may have filled up while the body arrived.
         pool.check_room()
     except BaseException:
@@ -244,7 +260,7 @@ async def _about_items(
         raise
     known = {upload.id: (str(upload.path), upload.name) for upload in state.uploads.all()}
     about = {"uploads": known, "task": kind, "model": str(entry.path), "name": entry.name}
-    return _Asked({**task, **about, "folder": str(folder)}, folder, pool)
+    return _Asked({**task, **about, "folder": str(folder)}, folder, pool, named)
 
 
 def _is_small(request: Request) -> bool:
@@ -253,16 +269,18 @@ def _is_small(request: Request) -> bool:
 
 async def _received(
     request: Request, state: ServerState, folder: Path | None
-) -> tuple[dict[str, Any], Pool]:
-    """What is to be read of the body, and the workers that read it."""
+) -> tuple[dict[str, Any], Pool, list[str]]:
+    """What is to be read of the body, the workers that read it, and the uploads it may name."""
     if _is_small(request):
         body = await request.body()
-        return {"body": body}, _pool_for(state, body)
+        return {"body": body}, *_pool_for(state, body)
     assert folder is not None
     kind = media_type(request)
     if kind == "application/json":
         await save_body(request, folder / "body.json", state.storage)
-        return {}, state.pool_for_files((folder / "body.json").stat().st_size)
+        # A worker reads it later; until then any upload may be meant.
+        every = [upload.id for upload in state.uploads.all()]
+        return {}, state.pool_for_files((folder / "body.json").stat().st_size), every
     if kind == "multipart/form-data":
         form = await read_files(request, folder, state.limits, state.storage)
         given: dict[str, list[tuple[str, str]]] = {"files": [], "labelled": []}
@@ -272,30 +290,31 @@ async def _received(
         if not given["files"]:
             raise Problem("bad_input", NO_FILE)
         size = sum(file.size for file in form.files)
-        return {**given, "fields": form.fields}, state.pool_for_files(size)
+        return {**given, "fields": form.fields}, state.pool_for_files(size), []
     raise Problem("media_type", "Send application/json, or files as multipart/form-data.")
 
 
-def _pool_for(state: ServerState, body: bytes) -> Pool:
+def _pool_for(state: ServerState, body: bytes) -> tuple[Pool, list[str]]:
     """Check a small body at once; one that names uploads or many batches is treated as a file."""
     try:
         asked = QuantifyBody.model_validate_json(body)
     except ValidationError as error:
         raise refused(error) from error
-    named = {*(asked.uploads or ()), *(asked.labelled or ())}
+    named = [*(asked.uploads or ()), *(asked.labelled or ())]
     grouped = asked.by is not None or asked.by_time is not None
     if not named and not grouped and len(set(asked.groups or ())) <= _FEW_BATCHES:
-        return state.small
+        return state.small, named
     size = len(body) + sum(upload.size for upload in state.uploads.all() if upload.id in named)
-    return state.pool_for_files(size)
+    return state.pool_for_files(size), named
 
 
 async def _work(state: ServerState, job: Job, asked: _Asked) -> dict[str, Any]:
-    result = await state.quantify(asked.task, job.progress, pool=asked.pool)
+    with state.uploads.in_use(asked.uploads):
+        result = await state.quantify(asked.task, job.progress, pool=asked.pool)
     job.content = result.pop("content", b"")
-    state.uploads.touch(result.pop("used"))
     state.metrics.add("prevalens_items_total", result["n_items"])
-    return {**result, "answer": f"/v1/jobs/{job.id}/answer"}
+    address = f"/v1/jobs/{job.id}"
+    return {**result, "answer": f"{address}/answer", "batches": f"{address}/batches"}
 
 
 async def _outcome(request: Request, jobs: Jobs, job: Job) -> None:
@@ -348,7 +367,8 @@ async def evaluate(name: str, request: Request) -> Response:
     }
 
     async def work(job: Job) -> dict[str, Any]:
-        return await state.quantify(task, job.progress, pool=state.quantifying)
+        with state.uploads.in_use(wanted.uploads):
+            return await state.quantify(task, job.progress, pool=state.quantifying)
 
     return job_started(state.jobs.start("evaluate", work, folder=folder))
 
@@ -388,6 +408,30 @@ async def job_answer(key: str, request: Request) -> Response:
     return _file(request, key, "answer.json")
 
 
+@job_router.get("/{key}/batches", response_model=PageAnswer)
+async def job_batches(
+    key: str,
+    request: Request,
+    page: Annotated[int | None, Query(ge=0, description="The last if in order of time.")] = None,
+    find: Annotated[str, Query(max_length=200, description="Part of the batch's name.")] = "",
+) -> Response:
+    """Show a page of the batches of a finished estimate, with what concerns all of them."""
+    folder = _answer_folder(request, key)
+    return Response(read_page(folder, page, find), media_type=_MEDIA["json"])
+
+
+@job_router.get("/{key}/examples", response_model=ExamplesAnswer)
+async def job_examples(key: str, group: str, label: str, request: Request) -> dict[str, Any]:
+    """Show the items of a batch that have the highest and the lowest scores of a label."""
+    return read_examples(_answer_folder(request, key), group, label)
+
+
+@job_router.get("/{key}/request", response_model=RequestAnswer)
+async def job_request(key: str, request: Request) -> Response:
+    """Show what a finished estimate was made from: the body of its request, with the model."""
+    return _file(request, key, "request.json")
+
+
 @job_router.get("/{key}/result.{ending}", response_class=FileResponse, responses={200: _FILES})
 async def job_result(
     key: str, ending: Literal["csv", "json", "html"], request: Request
@@ -397,6 +441,12 @@ async def job_result(
 
 
 def _file(request: Request, key: str, name: str, headers: dict[str, str] | None = None) -> Response:
+    path = _path(request, key, name)
+    return FileResponse(path, media_type=_MEDIA[name.rpartition(".")[2]], headers=headers)
+
+
+def _path(request: Request, key: str, name: str) -> Path:
+    """A file of a job that is over."""
     job = state_of(request).jobs.get(key)
     if job.problem is not None:
         raise job.problem
@@ -405,7 +455,11 @@ def _file(request: Request, key: str, name: str, headers: dict[str, str] | None 
     path = None if job.folder is None else job.folder / name
     if path is None or not path.exists():
         raise Problem("not_found", "This job has no such file.")
-    return FileResponse(path, media_type=_MEDIA[name.rpartition(".")[2]], headers=headers)
+    return path
+
+
+def _answer_folder(request: Request, key: str) -> Path:
+    return _path(request, key, "index.json").parent
 
 
 def _attached(name: str) -> dict[str, str]:

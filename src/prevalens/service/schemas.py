@@ -103,17 +103,25 @@ Encoding = Literal[
 class ReadingBody(_Strict):
     """How the text of an upload is to be read; null is what the file itself suggests."""
 
-    encoding: Encoding | None = None
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    encoding: Encoding | None = Field(None, description="Encoding of a text file.")
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
+        None, description="Sign between the columns of a CSV file."
+    )
 
 
 class LabelsBody(_Strict):
     """Where the labels of an upload are: in columns of 0 and 1, of tags, or of one label each."""
 
-    labels: Annotated[list[ColumnName], Field(min_length=1)] | None = None
-    tags: ColumnName | None = None
-    category: ColumnName | None = None
-    sep: Annotated[str, Field(min_length=1, max_length=5)] = ","
+    labels: Annotated[list[ColumnName], Field(min_length=1)] | None = Field(
+        None, description="Columns with 0 and 1."
+    )
+    tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
+    category: ColumnName | None = Field(
+        None, description="Column with one label per item, instead of tags."
+    )
+    sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
+        ",", description="Separator of the tags."
+    )
 
     @model_validator(mode="after")
     def _one_place(self) -> LabelsBody:
@@ -130,6 +138,9 @@ class EvaluateBody(_Strict):
         None, description="Columns with 0 and 1; those named like the model's labels if omitted."
     )
     tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
+    category: ColumnName | None = Field(
+        None, description="Column with one label per item, instead of tags."
+    )
     sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
         ",", description="Separator of the tags."
     )
@@ -155,7 +166,7 @@ class TrainBody(_Strict):
         description="Name of the new model; made from the file's name if empty.",
     )
     text: ColumnName | None = Field(None, description="Column with texts.")
-    features: list[ColumnName] | None = Field(
+    features: Annotated[list[ColumnName], Field(min_length=1)] | None = Field(
         None, description="Columns with numbers or categories, instead of texts."
     )
     scores: list[ColumnName | list[ColumnName]] | None = Field(
@@ -166,7 +177,9 @@ class TrainBody(_Strict):
     scores_tags: list[ColumnName] | None = Field(
         None, description="Columns with a labeller's answers, such as billing:0.9;login."
     )
-    labels: list[ColumnName] | None = Field(None, description="Columns with 0 and 1.")
+    labels: Annotated[list[ColumnName], Field(min_length=1)] | None = Field(
+        None, description="Columns with 0 and 1."
+    )
     tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
     category: ColumnName | None = Field(
         None, description="Column with one label per item, instead of tags."
@@ -193,6 +206,21 @@ class TrainBody(_Strict):
     )
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="Share of the items to test with; the model's `quality` tells the result."
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> TrainBody:
+        if sum(place is not None for place in (self.labels, self.tags, self.category)) > 1:
+            raise ValueError("give at most one of labels, tags and category")
+        return self
+
+
+class RequestAnswer(QuantifyBody):
+    """What an estimate was made from: the body of its request, the model and the readings."""
+
+    model: str
+    readings: list[dict[str, str | None]] = Field(
+        description="Encoding and delimiter of each upload, as they were chosen."
     )
 
 
@@ -242,6 +270,7 @@ class ModelAnswer(BaseModel):
     training: dict[str, float]
     n_items: int
     method: str
+    method_in_words: str
     kind: str
     columns: list[str]
     drift: str
@@ -365,19 +394,63 @@ class Warned(BaseModel):
     batches: list[str] = Field(description="The batches it is about, if there are several.")
 
 
-class QuantifyAnswer(BaseModel):
-    """Estimated prevalences."""
+class HeadlineAnswer(BaseModel):
+    """What can be said in a few sentences."""
 
+    text: str = Field(description="What has clearly moved, with estimates and bands.")
+    alarm: str = Field(description="Batches that differ in more than their label mix.")
+    is_alarm: bool = Field(description="Whether the alarm is to be read first.")
+
+
+class _Estimates(BaseModel):
+    headline: HeadlineAnswer
+    messages: list[str] = Field(description="Warnings and notes in plain words, worst first.")
     model: str
+    method: str = Field(description="The model's method in words.")
     n_items: int
+    n_labelled: int = Field(description="Items of all batches with a label by hand.")
+    more_labels: int = Field(description="The largest `more_labels` of the groups; 0 if none.")
+    width: float | None = Field(description="Mean width of the intervals.")
     level: float | None
     labels: list[str]
     training: dict[str, float]
     ordered: bool
     groups: list[EstimateGroup]
     rows: list[Row]
-    warnings: list[Warned]
     command: str | None
+
+
+class QuantifyAnswer(_Estimates):
+    """Estimated prevalences."""
+
+    warnings: list[Warned]
+
+
+class PageAnswer(_Estimates):
+    """A page of the batches of a finished estimate: of groups the largest first."""
+
+    n_messages: int = Field(description="Of which at most 50 are in `messages`.")
+    n_groups: int = Field(description="Batches of the whole estimate.")
+    n_found: int = Field(description="Batches whose name contains the text looked for.")
+    page: int
+    n_pages: int
+    first: int = Field(description="How many of the batches found come before this page.")
+
+
+class Example(BaseModel):
+    """An item and its score for a label."""
+
+    score: float
+    text: str = Field(description="The text, or the cells; at most 300 characters.")
+    place: str = Field(description="File and line.")
+
+
+class ExamplesAnswer(BaseModel):
+    """Items of a batch by their scores for a label."""
+
+    label: str
+    highest: list[Example]
+    lowest: list[Example]
 
 
 def refused(error: ValidationError) -> Problem:
