@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.aggregators import Aggregator, ScenarioMixture, TrainingPrevalence
@@ -31,6 +31,7 @@ from prevalens.batches import (
     Statistic,
     fingerprint_of,
 )
+from prevalens.charts import Dots, table
 from prevalens.classifiers import CrossFit, Given, PerLabel
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.collection import label_matrix
@@ -300,6 +301,14 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         parts = (self.name, names, self.prevalence_, self.aggregator_, self.classifier_)
         self.fingerprint_ = fingerprint_of(parts)
         return self
+
+    def _html_repr(self) -> str:
+        """What notebooks show: scikit-learn's diagram, and the training prevalences once fitted."""
+        diagram = str(estimator_html_repr(self))
+        if "aggregator_" not in vars(self):
+            return diagram
+        title = f"{self.name}: prevalences of {len(self.labels_)} labels in the training items"
+        return diagram + table(Dots(self.labels_, self.prevalence_, title=title), most=20)
 
     @property
     def is_automatic(self) -> bool:

@@ -176,9 +176,12 @@ class Choice:
         if not tried:
             return f"<pre>{escape(repr(self))}</pre>"
         losses = np.array([candidate.loss for candidate in tried])
-        title = f"{self.name}, chosen in {self.seconds:.1f} s"
-        axis = "error on validation samples, as a ratio to that of the training prevalence"
-        return table(Dots([candidate.name for candidate in tried], losses, axis=axis, title=title))
+        title = (
+            f"{self.name}, chosen in {self.seconds:.1f} s. Errors on validation samples, as a "
+            "ratio to that of the training prevalence"
+        )
+        names = [candidate.name for candidate in tried]
+        return table(Dots(names, losses, axis="error", title=title))
 
 
 def choose(
