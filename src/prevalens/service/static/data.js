@@ -110,7 +110,9 @@ function batching(file) {
 
 function ready() {
   const some = fromFiles() ? state.files.length > 0 : pasted().length > 0;
-  find("estimate").disabled = state.busy || !state.model || !some;
+  find("estimate").disabled = !state.model || !some;
+  // Not `disabled` while it works, which would take the focus away.
+  find("estimate").setAttribute("aria-disabled", String(state.busy));
   const hint = !state.model ? "Choose or train a model first." : some ? "" : fromFiles() ? "Add at least one file." : "Paste at least one text.";
   find("estimate-hint").textContent = hint;
 }
@@ -129,13 +131,14 @@ function request() {
 
 // With labels, `before` is the answer without them.
 async function estimate(body = request(), model = state.model.name, before = null) {
+  if (state.busy) return;
   calm();
   state.busy = true;
   ready();
   try {
     const path = `/v1/models/${encodeURIComponent(model)}/quantify?wait=false`;
     const job = await follow(find("quantify-progress"), await post(path, body), "Estimating");
-    const answer = await get(job.result.answer);
+    const answer = await get(job.result.batches);
     const { labelled, ...plain } = body;
     const first = labelled ? before : answer;
     const again = (more) => estimate(more, model, first?.level ? first : null);

@@ -37,9 +37,9 @@ async function loadModels(chosen) {
 function card(model, chosen) {
   const radio = make("input", { type: "radio", name: "model", value: model.name, checked: chosen });
   radio.addEventListener("change", () => useModel(model));
-  const about = `${plural(model.labels.length, "label")}, trained on ${count(model.n_items)} items, ${model.method}`;
+  const about = `${plural(model.labels.length, "label")}, trained on ${count(model.n_items)} items. ${model.method_in_words}`;
   return make("label", { className: "model" }, radio,
-    make("span", {}, make("strong", {}, model.name), make("small", {}, about), model.drift ? make("small", { className: "drift" }, model.drift) : null, ...notes(model), model.origin === "trained" ? ownButtons(model) : null));
+    make("span", {}, make("strong", {}, model.name), make("small", { title: model.method }, about), model.drift ? make("small", { className: "drift" }, model.drift) : null, ...notes(model), model.origin === "trained" ? ownButtons(model) : null));
 }
 
 // What the training warned of: labels that were left out, for example.
@@ -80,11 +80,19 @@ async function demo(result) {
   find("data-title").scrollIntoView({ block: "start" });
 }
 
+// The focus does not vanish with the button that had it.
+function putAway() {
+  const inside = find("alert").contains(document.activeElement);
+  calm();
+  if (inside) find("main").focus({ preventScroll: true });
+}
+
 takeToken();
 setUpTheme();
 setUpToken();
 setUpData();
 setUpTraining({ onModel: loadModels, onDemo: demo });
 watchWidth();
-find("alert-close").addEventListener("click", calm);
+find("alert-close").addEventListener("click", putAway);
+addEventListener("keydown", (event) => event.key === "Escape" && putAway());
 begin().catch(complain);

@@ -94,8 +94,9 @@ function labellers(text) {
 async function train(onModel) {
   await working(find("train-start"), async () => {
     const job = await follow(find("train-progress"), await post("/v1/models", request()), "Training");
-    open(false);
     await onModel(job.result.model);
+    document.querySelector("[name=model]:checked")?.focus();
+    open(false);
   });
 }
 
@@ -107,13 +108,15 @@ async function demo(onDemo) {
 }
 
 async function working(button, work) {
+  if (button.getAttribute("aria-disabled") === "true") return;
   calm();
-  button.disabled = true;
+  // Not `disabled`, which would take the focus away.
+  button.setAttribute("aria-disabled", "true");
   try {
     await work();
   } catch (error) {
     complain(error);
   } finally {
-    button.disabled = false;
+    button.removeAttribute("aria-disabled");
   }
 }
