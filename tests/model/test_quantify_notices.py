@@ -25,3 +25,15 @@ def test_numbers_are_summed_by_batch() -> None:
             "once",
             "b: 4 items only; the estimates are rough.",
         ]
+
+
+def test_the_same_of_many_batches_is_said_once() -> None:
+    X = np.arange(24.0).reshape(12, 2)
+    model = Model.fit(np.vstack([X] * 4), np.array([[0], [1]] * 24), method="lr+pcc")
+    monitor = BatchMonitor(model)
+    monitor.add(X, X, np.repeat(np.arange(6, dtype=np.int32), 2))
+    names = list("abcdef")
+    (notice,) = monitor.notices(names, range(6))
+    assert notice.text.startswith("6 batches (the first is a) have fewer than 50 items;")
+    assert (notice.batch, notice.batches, notice.level) == ("", tuple(names), "note")
+    assert len(monitor.notices(names[:5], range(5))) == 5

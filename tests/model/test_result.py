@@ -273,3 +273,27 @@ def test_changes_and_the_moves_that_bands_support() -> None:
 def test_what_does_not_fit_is_refused(change: dict[str, object], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         BatchResult(**{**GIVEN, **change})
+
+
+def test_a_selection_keeps_the_verdicts_among_all_batches():
+    n = 40
+    point = np.full((n, 1), 0.5)
+    p_value = np.linspace(0.05, 1, n)
+    p_value[:4] = 0.002
+    names = [f"b{i}" for i in range(n)]
+    notices = (Notice("all"), Notice("one", batch="b39"), Notice("two", batches=("b0", "b1")))
+    ends = {"lower": point - 0.1, "upper": point + 0.1, "level": 0.9}
+    whole = BatchResult(
+        ["a"], names, [50] * n, point, [0.1], p_value=p_value, notices=notices, **ends
+    )
+    places = [39, 10, 12]
+    part = whole.select(places)
+    assert part.batches == ("b39", "b10", "b12")
+    np.testing.assert_array_equal(part.judged, whole.judged[places])
+    np.testing.assert_array_equal(part.unusual, whole.unusual[places])
+    np.testing.assert_array_equal(part.moved, whole.moved[places])
+    # Alone, the three raise no suspicion of drift, and all would get a verdict.
+    alone = BatchResult(["a"], part.batches, [50] * 3, part.point, [0.1], p_value=part.p_value)
+    assert alone.judged.sum() > part.judged.sum()
+    assert [notice.text for notice in part.notices] == ["all", "one"]
+    assert [part.notes_of(name) for name in part.batches] == ["all one", "all", "all"]

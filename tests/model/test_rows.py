@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from datetime import date
 
 import numpy as np
@@ -73,3 +74,13 @@ def test_empty_columns_of_a_parquet_file_have_a_type() -> None:
     rows = [{"alarm": None, "lower": None, "label": "a"}]
     types = pq.read_schema(io.BytesIO(rows_bytes(rows, ".parquet"))).types
     assert list(map(str, types)) == ["bool", "double", "string"]
+
+
+def test_json_has_a_line_per_field_and_row() -> None:
+    content = {"rows": [{"a": 1.5, "b": "ü"}, {"a": None, "b": date(2026, 1, 2)}], "of": {"c": []}}
+    text = module.json_bytes(content).decode()
+    assert json.loads(text) == {
+        **content,
+        "rows": [content["rows"][0], {"a": None, "b": "2026-01-02"}],
+    }
+    assert text.splitlines()[2] == ' {"a": 1.5, "b": "ü"},'

@@ -7,8 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prevalens.model.result import BatchResult
-from prevalens.reports.headline import headline
+from prevalens.catalogue import ENTRIES
+from prevalens.model.result import BatchResult, Notice
+from prevalens.reports.headline import (
+    headline,
+    method_in_words,
+    plain_headline,
+    plain_notices,
+)
+from prevalens.reports.render import CAPTIONS
+from prevalens.uncertainty.goodness_of_fit import misfit_sentence
 
 POINT = np.array([[0.2, 0.3, 0.5], [0.2, 0.3, 0.6]])
 
@@ -27,11 +35,11 @@ def _report(**more: object) -> BatchResult:
     )
 
 
-def test_a_move_is_told_by_its_band_never_by_its_estimate() -> None:
+def test_a_move_is_told_with_its_band_never_by_its_estimate_alone() -> None:
     found = str(headline(_report()))
     assert found.startswith("In June, 1 of 3 labels has clearly moved since training: ")
-    assert "c rose from 20.0 % to between 50.0 and 70.0 %" in found
-    assert "60.0" not in found
+    assert "c rose from 20.0 % to 60.0 % (50.0 to 70.0 %)." in found
+    assert found.endswith("In brackets: the 90 % band over all labels.")
 
 
 def test_a_move_within_the_band_is_not_told() -> None:
@@ -85,7 +93,7 @@ def test_groups_are_told_without_words_of_time() -> None:
     found = str(headline(replace(_report(), ordered=False)))
     assert found.startswith("2 of 2 groups have labels that differ clearly from training.")
     assert "In the largest, June (200 items), 1 of 3 labels differs clearly" in found
-    assert "c is higher, between 50.0 and 70.0 % (training 20.0 %)" in found
+    assert "c is higher, 60.0 % instead of 20.0 % (50.0 to 70.0 %)" in found
     assert "since" not in found
 
 
@@ -121,3 +129,30 @@ def test_the_farthest_band_is_named_first_and_the_rest_is_counted() -> None:
     assert found.index("y rose") < found.index("x rose") < found.index("w rose")
     assert "and 2 more" in found
     assert "z rose" not in found
+
+
+def test_plain_words_have_no_commands_and_no_p_values() -> None:
+    alarm = misfit_sentence(0.001, ["June"])
+    folded = "3 groups stand together at the end; --min-items 1 shows each by name."
+    notices = (Notice(folded, "note"), Notice(alarm), Notice("Odd."), Notice("Odd."))
+    calm = _report(notices=notices)
+    plain = plain_notices(calm)
+    assert plain[0].endswith("drawn at random, to find out.")
+    assert plain[1:] == ["Odd.", "3 groups stand together at the end."]
+    assert "(p = " not in plain[0]
+    # What the headline says is not said again.
+    loud = _report(notices=notices, p_value=[0.9, 0.001])
+    assert plain_notices(loud) == plain[1:]
+    assert "prevalens sample" in headline(loud).alarm
+    assert plain_headline(loud).alarm.endswith("before you rely on them.")
+
+
+def test_every_part_has_words() -> None:
+    roles = ("classifier", "aggregator", "quantifier")
+    codes = {code for code, entry in ENTRIES.items() if entry.role in roles}
+    assert codes <= set(CAPTIONS["parts"])
+
+
+def test_a_part_without_words_is_named_by_its_code() -> None:
+    assert method_in_words("lr+own") == "Logistic regression for each label; own"
+    assert method_in_words("br(<GaussianNB>)+pcc") == "br(<GaussianNB>)+pcc"

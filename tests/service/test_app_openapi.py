@@ -41,6 +41,8 @@ def test_the_description_is_served_and_complete(client: httpx.Client) -> None:
         "GET /v1/jobs",
         "GET /v1/jobs/{key}",
         "GET /v1/jobs/{key}/answer",
+        "GET /v1/jobs/{key}/batches",
+        "GET /v1/jobs/{key}/examples",
         "GET /v1/jobs/{key}/request",
         "GET /v1/jobs/{key}/result.{ending}",
         "GET /v1/models",

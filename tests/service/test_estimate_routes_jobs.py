@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from prevalens.service.schemas import QuantifyBody
+from prevalens.service.schemas import ExamplesAnswer, PageAnswer, QuantifyAnswer, QuantifyBody
 
 
 @pytest.fixture
@@ -120,6 +120,33 @@ def test_a_model_is_evaluated(
     assert client.get(f"{place}/answer").status_code == 404
     wrong = client.post("/v1/models/small/evaluate", json={**body, "tags": "no such"}).json()
     assert "no column 'no such'" in finished(client, wrong)["error"]["message"]
+
+
+def test_a_finished_estimate_is_read_by_pages_with_examples(
+    client: httpx.Client, finished: Callable[..., dict[str, Any]]
+) -> None:
+    texts = ["where is my parcel", "I want my money back", "the app crashes"] * 20
+    body = {"texts": texts, "groups": [f"<team {n // 20}>" for n in range(60)]}
+    job = finished(client, client.post("/v1/models/small/quantify?wait=false", json=body).json())
+    page = client.get(job["result"]["batches"]).json()
+    whole = client.get(job["result"]["answer"]).json()
+    assert page["groups"] == whole["groups"]
+    assert page["rows"] == whole["rows"]
+    assert whole["headline"]["text"] or whole["headline"]["alarm"]
+    assert whole["method"].startswith("Logistic regression for each label")
+    assert PageAnswer.model_validate(page, strict=True)
+    assert QuantifyAnswer.model_validate(whole, strict=True)
+    found = client.get(job["result"]["batches"], params={"find": "TEAM 1"}).json()
+    assert [group["name"] for group in found["groups"]] == ["<team 1>"]
+    address = f"/v1/jobs/{job['id']}/examples"
+    own = client.get(address, params={"group": "<team 1>", "label": "delivery"})
+    assert own.headers["content-type"] == "application/json"
+    answer = ExamplesAnswer.model_validate(own.json())
+    assert answer.highest[0].text in texts
+    assert answer.highest[0].score >= answer.highest[-1].score >= answer.lowest[-1].score
+    assert answer.highest[0].place.startswith("texts, row ")
+    assert client.get(address, params={"group": "x", "label": "delivery"}).status_code == 404
+    assert client.get(job["result"]["batches"], params={"page": 1}).status_code == 404
 
 
 def test_a_finished_job_tells_what_it_was_made_from(

@@ -19,6 +19,7 @@ from prevalens.errors import InputError
 from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import damaged
 from prevalens.model.drift import BatchTimes, price_of_drift
+from prevalens.model.examples import Examples
 from prevalens.model.file import provenance
 from prevalens.model.groups import MIN_ITEMS, Folded, Grouping, grouping_of
 from prevalens.model.item_sample import ItemSample
@@ -44,6 +45,10 @@ from prevalens.validation import check_int
 _LOOKED_AT = 300
 #: A batch smaller than this is named.
 _TINY = 50
+#: Share of items without known content that is named.
+_EMPTY = 0.05
+#: Batches that get a notice each; the same of more batches is one notice.
+_APART = 5
 #: Sums of features are kept up to this many numbers.
 _MOST_SUMS = 20_000_000
 
@@ -162,7 +167,7 @@ class BatchMonitor:
     def notices(
         self, names: Sequence[str], order: Sequence[int], warned: Iterable[str] = ()
     ) -> tuple[Notice, ...]:
-        """Warnings and notes: on drifted columns, then those given, then batch by batch.
+        """Warnings and notes: on drifted columns, then those given, then by batch.
 
         Parameters
         ----------
@@ -174,9 +179,30 @@ class BatchMonitor:
             Sentences on all batches together; each is passed on once.
         """
         general = [Notice(text) for text in dict.fromkeys(warned)]
-        pairs = zip(names, order, strict=True)
-        own = [notice for name, code in pairs for notice in self._of_batch(name, code)]
-        return (*self._of_drift(names, order), *general, *own)
+        own: dict[str, list[Notice]] = {kind: [] for kind in self._together}
+        for name, code in zip(names, order, strict=True):
+            for kind, notice in self._of_batch(name, code):
+                own[kind].append(notice)
+        batches = {name: place for place, name in enumerate(names)}
+        single = [n for notices in own.values() if len(notices) <= _APART for n in notices]
+        single.sort(key=lambda notice: batches[notice.batch])
+        many = [self._joined(kind, own[kind]) for kind in own if len(own[kind]) > _APART]
+        return (*self._of_drift(names, order), *general, *many, *single)
+
+    @property
+    def _together(self) -> dict[str, str]:
+        """What is said of many batches at once, by the kind of their notices."""
+        return {
+            "few": f"have fewer than {self.rough} items; their estimates are rough.",
+            "empty": f"have more than {_EMPTY:.0%} of items that hold nothing the model knows.",
+            "unseen": "have many words that were not seen in training; estimates may be off.",
+        }
+
+    def _joined(self, kind: str, notices: Sequence[Notice]) -> Notice:
+        """One notice on many batches."""
+        names = [notice.batch for notice in notices]
+        text = f"{len(names):,} batches (the first is {names[0]}) {self._together[kind]}"
+        return Notice.on(names, text, notices[0].level)
 
     def _of_drift(self, names: Sequence[str], order: Sequence[int]) -> Iterator[Notice]:
         """A notice for every set of columns that were adrift together in some batches."""
@@ -196,25 +222,26 @@ class BatchMonitor:
             )
             yield Notice.on(named, text, "warning")
 
-    def _of_batch(self, name: str, code: int) -> Iterator[Notice]:
+    def _of_batch(self, name: str, code: int) -> Iterator[tuple[str, Notice]]:
+        """The notices on one batch, with their kinds."""
         size = self._counts[code]
         if size < self.rough:
             items = "item" if size == 1 else "items"
-            yield Notice(f"{name}: {size} {items} only; the estimates are rough.", "note", name)
+            text = f"{name}: {size} {items} only; the estimates are rough."
+            yield "few", Notice(text, "note", name)
         empty = self._empty[code] / size
-        if empty > 0.05:
+        if empty > _EMPTY:
             text = f"{empty:.0%} of the items of {name} hold nothing the model knows."
-            yield Notice(text, "warning", name)
+            yield "empty", Notice(text, "warning", name)
         texts = self._texts.get(code)
         unseen = self.model.preparation.unfamiliar(texts) if texts else None
         if unseen is not None and unseen.share >= 2 * unseen.usual + 0.05:
-            yield Notice(
+            text = (
                 f"{unseen.share:.0%} of the words in {name} were not seen in training (usual: "
                 f"{unseen.usual:.0%}), such as {', '.join(unseen.examples[:5])}; estimates may be "
-                "off.",
-                "warning",
-                name,
+                "off."
             )
+            yield "unseen", Notice(text, "warning", name)
 
 
 def _replaced(X: Items, rows: Sequence[npt.NDArray[np.intp]], parts: Sequence[Items]) -> Items:
@@ -301,14 +328,15 @@ def quantify_tables(
     interval: float | None = 0.9,
     labelled: Sequence[Table] = (),
     watch: Watch | None = None,
+    examples: Examples | None = None,
 ) -> BatchResult:
-    """As `quantify_files`, for tables that are open."""
+    """As `quantify_files`, for tables that are open; `examples` keeps items behind the numbers."""
     watch = watch or Watch(None, None)
     times = BatchTimes(model.quantifier, model.time_column, tables, grouping)
     monitor = BatchMonitor(model, max(_TINY, check_int(min_items, "min_items", minimum=0)))
     there = [name for table in tables for name in table.columns]
     marked = LabelledItems(labelled, model.labels, there) if labelled else None
-    parts = scored(model, tables, grouping, times, monitor, marked, watch)
+    parts = scored(model, tables, grouping, times, monitor, marked, watch, examples)
     grouping.keeps_items = False
     with unknown_labels_once() as unknown:
         batches, sizes, means, folded = _read(model, parts, grouping, min_items)
@@ -318,6 +346,9 @@ def quantify_tables(
         monitor.fold(folded.codes)
     names, at = grouping.order(), times.of(means)
     order = [grouping.code(name) for name in names]
+    if examples is not None:
+        examples.fold([] if folded is None else folded.codes)
+        examples.name(names, order)
     given = {"interval": interval, "index": names, "time": at}
     estimate, warned = estimated(model, batches, given)
     if marked is not None:
@@ -352,6 +383,7 @@ def scored(
     monitor: BatchMonitor,
     marked: LabelledItems | None,
     watch: Watch,
+    examples: Examples | None = None,
 ) -> Iterator[Part]:
     """Score all items, chunk by chunk; on the way, note their batches, times and labels."""
     columns = model_columns(model, tables)
@@ -361,13 +393,13 @@ def scored(
     # Labelled items are found again by their cells, batches are named by them.
     others = {*grouping.columns, *times.columns}
     numbers = set() if marked else {*model.preparation.score_columns()} - others
-    noted: deque[tuple[npt.NDArray[np.int32], Floats, list[tuple[int, int]]]] = deque()
+    noted: deque[tuple[Chunk, npt.NDArray[np.int32], Floats, list[tuple[int, int]]]] = deque()
 
     def prepared() -> Iterator[Items]:
         for table, chunk in watch.over("scoring", tables, wanted, numbers):
             codes = grouping.add(table, chunk)
             found = [] if marked is None else marked.find(table, chunk, columns)
-            noted.append((codes, times.of_rows(chunk), found))
+            noted.append((chunk, codes, times.of_rows(chunk), found))
             items = chunk_items(chunk, model.preparation, columns)
             X = monitor.mend(prepared_chunk(model, items, chunk), codes)
             monitor.add(items, X, codes)
@@ -375,9 +407,11 @@ def scored(
 
     for X in model.guarded(prepared()):
         scores = model.quantifier.score(X)
-        codes, own_times, found = noted.popleft()
+        chunk, codes, own_times, found = noted.popleft()
         if marked is not None:
             marked.note(found, scores, codes)
+        if examples is not None:
+            examples.add(chunk, columns, scores, codes)
         yield Part(scores, codes, own_times)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,7 @@ from prevalens.estimate import PrevalenceEstimate
 from prevalens.files import write_whole
 from prevalens.model.overview import Overview
 from prevalens.model.rows import check_ending, columns_of, json_bytes, rows_bytes, workbook_bytes
-from prevalens.types import Floats
+from prevalens.types import Floats, Ints
 from prevalens.uncertainty.difference import Difference, difference_ends, excluded
 from prevalens.uncertainty.goodness_of_fit import MISFIT
 from prevalens.validation import InputError, check_label_names
@@ -73,9 +73,10 @@ class Notice:
             return cls(text, level, batches[0])
         return cls(text, level, batches=tuple(batches))
 
-    def concerns(self, batch: str) -> bool:
-        """Whether it is about a batch."""
-        return batch in (self.batch, *self.batches) or not (self.batch or self.batches)
+    def concerns(self, batches: Collection[str]) -> bool:
+        """Whether it is about one of these batches, or about all."""
+        about = [name for name in (self.batch, *self.batches) if name]
+        return not about or any(name in batches for name in about)
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,8 @@ class BatchResult:
     notices: tuple[Notice, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     title: str = "Prevalence of labels"
+    # Of a selection: which batches are unusual and which get a verdict, among all batches.
+    _verdicts: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]] | None = None
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -228,6 +231,8 @@ class BatchResult:
         Many p-values that are each a little too large for an alarm are no chance together
         (Benjamini and Hochberg, false discovery rate of 10 %).
         """
+        if self._verdicts is not None:
+            return self._verdicts[0]
         return self.alarms | self._discovered()
 
     def _discovered(self) -> npt.NDArray[np.bool_]:
@@ -244,6 +249,8 @@ class BatchResult:
         alarm. If small p-values are more than chance, the data drift, and a verdict needs a
         p-value of at least one half.
         """
+        if self._verdicts is not None:
+            return self._verdicts[1]
         judged = self.sizes >= FEWEST_FOR_VERDICT
         if self.p_value is None:
             return np.asarray(judged)
@@ -267,6 +274,36 @@ class BatchResult:
         if self.band_lower is None or self.band_upper is None:
             return self.lower, self.upper
         return self.band_lower, self.band_upper
+
+    def select(self, places: Sequence[int] | Ints) -> BatchResult:
+        """Some of the batches, in the order given; their verdicts stay those among all batches.
+
+        Parameters
+        ----------
+        places : sequence of int
+            Numbers of batches.
+
+        Examples
+        --------
+        >>> result = BatchResult(["spam"], ["May", "June"], [90, 80], [[0.2], [0.3]], [0.25])
+        >>> result.select([1]).batches
+        ('June',)
+        """
+        order = np.asarray(places, dtype=np.int64)
+        per_batch: dict[str, Any] = {
+            name: value[order]
+            for name, value in vars(self).items()
+            if isinstance(value, np.ndarray) and name != "training"
+        }
+        names = [self.batches[i] for i in order.tolist()]
+        shown = set(names)
+        return replace(
+            self,
+            batches=names,
+            notices=tuple(notice for notice in self.notices if notice.concerns(shown)),
+            _verdicts=(self.unusual[order], self.judged[order]),
+            **per_batch,
+        )
 
     def difference(self, first: str, second: str) -> Difference:
         """How far the prevalences of two batches are apart: second minus first.
@@ -348,19 +385,30 @@ class BatchResult:
 
     def notes_of(self, batch: str) -> str:
         """The sentences of the notices about a batch; empty if there are none."""
-        return " ".join(notice.text for notice in self.notices if notice.concerns(batch))
+        return self._notes().get(batch, "")
+
+    def _notes(self) -> dict[str, str]:
+        """The notes of all batches that have any; a notice is looked at once, not per batch."""
+        found: dict[str, list[str]] = {}
+        known = set(self.batches)
+        for notice in self.notices:
+            about = [name for name in (notice.batch, *notice.batches) if name]
+            for name in filter(known.__contains__, about) if about else self.batches:
+                found.setdefault(name, []).append(notice.text)
+        return {name: " ".join(texts) for name, texts in found.items()}
 
     def batch_rows(self) -> list[dict[str, Any]]:
         """One row per batch: its items, the alarm, its labelled items and its notes."""
+        alarms, notes = self.alarms, self._notes()
         return [
             {
                 "group": name,
                 "n_items": int(self.sizes[i]),
-                "alarm": None if self.p_value is None else bool(self.alarms[i]),
+                "alarm": None if self.p_value is None else bool(alarms[i]),
                 "p_value": None if self.p_value is None else float(self.p_value[i]),
                 "n_labelled": 0 if self.n_labelled is None else int(self.n_labelled[i]),
                 "more_labels": self.more_labels_of(i),
-                "notes": self.notes_of(name),
+                "notes": notes.get(name, ""),
             }
             for i, name in enumerate(self.batches)
         ]

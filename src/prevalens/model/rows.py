@@ -73,8 +73,19 @@ def check_ending(name: str | Path) -> None:
 
 
 def json_bytes(content: Any) -> bytes:
-    """A value as the content of a JSON file."""
-    return (json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n").encode()
+    """A value as the content of a JSON file: a line per field and per row."""
+    return (_json_text(content) + "\n").encode()
+
+
+def _json_text(content: Any) -> str:
+    # Only without an indent the encoder of the standard library is the fast one.
+    encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+    if isinstance(content, dict) and content:
+        fields = (f" {encode(str(name))}: {_json_text(value)}" for name, value in content.items())
+        return "{\n" + ",\n".join(fields) + "\n}"
+    if isinstance(content, (list, tuple)) and content:
+        return "[\n" + ",\n".join(f" {encode(row)}" for row in content) + "\n]"
+    return encode(content)
 
 
 def columns_of(rows: Rows) -> dict[str, list[Any]]:

@@ -49,7 +49,7 @@ def points_text(change: float) -> str:
     return f"{100 * change:+.{1 if abs(change) >= 0.00095 else 2}f}"
 
 
-def range_text(low: float, high: float) -> str:
+def range_text(low: float, high: float, between: str = "and") -> str:
     """Both ends of an interval with one sign of percent.
 
     Examples
@@ -57,7 +57,7 @@ def range_text(low: float, high: float) -> str:
     >>> range_text(0.0184, 0.4)
     '1.8 and 40.0 %'
     """
-    return f"{share_text(low).removesuffix(' %')} and {share_text(high)}"
+    return f"{share_text(low).removesuffix(' %')} {between} {share_text(high)}"
 
 
 def points_range(low: float, high: float) -> str:

@@ -21,6 +21,9 @@ from prevalens.types import Floats
 
 #: Most cells of the table of all estimates; larger results are in the file of `quantify -o`.
 MOST_CELLS = 20_000
+#: Most batches of a page, most estimates in its script's data, and fewest batches all the same.
+_MOST_BATCHES, _MOST_DATA, _FEWEST_BATCHES = 366, 50_000, 12
+_MOST_NOTICES = 30
 _TEXTS = CAPTIONS["batches"]
 
 
@@ -269,16 +272,24 @@ def batch_page(report: BatchResult) -> str:
     '<!DOCTYPE html>'
     """
     report = batches.by_size(report)
-    batch = batches.focus(report)
-    found = headline(report)
+    most = min(_MOST_BATCHES, max(_FEWEST_BATCHES, _MOST_DATA // len(report.labels)))
+    part = batches.shown(report, most)
     lead = render(
         "batch_lead.html",
-        headline=found,
-        facts=list(_facts(report, batch)),
+        headline=headline(report),
+        facts=list(_facts(report, batches.focus(report))),
         n_warnings=sum(notice.level == "warning" for notice in report.notices),
-        data=_script_data(report),
+        left_out=_left_out(report, part),
+        data=_script_data(part),
     )
-    return page(report.title, batch_sections(report), lead=lead, assets=["batch_report"])
+    return page(report.title, batch_sections(part), lead=lead, assets=["batch_report"])
+
+
+def _left_out(report: BatchResult, part: BatchResult) -> str:
+    """Which batches are shown; empty if all are."""
+    n, n_shown = len(report.batches), len(part.batches)
+    text: str = _TEXTS["shown_time" if report.ordered else "shown_groups"]
+    return "" if n == n_shown else text.format(n=count(n), n_shown=n_shown)
 
 
 def batch_sections(report: BatchResult) -> list[Section]:
@@ -462,7 +473,9 @@ def _warnings(report: BatchResult) -> list[SectionPart]:
     if not report.notices:
         return [_TEXTS["no_warnings"]]
     notices = sorted(report.notices, key=lambda notice: notice.level != "warning")
-    return [render("notices.html", notices=notices, headline="")]
+    shown = [render("notices.html", notices=notices[:_MOST_NOTICES], headline="")]
+    more = len(notices) - _MOST_NOTICES
+    return [*shown, _TEXTS["more_notices"].format(n=count(more))] if more > 0 else [*shown]
 
 
 def _estimates(report: BatchResult) -> list[SectionPart]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -33,20 +33,31 @@ def by_size(report: BatchResult) -> BatchResult:
 
     Batches that follow each other in time keep their order.
     """
+    return report if report.ordered else report.select(size_order(report))
+
+
+def size_order(report: BatchResult) -> npt.NDArray[np.int64]:
+    """The order of `by_size`."""
     if report.ordered:
-        return report
-    order = _size_order(report)
-    per_batch: dict[str, Any] = {
-        name: value[order]
-        for name, value in vars(report).items()
-        if isinstance(value, np.ndarray) and name not in ("training", "batches")
-    }
-    return replace(report, batches=[report.batches[i] for i in order], **per_batch)
-
-
-def _size_order(report: BatchResult) -> npt.NDArray[np.int64]:
+        return np.arange(len(report.batches))
     last = np.array([name == NONE or is_folded(name) for name in report.batches])
     return np.lexsort((-report.sizes, last))
+
+
+def shown(report: BatchResult, most: int) -> BatchResult:
+    """At most so many batches: the latest, or the largest groups and those farthest from training.
+
+    The report is the same if it has no more batches.
+    """
+    n = len(report.batches)
+    if n <= most:
+        return report
+    if report.ordered:
+        return report.select(np.arange(n - most, n))
+    largest = size_order(report)[: most // 2]
+    farthest = np.argsort(-reach(report).max(axis=1), kind="stable")
+    others = farthest[~np.isin(farthest, largest)][: most - len(largest)]
+    return by_size(report.select(np.concatenate([largest, others])))
 
 
 def is_folded(batch: str) -> bool:
@@ -56,7 +67,7 @@ def is_folded(batch: str) -> bool:
 
 def focus(report: BatchResult) -> int:
     """The batch to show first: the latest, or the largest where there is no order."""
-    return len(report.batches) - 1 if report.ordered else int(_size_order(report)[0])
+    return len(report.batches) - 1 if report.ordered else int(size_order(report)[0])
 
 
 def reach(report: BatchResult) -> Floats:

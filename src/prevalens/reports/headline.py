@@ -1,11 +1,15 @@
-"""The headline of a result: what the intervals and the alarm support, and no more."""
+"""A result in sentences: its headline, the notices in plain words, and its method in words."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from prevalens.errors import InputError
+from prevalens.expression import Call, Method, parse_method
 from prevalens.model.result import FEWEST_FOR_VERDICT, BatchResult
 from prevalens.reports import batches
 from prevalens.reports.batch_charts import range_text, share_text
@@ -15,6 +19,9 @@ from prevalens.reports.render import CAPTIONS
 #: Labels, and alarming batches, that a headline names.
 _NAMED = 3
 _TEXTS: dict[str, str] = CAPTIONS["headline"]
+_PARTS: dict[str, str] = CAPTIONS["parts"]
+#: A hint for the command line at the end of a sentence, and a p-value.
+_COMMAND = re.compile(r"[:;] (prevalens \w+|--)[^.;]*(?=\.$|\. )| \(p = [^)]*\)")
 
 
 @dataclass(frozen=True)
@@ -43,8 +50,7 @@ class Headline:
 def headline(report: BatchResult) -> Headline:
     """What can be said of a result in a few sentences.
 
-    Moves are those of `BatchResult.moved`; a label is given by its training prevalence and the
-    band of its estimate, never by the estimate alone.
+    Moves are those of `BatchResult.moved`; an estimate is never given without its band.
 
     Examples
     --------
@@ -52,8 +58,8 @@ def headline(report: BatchResult) -> Headline:
     ...     ["spam"], ["May"], [90], [[0.3]], [0.1], lower=[[0.2]], upper=[[0.4]], level=0.9
     ... )
     >>> print(headline(result))
-    In May, 1 of 1 label has clearly moved since training: spam rose from 10.0 % to between 20.0 \
-and 40.0 % (90 % band).
+    In May, 1 of 1 label has clearly moved since training: spam rose from 10.0 % to 30.0 % (20.0 \
+to 40.0 %). In brackets: the 90 % band.
     """
     alarms, shown = report.unusual, batches.focus(report)
     most = 2 * int(alarms.sum()) > len(alarms)
@@ -132,7 +138,7 @@ def band_name(report: BatchResult) -> str:
 
 
 def move_text(report: BatchResult, batch: int, label: int, kind: str = "time") -> str:
-    """A supported move of one label: where it comes from, and the band it is in now."""
+    """A supported move of one label: its training prevalence, its estimate, and the band."""
     lower, upper = report.bands
     assert lower is not None
     assert upper is not None
@@ -140,5 +146,60 @@ def move_text(report: BatchResult, batch: int, label: int, kind: str = "time") -
     return _TEXTS[f"{kind}_{'up' if up else 'down'}"].format(
         label=report.labels[label],
         before=share_text(report.training[label]),
-        range=range_text(lower[batch, label], upper[batch, label]),
+        now=share_text(report.point[batch, label]),
+        range=range_text(lower[batch, label], upper[batch, label], "to"),
     )
+
+
+def plain_notices(report: BatchResult) -> list[str]:
+    """The notices in plain words, warnings first; without those that the headline's alarm tells.
+
+    Hints for the command line and p-values are left out.
+    """
+    alarm = bool(headline(report).alarm)
+    notices = [notice for notice in report.notices if not (alarm and _ALARM in notice.text)]
+    notices.sort(key=lambda notice: notice.level != "warning")
+    return list(dict.fromkeys(_COMMAND.sub("", notice.text) for notice in notices))
+
+
+#: Part of the sentence of an alarm; see `misfit_sentence`.
+_ALARM = "from the training data in more than the label mix"
+
+
+def plain_headline(report: BatchResult) -> Headline:
+    """The headline without hints for the command line."""
+    found = headline(report)
+    return Headline(_COMMAND.sub("", found.alarm), found.text, found.is_alarm)
+
+
+def method_in_words(method: str) -> str:
+    """What a method does, for people who do not know its name.
+
+    Examples
+    --------
+    >>> method_in_words("lr+pacc")
+    'Logistic regression for each label; its probabilities averaged, corrected by its error rates'
+    >>> method_in_words("panel(lr,forest)+mixture")[:72]
+    'Several classifiers (logistic regression for each label, a random forest'
+    """
+    try:
+        parsed = parse_method(method)
+    except InputError:
+        # Parts without a name in the catalogue.
+        return method
+    parts = [part for part in (parsed.classifier, parsed.aggregator) if part is not None]
+    text = "; ".join(map(_part_in_words, parts))
+    return text[:1].upper() + text[1:]
+
+
+def _part_in_words(part: Call) -> str:
+    inner = list(dict.fromkeys(_inner_words(part)))
+    return _PARTS.get(part.name, part.name) + (f" ({', '.join(inner)})" if inner else "")
+
+
+def _inner_words(part: Call) -> Iterator[str]:
+    for value in part.args:
+        calls = [value.classifier, value.aggregator] if isinstance(value, Method) else [value]
+        for call in calls:
+            if isinstance(call, Call) and call.name in _PARTS:
+                yield _part_in_words(call)

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import ValidationError
 
+from prevalens.service.answers import read_examples, read_page
 from prevalens.service.jobs import Job, Jobs
 from prevalens.service.problems import Problem
 from prevalens.service.requests import (
@@ -25,10 +26,12 @@ from prevalens.service.requests import (
 from prevalens.service.schemas import (
     Encoding,
     EvaluateBody,
+    ExamplesAnswer,
     JobAnswer,
     JobsAnswer,
     LabelsAnswer,
     LabelsBody,
+    PageAnswer,
     QuantifyAnswer,
     QuantifyBody,
     QuantifyForm,
@@ -310,7 +313,8 @@ async def _work(state: ServerState, job: Job, asked: _Asked) -> dict[str, Any]:
         result = await state.quantify(asked.task, job.progress, pool=asked.pool)
     job.content = result.pop("content", b"")
     state.metrics.add("prevalens_items_total", result["n_items"])
-    return {**result, "answer": f"/v1/jobs/{job.id}/answer"}
+    address = f"/v1/jobs/{job.id}"
+    return {**result, "answer": f"{address}/answer", "batches": f"{address}/batches"}
 
 
 async def _outcome(request: Request, jobs: Jobs, job: Job) -> None:
@@ -404,6 +408,24 @@ async def job_answer(key: str, request: Request) -> Response:
     return _file(request, key, "answer.json")
 
 
+@job_router.get("/{key}/batches", response_model=PageAnswer)
+async def job_batches(
+    key: str,
+    request: Request,
+    page: Annotated[int | None, Query(ge=0, description="The last if in order of time.")] = None,
+    find: Annotated[str, Query(max_length=200, description="Part of the batch's name.")] = "",
+) -> Response:
+    """Show a page of the batches of a finished estimate, with what concerns all of them."""
+    folder = _answer_folder(request, key)
+    return Response(read_page(folder, page, find), media_type=_MEDIA["json"])
+
+
+@job_router.get("/{key}/examples", response_model=ExamplesAnswer)
+async def job_examples(key: str, group: str, label: str, request: Request) -> dict[str, Any]:
+    """Show the items of a batch that have the highest and the lowest scores of a label."""
+    return read_examples(_answer_folder(request, key), group, label)
+
+
 @job_router.get("/{key}/request", response_model=RequestAnswer)
 async def job_request(key: str, request: Request) -> Response:
     """Show what a finished estimate was made from: the body of its request, with the model."""
@@ -419,6 +441,12 @@ async def job_result(
 
 
 def _file(request: Request, key: str, name: str, headers: dict[str, str] | None = None) -> Response:
+    path = _path(request, key, name)
+    return FileResponse(path, media_type=_MEDIA[name.rpartition(".")[2]], headers=headers)
+
+
+def _path(request: Request, key: str, name: str) -> Path:
+    """A file of a job that is over."""
     job = state_of(request).jobs.get(key)
     if job.problem is not None:
         raise job.problem
@@ -427,7 +455,11 @@ def _file(request: Request, key: str, name: str, headers: dict[str, str] | None 
     path = None if job.folder is None else job.folder / name
     if path is None or not path.exists():
         raise Problem("not_found", "This job has no such file.")
-    return FileResponse(path, media_type=_MEDIA[name.rpartition(".")[2]], headers=headers)
+    return path
+
+
+def _answer_folder(request: Request, key: str) -> Path:
+    return _path(request, key, "index.json").parent
 
 
 def _attached(name: str) -> dict[str, str]:

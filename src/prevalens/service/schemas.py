@@ -262,6 +262,7 @@ class ModelAnswer(BaseModel):
     training: dict[str, float]
     n_items: int
     method: str
+    method_in_words: str
     kind: str
     columns: list[str]
     drift: str
@@ -385,19 +386,63 @@ class Warned(BaseModel):
     batches: list[str] = Field(description="The batches it is about, if there are several.")
 
 
-class QuantifyAnswer(BaseModel):
-    """Estimated prevalences."""
+class HeadlineAnswer(BaseModel):
+    """What can be said in a few sentences."""
 
+    text: str = Field(description="What has clearly moved, with estimates and bands.")
+    alarm: str = Field(description="Batches that differ in more than their label mix.")
+    is_alarm: bool = Field(description="Whether the alarm is to be read first.")
+
+
+class _Estimates(BaseModel):
+    headline: HeadlineAnswer
+    messages: list[str] = Field(description="Warnings and notes in plain words, worst first.")
     model: str
+    method: str = Field(description="The model's method in words.")
     n_items: int
+    n_labelled: int = Field(description="Items of all batches with a label by hand.")
+    more_labels: int = Field(description="The largest `more_labels` of the groups; 0 if none.")
+    width: float | None = Field(description="Mean width of the intervals.")
     level: float | None
     labels: list[str]
     training: dict[str, float]
     ordered: bool
     groups: list[EstimateGroup]
     rows: list[Row]
-    warnings: list[Warned]
     command: str | None
+
+
+class QuantifyAnswer(_Estimates):
+    """Estimated prevalences."""
+
+    warnings: list[Warned]
+
+
+class PageAnswer(_Estimates):
+    """A page of the batches of a finished estimate: of groups the largest first."""
+
+    n_messages: int = Field(description="Of which at most 50 are in `messages`.")
+    n_groups: int = Field(description="Batches of the whole estimate.")
+    n_found: int = Field(description="Batches whose name contains the text looked for.")
+    page: int
+    n_pages: int
+    first: int = Field(description="How many of the batches found come before this page.")
+
+
+class Example(BaseModel):
+    """An item and its score for a label."""
+
+    score: float
+    text: str = Field(description="The text, or the cells; at most 300 characters.")
+    place: str = Field(description="File and line.")
+
+
+class ExamplesAnswer(BaseModel):
+    """Items of a batch by their scores for a label."""
+
+    label: str
+    highest: list[Example]
+    lowest: list[Example]
 
 
 def refused(error: ValidationError) -> Problem:

@@ -21,6 +21,7 @@ from prevalens.cli.results import write_results
 from prevalens.datasets.tickets import SEPARATOR, tickets, write_tickets
 from prevalens.errors import InputError, PrevalensWarning
 from prevalens.model.evaluate import evaluate_files
+from prevalens.model.examples import Examples
 from prevalens.model.fit import fit_files
 from prevalens.model.groups import Grouping, grouping_of
 from prevalens.model.model import Model
@@ -30,8 +31,11 @@ from prevalens.model.result import BatchResult
 from prevalens.model.sample import sample_tables
 from prevalens.model.trust import ESTIMATE, TRAINING, TrustReport
 from prevalens.reports.batch_page import report_html
+from prevalens.reports.batches import size_order
+from prevalens.reports.headline import method_in_words, plain_headline, plain_notices
 from prevalens.reports.page import write_page
 from prevalens.reports.trust_page import trust_page, verdict
+from prevalens.service.answers import encoded, write_answer
 from prevalens.service.problems import Problem
 from prevalens.service.schemas import QuantifyBody, refused
 from prevalens.service.screening import (
@@ -116,6 +120,7 @@ def _about(model: Model) -> dict[str, Any]:
         "training": dict(zip(model.labels, model.prevalence.tolist(), strict=True)),
         "n_items": summary.pop("n_items"),
         "method": summary.pop("method"),
+        "method_in_words": method_in_words(model.summary.method),
         "kind": summary.pop("kind"),
         "columns": list(model.columns or ("text",)),
         "drift": model.drift.sentences,
@@ -287,6 +292,7 @@ def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
     """
     asked, files, labelled = asked_for(task)
     tables = tables_of(model, asked, files, task["limits"])
+    examples = Examples(model.labels) if task["formats"] else None
     result = quantify_tables(
         model,
         tables,
@@ -295,16 +301,16 @@ def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
         interval=asked.interval,
         labelled=[opened(Path(path), name, task["limits"]) for path, name in labelled],
         watch=Watch(progress, None),
+        examples=examples,
     )
-    answer = answer_of(result, task["name"])
+    answer = answer_of(result, task["name"], model.summary.method)
     names = [[name for _, name in given] for given in (files, labelled)]
     answer["command"] = _command(task["name"], asked, *names)
-    content = json.dumps(answer, ensure_ascii=False).encode()
     about = {"model": task["name"], "n_items": answer["n_items"]}
-    if not task["formats"]:
-        return {**about, "content": content}
+    if examples is None:
+        return {**about, "content": encoded(answer)}
     folder = Path(task["folder"])
-    (folder / "answer.json").write_bytes(content)
+    write_answer(folder, answer, size_order(result), map(examples.of, result.batches))
     if "files" not in task:
         readings = [stored_reading(Path(path)) for path, _ in files]
         request = {"model": task["name"], **asked.model_dump(), "readings": readings}
@@ -460,11 +466,19 @@ def _in_memory(
     return ClientTable(as_table(rows, name=name), limits)
 
 
-def answer_of(result: BatchResult, name: str) -> dict[str, Any]:
+def answer_of(result: BatchResult, name: str, method: str) -> dict[str, Any]:
     """The answer of the HTTP interface."""
+    known = None if result.n_labelled is None else int(result.n_labelled.sum())
+    more = [result.more_labels_of(i) or 0 for i in range(len(result.batches))] if known else [0]
     return {
+        "headline": vars(plain_headline(result)),
+        "messages": plain_notices(result),
         "model": name,
+        "method": method_in_words(method),
         "n_items": int(result.sizes.sum()),
+        "n_labelled": known or 0,
+        "more_labels": max(more),
+        "width": _mean_width(result),
         "level": result.level,
         "labels": list(result.labels),
         "training": dict(zip(result.labels, result.training.tolist(), strict=True)),
@@ -476,6 +490,12 @@ def answer_of(result: BatchResult, name: str) -> dict[str, Any]:
         "rows": result.to_rows(),
         "warnings": [vars(notice) for notice in result.notices],
     }
+
+
+def _mean_width(result: BatchResult) -> float | None:
+    if result.lower is None or result.upper is None:
+        return None
+    return float((result.upper - result.lower).mean())
 
 
 def _command(
