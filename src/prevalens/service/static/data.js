@@ -227,7 +227,9 @@ function missingProblem() {
 
 function ready() {
   const why = problem();
-  find("estimate").disabled = state.busy || why !== "";
+  find("estimate").disabled = why !== "";
+  // Not `disabled` while it works, which would take the focus away.
+  find("estimate").setAttribute("aria-disabled", String(state.busy));
   say(find("estimate-hint"), why);
   const files = state.files.map(({ id, name }) => ({ id, name }));
   if (state.restored) remember("data", { files, choices, paste: find("paste").value, source: fromFiles() ? "files" : "paste" });
@@ -256,6 +258,7 @@ function inputs({ model, texts, uploads, columns, by, by_time: time, freq, inter
 
 // `first` is the job without labels, if this estimate has some.
 async function estimate(body, model, first = "") {
+  if (state.busy) return;
   calm();
   busy(true);
   try {

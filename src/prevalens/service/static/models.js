@@ -43,9 +43,9 @@ export function choose(name) {
 function card(model) {
   const radio = make("input", { type: "radio", name: "model", value: model.name });
   radio.addEventListener("change", () => choose(model.name));
-  const about = `${plural(model.labels.length, "label")}, trained on ${count(model.n_items)} items, ${model.method}`;
+  const about = `${plural(model.labels.length, "label")}, trained on ${count(model.n_items)} items. ${model.method_in_words}`;
   return make("label", { className: "model" }, radio,
-    make("span", {}, make("strong", {}, model.name), make("small", {}, about), model.drift ? make("small", { className: "drift" }, model.drift) : null, ...notes(model), model.origin === "trained" ? ownButtons(model) : null));
+    make("span", {}, make("strong", {}, model.name), make("small", { title: model.method }, about), model.drift ? make("small", { className: "drift" }, model.drift) : null, ...notes(model), model.origin === "trained" ? ownButtons(model) : null));
 }
 
 // What the training warned of: labels that were left out, for example.

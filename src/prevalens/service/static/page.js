@@ -49,6 +49,13 @@ async function demo(result) {
   find("data-title").scrollIntoView({ block: "start" });
 }
 
+// The focus does not vanish with the button that had it.
+function putAway() {
+  const inside = find("alert").contains(document.activeElement);
+  calm();
+  if (inside) find("main").focus({ preventScroll: true });
+}
+
 takeToken();
 setUpTheme();
 setUpToken();
@@ -56,5 +63,6 @@ setUpModels(useModel);
 setUpData();
 setUpTraining({ onModel: loadModels, onDemo: demo });
 watchWidth();
-find("alert-close").addEventListener("click", calm);
+find("alert-close").addEventListener("click", putAway);
+addEventListener("keydown", (event) => event.key === "Escape" && putAway());
 begin().catch(complain);

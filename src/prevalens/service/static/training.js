@@ -78,7 +78,7 @@ function arrange() {
   const labels = names(file).filter((name) => !taken.includes(name));
   fillTicks("train-labels", labels, names(file, "binary"));
   const free = labels.filter((name) => where !== "labels" || !ticked(find("train-labels")).includes(name));
-  fillTicks("train-features", free, names(file, "number", "category", "binary"));
+  fillTicks("train-features", free, names(file, "number", "category"));
   const shown = { text: from === "text", features: from === "features", scores: from === "scores", answers: from === "answers", tags: where === "tags", sep: where === "tags", category: where === "category", labels: where === "labels" };
   for (const [name, visible] of Object.entries(shown)) show(find(`train-${name}-label`) ?? find(`train-${name}`), visible);
   show(find("train-scores-hint"), from === "scores" || from === "answers");
@@ -95,7 +95,7 @@ function fillSelects() {
   offer(find("train-from"), FROM, own["train-from"], texts.length ? "text" : "features");
   offer(find("train-where"), WHERE, own["train-where"], binary.length ? "labels" : tags.length ? "tags" : categories.length ? "category" : "");
   offer(find("train-text"), open(names(file)), own["train-text"], likely(texts, TEXT));
-  offer(find("train-tags"), open(names(file)), own["train-tags"], likely(tags, LABEL));
+  offer(find("train-tags"), open(names(file)), own["train-tags"], likely(tags.length ? tags : categories, LABEL));
   offer(find("train-answers"), open(names(file)), own["train-answers"]);
   // Where categories are learned from, only its name tells the one to be learned.
   const many = value("train-from") === "features" ? categories.filter((name) => LABEL.test(name)) : categories;
@@ -213,22 +213,21 @@ async function run(id, kind) {
 }
 
 async function done(result, onModel) {
-  open(false);
   await onModel(result.model);
-  document.querySelector("[name=model]:checked")?.focus({ preventScroll: true });
+  document.querySelector("[name=model]:checked")?.focus();
+  open(false);
 }
 
 async function working(button, work) {
+  if (button.getAttribute("aria-disabled") === "true") return;
   calm();
-  button.disabled = true;
+  // Not `disabled`, which would take the focus away.
+  button.setAttribute("aria-disabled", "true");
   try {
     await work();
   } catch (error) {
     complain(error);
   } finally {
-    button.disabled = false;
-    // The button that cancels is gone, and the focus with it.
-    if (document.activeElement === document.body) button.focus();
-    if (file) countLabels();
+    button.removeAttribute("aria-disabled");
   }
 }
