@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from prevalens.records import Result
+from prevalens.reports.grid import Grid
 from prevalens.reports.page import Section, markdown_page
 from prevalens.reports.table import ranks
 from prevalens.studies.moreo2023.plan import GUARDED, paper_plan
@@ -88,6 +89,24 @@ def test_what_was_run_in_part_is_said(paper_like: Make) -> None:
     *_, last = reproduction_sections({"pcc_general": summary})
     (own,) = [part for part in last.parts if str(part).startswith("PCC, as")]
     assert str(own).endswith("On Scene without MLC+BA.")
+
+
+def test_columns_of_the_pcc_table_are_taken_from_there(paper_like: Make) -> None:
+    pcc = paper_like(datasets=("emotions", "scene"), variant="as described", factor=1.05)
+    own = paper_like("mlc", datasets=("scene",), variant="as described", methods=("DT",))
+    summaries = {
+        "pcc_general": summarise_table("pcc_general", pcc, metrics=("ae",)),
+        "mlc": summarise_table("mlc", own, metrics=("ae",)),
+    }
+    sections = {part.title: part for part in reproduction_sections(summaries)}
+    grid = sections["Classifiers, AE"].parts[0]
+    assert isinstance(grid, Grid)
+    assert [heading.text for heading in grid.headings[0]] == ["BC+BA", "DT", "SG"]
+    first = next(iter(grid.lines()))
+    ours = [entry.text for entry in first.entries[1::2]]
+    # The printed .0842, .042 and .0362, the first and the last times 1.05; none on Emotions.
+    assert ours == [".0884", ".0420", ".0380"]
+    assert grid.groups[0].title == "Scene"
 
 
 def test_whether_validation_and_test_results_correlate_is_said(paper_like: Make) -> None:
