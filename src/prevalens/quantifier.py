@@ -362,7 +362,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         choice = choose(
             X,
             Y,
-            given=self.classifier is not None,
+            given=self.classifier if isinstance(self.classifier, Given) else None,
             groups=groups,
             time_budget=self.time_budget,
             random_state=self.scheme_or_default().random_state,
@@ -623,8 +623,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             estimated = [estimate_with(each, batches) for each in self.candidates_]
             return self.backtest_.combine(np.stack(estimated), horizon)
         point = self.aggregator_.read(batches) if base is None else base.copy()
-        # A method that was named is answered as it is, whatever the alarm says.
-        if not self.is_automatic:
+        # A method that was named is answered as it is, whatever the alarm says; so are given
+        # scores, of which too few items are labelled to tell a far shift from drift.
+        if not self.is_automatic or isinstance(self.classifier, Given):
             return point
         known = self._p_value(batches, horizon) if p_value is None else p_value
         rows = np.flatnonzero(np.zeros(0) if known is None else known < MISFIT)
