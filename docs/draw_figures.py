@@ -1,42 +1,110 @@
-"""Draw the figures of the README and of the concepts: ``python docs/draw_figures.py``.
+"""Draw the figures of the README, the concepts and the datasets: ``python docs/draw_figures.py``.
 
-All figures show generated data and are written to ``docs/images/figure-*.svg``. It takes about a
-minute. The figures follow the reader's light or dark setting.
+They are written to ``docs/images/figure-*.svg`` and follow the reader's light or dark setting. Most
+show generated data. Those of the paper's datasets, label prevalences and shifts, come last and need
+the files of the datasets; ``python docs/draw_figures.py datasets`` draws these alone.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from markupsafe import Markup
 
 from prevalens import evaluate, parse
 from prevalens.cli.demo import DemoRun, run_demo
-from prevalens.datasets import synthetic
+from prevalens.datasets import Dataset, load, synthetic
 from prevalens.evaluation import Evaluation
-from prevalens.protocols import MLAPP
+from prevalens.metrics import shift
+from prevalens.protocols import MLAPP, Natural
 from prevalens.reports import svg
 from prevalens.reports.batch_charts import share_text
-from prevalens.reports.charts import diagonal, error_against_shift
+from prevalens.reports.charts import (
+    diagonal,
+    error_against_shift,
+    prevalence_histogram,
+    shift_distribution,
+)
+from prevalens.reports.grid import dataset_title
 from prevalens.reports.theme import colour, standalone
+from prevalens.studies.moreo2023.plan import AT_HAND
+from prevalens.types import Floats
 
 IMAGES = Path(__file__).parent / "images"
 LABEL = "login"
+#: The paper's datasets, with the release of Tmc2007_500 that it used.
+DATASETS = [name for name in AT_HAND if name != "tmc2007_500"]
 
 
 def main() -> None:
     """Write every figure."""
-    demo = run_demo()
-    found = {
-        "trend": trend(demo),
-        "errors": errors(demo),
-        "intervals": intervals(demo),
-        "groups": groups(),
-        **of_shifts(),
-    }
+    if "datasets" not in sys.argv[1:]:
+        demo = run_demo()
+        found = {
+            "trend": trend(demo),
+            "errors": errors(demo),
+            "intervals": intervals(demo),
+            "groups": groups(),
+            **of_shifts(),
+        }
+        write(found)
+    write(of_datasets())
+
+
+def write(found: dict[str, str]) -> None:
+    """Write figures by name."""
     for name, drawn in found.items():
         (IMAGES / f"figure-{name}.svg").write_text(standalone(drawn) + "\n", "utf-8")
+
+
+def of_datasets() -> dict[str, str]:
+    """Prevalences of labels, and shifts of samples, of the paper's datasets."""
+    titles = {
+        "prevalences": "How frequent labels are in the training items, by dataset",
+        "shifts": "How far samples move under ML-APP and under uniform sampling, by dataset",
+    }
+    drawn = [panels_of(name) for name in DATASETS]
+    return {name: panels(title, [one[name] for one in drawn]) for name, title in titles.items()}
+
+
+def panels_of(name: str) -> dict[str, str]:
+    """The two charts of a dataset."""
+    data, title = load(name), dataset_title(name)
+    shifts = shifts_of(data, 21 if name == "delicious" else 101)
+    return {
+        "prevalences": prevalence_histogram(data.train.prevalence, title=title),
+        "shifts": shift_distribution(shifts, title=title),
+    }
+
+
+def shifts_of(data: Dataset, grid: int) -> dict[str, Floats]:
+    """Shifts of the paper's test samples, and of as many that are drawn uniformly."""
+    steered = MLAPP(grid=grid, more_than=10_000).draw(data.test.Y, 0)
+    uniform = Natural(n_samples=len(steered)).draw(data.test.Y, 0)
+    moved, still = (
+        shift(data.train.prevalence, samples.mean(data.test.Y)) for samples in (steered, uniform)
+    )
+    low = np.mean(still < moved.min() + (moved.max() - moved.min()) / 3)
+    return {"ML-APP": moved, f"uniform sampling ({low:.0%} low)": still}
+
+
+def panels(title: str, charts: list[str], width: float = 480.0, height: float = 340.0) -> str:
+    """Charts in two columns as one figure."""
+    placed = (
+        svg.element(
+            "svg",
+            Markup(chart),
+            x=(width + 20) * (i % 2),
+            y=height * (i // 2),
+            width=width,
+            height=height,
+        )
+        for i, chart in enumerate(charts)
+    )
+    return svg.document(2 * width + 20, height * ((len(charts) + 1) // 2), title, *placed)
 
 
 def months_frame(title: str, names: list[str], top: float, n_months: int) -> svg.Frame:

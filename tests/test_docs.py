@@ -188,6 +188,20 @@ def test_figures_have_a_name_for_screen_readers() -> None:
                 assert 'role="img"' in (page.parent / target).read_text("utf-8")
 
 
+@pytest.mark.data
+def test_the_figures_of_datasets_are_those_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    figures = importlib.import_module("draw_figures")
+    for name in ("emotions", "genbase"):
+        for figure, chart in figures.panels_of(name).items():
+            drawn = (DOCS / "images" / f"figure-{figure}.svg").read_text("utf-8")
+            assert chart in drawn
+            # Most samples without shift have low shift, as the page says.
+            shares = re.findall(r"\((\d+)% low\)", drawn)
+            assert all(int(share) > 50 for share in shares)
+            assert len(shares) == (len(figures.DATASETS) if figure == "shifts" else 0)
+
+
 def test_the_guide_to_methods_is_that_of_the_records() -> None:
     script = Path(__file__).parents[1] / "docs" / "draw_guide.py"
     done = subprocess.run(

@@ -51,17 +51,6 @@ def test_from_tickets_to_a_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_notebook(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("polars")
-    said = _run(sys.executable, str(EXAMPLES / "notebook.py"), str(tmp_path), folder=tmp_path)
-    assert "delivery" in said
-    for name in ("month.png", "months.png"):
-        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
-    assert "</html>" in (tmp_path / "report.html").read_text("utf-8")
-
-
-@pytest.mark.slow
 def test_the_learning_curve(tmp_path: Path) -> None:
     said = _run(sys.executable, str(EXAMPLES / "learning_curve.py"), "--quick", folder=tmp_path)
     few, many = (line.split("|")[1:-1] for line in said.splitlines()[2:])

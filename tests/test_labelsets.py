@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prevalens.labelsets import (
+    BalancedClusters,
     KMeansClusters,
     RandomClusters,
     RandomLabelsets,
     RandomPartition,
+    _balanced,
     check_clusters,
     check_labelsets,
     powerset,
@@ -102,7 +104,7 @@ def test_given_groups_are_checked():
     seed=st.integers(0, 2**32 - 1),
     n_labels=st.integers(1, 12),
     n_clusters=st.one_of(st.none(), st.integers(1, 20)),
-    clusterer=st.sampled_from([RandomClusters, KMeansClusters]),
+    clusterer=st.sampled_from([RandomClusters, KMeansClusters, BalancedClusters]),
 )
 def test_every_label_stands_in_exactly_one_cluster(seed, n_labels, n_clusters, clusterer):
     rng = np.random.default_rng(seed)
@@ -174,3 +176,63 @@ def test_clusters_handed_in_are_checked():
 def test_no_clusters_are_refused(clusterer):
     with pytest.raises(InputError, match="n_clusters must be at least 1; got 0"):
         clusterer(0).groups(np.zeros((1, 3), dtype=np.int8), np.random.default_rng(0))
+
+
+def displaced(labels, centres):
+    """The published assignment: a full group gives its farthest label to the next nearest."""
+    capacity = ceil(len(labels) / len(centres))
+    distance = ((labels[:, None] - centres[None]) ** 2).sum(axis=2)
+    preferred = [list(np.argsort(row)) for row in distance]
+    groups = [[] for _ in centres]
+    waiting = list(range(len(labels)))
+    while waiting:
+        label = waiting.pop()
+        cluster = preferred[label].pop(0)
+        groups[cluster].append(label)
+        if len(groups[cluster]) > capacity:
+            farthest = max(groups[cluster], key=lambda member: distance[member, cluster])
+            groups[cluster].remove(farthest)
+            waiting.append(farthest)
+    return [sorted(group) for group in groups]
+
+
+@given(seed=SEEDS, n_labels=st.integers(1, 15), n_centres=st.integers(1, 6))
+def test_taking_the_nearest_pairs_first_is_the_published_assignment(seed, n_labels, n_centres):
+    rng = np.random.default_rng(seed)
+    labels, centres = rng.normal(size=(n_labels, 3)), rng.normal(size=(n_centres, 3))
+    cluster_of = _balanced(labels, centres)
+    members = [np.flatnonzero(cluster_of == cluster).tolist() for cluster in range(n_centres)]
+    assert members == displaced(labels, centres)
+
+
+@given(seed=SEEDS, n_labels=st.integers(1, 20), n_clusters=st.integers(1, 8))
+@settings(max_examples=30, deadline=None)
+def test_balanced_groups_are_none_larger_than_their_share(seed, n_labels, n_clusters):
+    rng = np.random.default_rng(seed)
+    # Many labels agree, so that k-means alone finds fewer groups.
+    Y = (rng.random((4, n_labels)) < 0.2).astype(np.int8)
+    groups = BalancedClusters(n_clusters).groups(Y, rng)
+    assert max(map(len, groups)) <= ceil(n_labels / min(n_clusters, n_labels))
+    assert len(groups) <= n_clusters
+
+
+def test_balanced_groups_are_around_their_own_centres():
+    rng = np.random.default_rng(1)
+    causes = rng.random((200, 3)) < 0.4
+    order = rng.permutation(9)
+    Y = np.repeat(causes, 3, axis=1)[:, order] ^ (rng.random((200, 9)) < 0.05)
+    groups = BalancedClusters(3).groups(Y.astype(np.int8), rng)
+    expected = [sorted(np.flatnonzero(order // 3 == cause).tolist()) for cause in range(3)]
+    assert sorted(group.tolist() for group in groups) == sorted(expected)
+    with pytest.raises(InputError, match="max_iter"):
+        BalancedClusters(3, max_iter=0).groups(Y.astype(np.int8), rng)
+
+
+def test_rounds_of_balanced_groups_bring_labels_nearer_to_their_centres():
+    def scatter(Y, max_iter):
+        groups = BalancedClusters(3, max_iter).groups(Y, np.random.default_rng(0))
+        return sum(Y[:, group].var(axis=1).sum() * len(group) for group in groups)
+
+    pools = [np.random.default_rng(seed).random((5, 20)) for seed in range(5)]
+    pools = [(pool < [[0.1], [0.2], [0.3], [0.4], [0.5]]).astype(np.int8) for pool in pools]
+    assert sum(scatter(Y, 20) for Y in pools) < sum(scatter(Y, 1) for Y in pools)

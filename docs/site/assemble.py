@@ -1,8 +1,8 @@
 """Assemble the sources of the site: ``python docs/site/assemble.py FOLDER``; `make docs` does it.
 
 Copies the pages of ``docs``, adds those that are stored elsewhere in the repository, and writes the
-pages that follow from the code: public names, commands, the HTTP interface. Links that would lead
-out of the site become links to the repository.
+pages that follow from the code: public names, commands, the HTTP interface, and the gallery, whose
+scripts it runs. Links that would lead out of the site become links to the repository.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import api_pages
 import command_page
+import gallery
 import http_page
 
 from prevalens.reports import theme
@@ -65,6 +66,9 @@ def generated(found: dict[Path, str]) -> dict[str, str]:
     """Pages that follow from the code, and the first page of every section."""
     pages = {**api_pages.pages(), "reference/commands.md": command_page.page()}
     pages["reference/http.md"] = http_page.page()
+    for path in sorted(gallery.SCRIPTS.glob("*.py")):
+        source = REPOSITORY + path.relative_to(ROOT).as_posix()
+        pages[f"gallery/{path.stem}.md"] = gallery.page(path, source)
     results = [Path(place).stem for place in found.values() if place.startswith("benchmarks/")]
     text = "Speed and quality, measured side by side in one run; `benchmarks/` has the programs."
     pages["benchmarks/index.md"] = section("Benchmarks", text, results)

@@ -1,9 +1,9 @@
 """Groups of labels, and the label combinations that occur in them.
 
 Problems over combinations of labels stay small if the labels are first divided into groups.
-`RandomPartition`, `RandomLabelsets`, `RandomClusters` and `KMeansClusters` choose the groups;
-`powerset` numbers the combinations. Classifiers (`RAkEL`, `LabelSpaceClusters`, `Powerset`) and
-aggregators (`LPQ`) share them.
+`RandomPartition`, `RandomLabelsets`, `RandomClusters`, `KMeansClusters` and `BalancedClusters`
+choose the groups; `powerset` numbers the combinations. Classifiers (`RAkEL`, `LabelSpaceClusters`,
+`HOMER`, `Powerset`) and aggregators (`LPQ`) share them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
+from sklearn.metrics.pairwise import euclidean_distances
 
-from prevalens.types import LabelMatrix
+from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, check_int
 
 #: The positions of the labels of each group, in ascending order.
@@ -226,11 +227,86 @@ class KMeansClusters(Labelsets):
         return k_means_groups(Y, wanted, int(rng.integers(2**31)))
 
 
+class BalancedClusters(Labelsets):
+    """Groups of labels that occur on the same items, of limited size, by balanced k-means.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        Number of groups; none has more than ceil(n_labels / n_clusters) labels. Default: a third of
+        the number of labels.
+    max_iter : int
+        Most rounds of assignments and centres.
+
+    Notes
+    -----
+    Begins with the centres of k-means. In each round a full group keeps its nearest labels, and
+    the others go to their next nearest centre; since labels and groups rank each other by the same
+    distances, this is the assignment that takes the pairs in ascending order of distance.
+    O(n_items x n_labels x n_clusters) per round. Fails where most labels occur together: the bound
+    on the size of groups separates them.
+
+    References
+    ----------
+    Tsoumakas, Katakis and Vlahavas, "Effective and efficient multilabel classification in domains
+    with large number of labels", ECML/PKDD Workshop on Mining Multidimensional Data, 2008.
+
+    Examples
+    --------
+    >>> Y = np.array([[1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 1, 1]], dtype=np.int8)
+    >>> groups = BalancedClusters(2).groups(Y, np.random.default_rng(0))
+    >>> sorted(group.tolist() for group in groups)
+    [[0, 1], [2, 3]]
+    """
+
+    code = "balanced-kmeans"
+
+    def __init__(self, n_clusters: int | None = None, max_iter: int = 20) -> None:
+        self.n_clusters = n_clusters
+        self.max_iter = max_iter
+
+    def groups(self, Y: LabelMatrix, rng: np.random.Generator) -> Groups:
+        """Choose disjoint groups."""
+        wanted = _wanted(self.n_clusters, Y.shape[1])
+        labels = Y.T.astype(np.float64)
+        centres = _k_means(Y, wanted, int(rng.integers(2**31))).cluster_centers_
+        # Labels that agree have a common centre; it is repeated, so that they are divided too.
+        centres = np.resize(centres, (wanted, len(Y)))
+        cluster_of = np.full(len(labels), -1)
+        for _ in range(check_int(self.max_iter, "max_iter", minimum=1)):
+            previous, cluster_of = cluster_of, _balanced(labels, centres)
+            if np.array_equal(cluster_of, previous):
+                break
+            for cluster in np.unique(cluster_of):
+                centres[cluster] = labels[cluster_of == cluster].mean(axis=0)
+        return _members(cluster_of)
+
+
+def _balanced(labels: Floats, centres: Floats) -> npt.NDArray[np.intp]:
+    """Assign each label to a centre, nearest pairs first, none to more than its share of labels."""
+    distances = euclidean_distances(labels, centres, squared=True)
+    room = np.full(len(centres), -(-len(labels) // len(centres)))
+    cluster_of = np.full(len(labels), -1, dtype=np.intp)
+    order = np.argsort(distances, axis=None, kind="stable")
+    for label, cluster in zip(*np.unravel_index(order, distances.shape), strict=True):
+        if cluster_of[label] < 0 and room[cluster]:
+            cluster_of[label] = cluster
+            room[cluster] -= 1
+    return cluster_of
+
+
 def k_means_groups(Y: LabelMatrix, n_clusters: int, random_state: int | None) -> Groups:
     """Group labels by k-means, each label being its column of `Y`; fewer groups if labels agree."""
+    return _members(_k_means(Y, n_clusters, random_state).labels_)
+
+
+def _k_means(Y: LabelMatrix, n_clusters: int, random_state: int | None) -> KMeans:
     n_different = len(np.unique(Y, axis=1).T)
     k_means = KMeans(min(n_clusters, n_different), n_init=10, random_state=random_state)
-    cluster_of = k_means.fit_predict(Y.T.astype(np.float64))
+    return k_means.fit(Y.T.astype(np.float64))
+
+
+def _members(cluster_of: npt.NDArray[Any]) -> Groups:
     return [np.flatnonzero(cluster_of == cluster) for cluster in np.unique(cluster_of)]
 
 
@@ -259,8 +335,8 @@ def check_clusters(groups: Any, n_labels: int) -> Groups:
         clusters = [np.asarray(group, dtype=np.intp).reshape(-1) for group in groups]
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"Clusters must be KMeansClusters(), RandomClusters() or lists of label positions; got "
-            f"{groups!r}."
+            f"Clusters must be KMeansClusters(), RandomClusters(), BalancedClusters() or lists of "
+            f"label positions; got {groups!r}."
         ) from error
     clusters = [group for group in clusters if len(group)]
     held = np.concatenate([*clusters, np.empty(0, dtype=np.intp)])

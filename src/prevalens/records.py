@@ -90,6 +90,8 @@ class Result:
         Of the package and the data it was made with.
     usage : dict
         Seconds and bytes, where known.
+    validation_loss : float or None
+        Loss of the chosen settings on validation samples; None if no settings were searched.
     """
 
     dataset: str
@@ -104,3 +106,4 @@ class Result:
     version: str = ""
     data_sha: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict)
+    validation_loss: float | None = None

@@ -1,4 +1,7 @@
-"""PAV: the closed form solves the quadratic program; isotonic regression is a case of it."""
+"""PAV: the closed form solves the quadratic program; isotonic regression is a case of it.
+
+Multicalibration: posteriors and labels agree in every group, whatever the mix of the groups.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
-from prevalens.aggregators import calibrated
-from prevalens.aggregators.calibrated import PAV
+from prevalens.aggregators import Aggregator, calibrated
+from prevalens.aggregators.calibrated import PAV, MulticalibratedPCC
 from prevalens.aggregators.counting import PCC
+from prevalens.metrics import ae
+from prevalens.protocols import CovariateTilt, Periods
 from prevalens.samples import Samples
 from prevalens.scores import Scores
 from prevalens.validation import InputError, PrevalensError
@@ -24,7 +31,7 @@ def labelled(seed: int, n_items: int = 60) -> tuple[Scores, np.ndarray]:
     return Scores(np.round(np.clip(rng.random(Y.shape) * 0.7 + 0.3 * Y, 0, 1), 2)), Y
 
 
-def calibrate(pav: PAV, scores: Scores) -> np.ndarray:
+def calibrate(pav: Aggregator, scores: Scores) -> np.ndarray:
     """The calibrated posteriors: every item as a sample of its own."""
     every = Samples.from_indices(np.arange(scores.n_items)[:, np.newaxis], n_items=scores.n_items)
     return pav.aggregate(scores, every)
@@ -162,3 +169,146 @@ def test_strange_parameters_are_named(options: dict, sentence: str) -> None:
     scores, Y = labelled(9)
     with pytest.raises(InputError, match=sentence):
         PAV(**options).fit(scores, Y)
+
+
+def regions(seed: int, n_items: int = 1200) -> tuple[Scores, np.ndarray, np.ndarray]:
+    """Posteriors that are right on average, and wrong in two regions that the last one tells apart.
+
+    Returns the scores, the labels, and in which region each item is.
+    """
+    rng = np.random.default_rng(seed)
+    region = rng.integers(0, 2, n_items)
+    posteriors = rng.uniform(0.2, 0.8, (n_items, 3))
+    posteriors[:, 2] = np.where(region == 1, 0.7, 0.3) + rng.uniform(-0.1, 0.1, n_items)
+    wrong = np.where(region == 1, 0.9, -0.9)[:, np.newaxis] * [1.0, -1.0, 0.0]
+    Y = (rng.random(posteriors.shape) < expit(logit(posteriors) + wrong)).astype(np.int8)
+    return Scores(posteriors), Y, region
+
+
+def test_no_group_is_pcc() -> None:
+    scores, Y, _ = regions(0, 200)
+    samples = Samples.from_indices([[0, 5, 9], [3, 3]], n_items=200)
+    found = MulticalibratedPCC(0).fit(scores, Y)
+    expected = PCC().fit(scores, Y).aggregate(scores, samples)
+    np.testing.assert_allclose(found.aggregate(scores, samples), expected, rtol=0, atol=1e-15)
+    assert found.leaves_ == 0
+
+
+@given(seed=st.integers(0, 2**32 - 1), penalty=st.floats(0.1, 50))
+@settings(max_examples=15)
+def test_a_single_group_shifts_log_odds_until_the_penalty_balances(
+    seed: int, penalty: float
+) -> None:
+    scores, Y = labelled(seed)
+    found = MulticalibratedPCC(1, penalty=penalty).fit(scores, Y)
+    inside = np.clip(scores.values, 1e-15, 1 - 1e-15)
+    for j in range(3):
+
+        def slope(shift: float, j: int = j) -> float:
+            moved = expit(logit(inside[:, j]) + shift)
+            return float((Y[:, j] - moved).sum() - penalty * shift)
+
+        assert found.shifts_[0, j] == pytest.approx(brentq(slope, -50, 50), abs=1e-6)
+
+
+@pytest.mark.parametrize("leaves", [2, 5, 16])
+def test_posteriors_agree_with_labels_in_every_group(leaves: int) -> None:
+    scores, Y, _ = regions(1)
+    found = MulticalibratedPCC(leaves, penalty=1e-6).fit(scores, Y)
+    assert found.leaves_ == leaves
+    # Groups by the tree that was grown, read without the aggregator's own code.
+    nodes = found._tree.apply(scores.values)
+    groups, _ = Samples.by_group(nodes)
+    assert len(groups) == leaves
+    assert groups.sizes.min() >= 25
+    np.testing.assert_allclose(found.aggregate(scores, groups), groups.mean(Y), atol=1e-6)
+
+
+def test_posteriors_of_zero_and_one_stay() -> None:
+    scores = Scores(np.repeat([[0.0], [0.5], [1.0]], 30, axis=0))
+    Y = np.tile([[0], [1]], (45, 1))
+    answers = calibrate(MulticalibratedPCC(1).fit(scores, Y), scores)
+    np.testing.assert_array_equal(answers[:30], 0.0)
+    np.testing.assert_array_equal(answers[60:], 1.0)
+
+
+def test_groups_are_found_and_a_tilt_of_the_features_costs_little() -> None:
+    scores, Y, _ = regions(2)
+    new, truth, where = regions(3)
+    # Features say the region; the tilt mixes both in all proportions.
+    tilt = CovariateTilt(where[:, np.newaxis] + 0.0, 200, n_samples=100, scale=2.0)
+    samples = tilt.draw(truth, np.random.default_rng(0))
+    true = samples.mean(truth)
+    found = MulticalibratedPCC().fit(scores, Y)
+    assert found.leaves_ >= 2
+    plain = ae(true, PCC().fit(scores, Y).aggregate(new, samples)).mean()
+    assert ae(true, found.aggregate(new, samples)).mean() < 0.6 * plain
+    # A single shift per label cannot do this: both regions together are calibrated.
+    single = MulticalibratedPCC(1).fit(scores, Y).aggregate(new, samples)
+    assert ae(true, single).mean() > 0.9 * plain
+
+
+def test_later_batches_of_a_timeline_whose_regions_change_their_shares() -> None:
+    scores, Y, _ = regions(4)
+    new, truth, where = regions(5, 4000)
+    rng = np.random.default_rng(0)
+    # The later an item, the more likely it is of the second region.
+    years = 2000 + np.clip(rng.normal(3 + 4 * where, 1.0), 0, 9).astype(int)
+    samples = Periods(years, min_size=100).draw(truth, 0)
+    true = samples.mean(truth)
+    errors = [
+        ae(true, each.fit(scores, Y).aggregate(new, samples)).mean()
+        for each in (PCC(), MulticalibratedPCC())
+    ]
+    assert len(samples) >= 6
+    assert errors[1] < 0.5 * errors[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_calibrated_posteriors_are_left_alone(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    posteriors = rng.uniform(0.05, 0.95, (600, 3))
+    Y = rng.random(posteriors.shape) < posteriors
+    found = MulticalibratedPCC().fit(Scores(posteriors), Y)
+    # One standard error lets a few groups through by chance, and these hardly shift.
+    assert np.abs(calibrate(found, Scores(posteriors)) - posteriors).mean() < 0.02
+
+
+def test_given_groups_are_told_apart_too() -> None:
+    rng = np.random.default_rng(6)
+    posteriors = rng.uniform(0.2, 0.8, (800, 2))
+    # Two sources that the second posterior tells apart; the first label is as its posterior says
+    # in both, so nothing but the groups divides the items there.
+    source = np.where(posteriors[:, 1] > 0.63, "web", "mail")
+    Y = (rng.random(posteriors.shape) < posteriors).astype(np.int8)
+    scores, (samples, _) = Scores(posteriors), Samples.by_group(source)
+    found = MulticalibratedPCC(2, penalty=1e-6).fit(scores, Y, groups=source)
+    np.testing.assert_allclose(found.aggregate(scores, samples), samples.mean(Y), atol=1e-6)
+    without = MulticalibratedPCC(2, penalty=1e-6).fit(scores, Y)
+    assert ae(samples.mean(Y), without.aggregate(scores, samples)).mean() > 1e-3
+
+
+def test_groups_of_few_items_are_not_told_apart() -> None:
+    scores, Y, _ = regions(7, 240)
+    small = np.arange(240) // 4
+    samples = Samples.from_indices([range(0, 240, 3)], n_items=240)
+    with_groups = MulticalibratedPCC(4).fit(scores, Y, groups=small)
+    without = MulticalibratedPCC(4).fit(scores, Y)
+    np.testing.assert_array_equal(
+        with_groups.aggregate(scores, samples), without.aggregate(scores, samples)
+    )
+
+
+def test_few_items_are_left_alone() -> None:
+    scores, Y, _ = regions(8, 74)
+    assert MulticalibratedPCC().fit(scores, Y).leaves_ == 0
+    scores, Y, _ = regions(8, 600)
+    assert MulticalibratedPCC().fit(scores, Y, groups=np.arange(600) % 2).leaves_ == 0
+
+
+def test_impossible_multicalibration_is_refused() -> None:
+    scores, Y, _ = regions(9, 100)
+    with pytest.raises(InputError, match="leaves must be"):
+        MulticalibratedPCC(-1).fit(scores, Y)
+    with pytest.raises(InputError, match="penalty must be"):
+        MulticalibratedPCC(penalty=0).fit(scores, Y)

@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.counting import CC, PCC
 from prevalens.aggregators.external import QuapyPerLabel
+from prevalens.aggregators.kernel_density import KDEyML
 from prevalens.aggregators.lpq import LPQ
 from prevalens.aggregators.matching import HDx, HDy
 from prevalens.aggregators.multiclass import MulticlassPACC, StateQuantifier
@@ -114,7 +115,9 @@ def test_one_label_per_cluster_is_the_binary_method():
         np.testing.assert_allclose(lpq.aggregate(TEST, SAMPLES), alone, atol=atol)
 
 
-@pytest.mark.parametrize("base", [None, CC(), PCC(), ACC(), PACC(), SLD(), HDy(bins=5)], ids=repr)
+@pytest.mark.parametrize(
+    "base", [None, CC(), PCC(), ACC(), PACC(), SLD(), KDEyML(), HDy(bins=5)], ids=repr
+)
 @pytest.mark.parametrize("clusterer", [None, RandomClusters(2), KMeansClusters(9)], ids=repr)
 def test_every_base_and_clusterer_knows_something(base, clusterer):
     estimates = LPQ(base, clusterer).fit(ITEMS, Y).aggregate(TEST, SAMPLES)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,10 +11,12 @@ from scipy.optimize import minimize
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.calibrated import PAV
 from prevalens.aggregators.counting import CC, PCC
+from prevalens.aggregators.kernel_density import KDEyML
 from prevalens.aggregators.matching import HDy
 from prevalens.aggregators.multiclass import (
     MulticlassACC,
     MulticlassCC,
+    MulticlassKDEy,
     MulticlassPACC,
     MulticlassPCC,
     MulticlassSLD,
@@ -26,7 +30,14 @@ from prevalens.scores import Scores
 from prevalens.validation import InputError, PrevalensWarning
 
 N_STATES = 4
-EVERY = [MulticlassCC, MulticlassPCC, MulticlassACC, MulticlassPACC, MulticlassSLD]
+EVERY = [
+    MulticlassCC,
+    MulticlassPCC,
+    MulticlassACC,
+    MulticlassPACC,
+    MulticlassSLD,
+    MulticlassKDEy,
+]
 
 
 def make_data(n_items=600, seed=0, n_states=N_STATES):
@@ -164,7 +175,7 @@ def test_adjustment_corrects_a_shift():
     rows = rng.choice(4000, 3000, p=_weights(truth, wanted))
     sample = Samples.from_indices([rows], n_items=4000)
     counted = MulticlassPCC().fit(None, state_of, N_STATES).estimate(fresh, sample)
-    for maker in (MulticlassPACC, MulticlassSLD):
+    for maker in (MulticlassPACC, MulticlassSLD, MulticlassKDEy):
         estimates = maker().fit(posteriors, state_of, N_STATES).estimate(fresh, sample)
         assert np.abs(estimates - wanted).max() < 0.05 < np.abs(counted - wanted).max()
 
@@ -206,6 +217,57 @@ def test_sld_with_posteriors_of_exactly_zero():
     np.testing.assert_allclose(estimates, [[0.5, 0.5, 0.0]])
 
 
+@pytest.mark.parametrize("bandwidth", [0.02, 0.1, 0.5])
+def test_kdey_has_the_greatest_likelihood(bandwidth):
+    posteriors, state_of = make_data()
+    fresh, _ = make_data(seed=7)
+    samples = make_samples(state_of)
+    kdey = MulticlassKDEy(bandwidth, tol=1e-9).fit(posteriors, state_of, N_STATES)
+    estimates = kdey.estimate(fresh, samples)
+    squares = np.square(fresh[:, np.newaxis] - posteriors).sum(axis=2)
+    kernels = np.exp(-squares / (2 * bandwidth**2))
+    densities = np.stack([kernels[:, state_of == s].mean(axis=1) for s in range(N_STATES)], axis=1)
+    for rows, shares in zip(samples, estimates, strict=True):
+        within = densities[rows] / densities[rows].max(axis=1, keepdims=True)
+        # Conditions of the optimum of a concave function on the simplex.
+        slopes = (within / (within @ shares)[:, np.newaxis]).mean(axis=0)
+        assert np.all(slopes < 1 + 1e-3)
+        np.testing.assert_allclose(slopes[shares > 0.01], 1.0, atol=1e-3)
+
+
+def test_kdey_over_two_states_is_kdey_of_the_label():
+    posteriors, state_of = make_data(n_states=2)
+    samples = Samples.from_indices([np.arange(40), np.flatnonzero(state_of)[:60]], n_items=600)
+    label = KDEyML(0.2).fit(Scores(posteriors[:, [1]]), state_of[:, np.newaxis])
+    states = MulticlassKDEy(0.2, tol=1e-9).fit(posteriors, state_of, 2)
+    np.testing.assert_allclose(
+        states.estimate(posteriors, samples)[:, [1]],
+        label.aggregate(Scores(posteriors[:, [1]]), samples),
+        atol=1e-4,
+    )
+
+
+def test_kdey_of_items_far_from_all_labelled_ones():
+    posteriors = np.repeat(np.eye(3)[:2], 5, axis=0)
+    kdey = MulticlassKDEy(0.01).fit(posteriors, np.repeat([0, 1], 5), 2)
+    # The nearest state counts, however far it is.
+    estimates = kdey.estimate(np.array([[0.0, 0.2, 0.8]]), Samples.whole(1))
+    np.testing.assert_allclose(estimates, [[0.0, 1.0]], atol=1e-4)
+
+
+def test_kdey_is_quapys():
+    quapy = pytest.importorskip("quapy")
+    posteriors, state_of = make_data(300)
+    fresh, _ = make_data(600, seed=5)
+    samples = make_samples(np.arange(600) % N_STATES)
+    theirs = quapy.method.aggregative.KDEyML(bandwidth=0.1, random_state=0)
+    theirs.classifier = SimpleNamespace(classes_=np.arange(N_STATES))
+    theirs.aggregation_fit(posteriors, state_of)
+    kdey = MulticlassKDEy(0.1, tol=1e-8).fit(posteriors, state_of, N_STATES)
+    for rows, ours in zip(samples, kdey.estimate(fresh, samples), strict=True):
+        np.testing.assert_allclose(ours, theirs.aggregate(fresh[rows]), atol=5e-3)
+
+
 def test_one_versus_rest_scales_to_one():
     posteriors, state_of = make_data()
     samples = make_samples(state_of)
@@ -230,6 +292,7 @@ def test_names_of_labels_stand_for_states():
     assert multiclass(PACC(guard=None)).guard is None
     assert multiclass(ACC()).guard == MulticlassACC().guard
     assert multiclass(SLD(tol=1e-3)).tol == 1e-3
+    assert multiclass(KDEyML(0.3)).bandwidth == 0.3
     assert type(multiclass(HDy())) is OneVsRest
     with pytest.raises(InputError, match="no version over label states"):
         multiclass(SLD("platt"))
@@ -239,6 +302,8 @@ def test_refusals():
     posteriors, state_of = make_data()
     with pytest.raises(InputError, match="guard must be zero or positive, or None; got -1"):
         MulticlassACC(-1).fit(posteriors, state_of, N_STATES)
+    with pytest.raises(InputError, match="bandwidth must"):
+        MulticlassKDEy(0.001).fit(posteriors, state_of, N_STATES)
 
 
 @settings(max_examples=50, deadline=None)

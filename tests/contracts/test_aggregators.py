@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 
 from prevalens.aggregators import (
@@ -40,12 +40,14 @@ from prevalens.aggregators import (
     MaxThreshold,
     MedianSweep,
     MedianSweep2,
+    MulticalibratedPCC,
     RandomClusters,
     ScenarioMixture,
     TrainingPrevalence,
     XThreshold,
 )
 from prevalens.batches import FINE, ScoredSamples
+from prevalens.catalogue import ENTRIES, parse
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
 from prevalens.summary import Summary
@@ -101,6 +103,8 @@ CASES = [
     Case("pq", PQ),
     Case("pav", PAV),
     Case("pav-unified", lambda: PAV(unify=0.05, prevalence=0.3)),
+    Case("mcpcc", MulticalibratedPCC),
+    Case("mcpcc-3", lambda: MulticalibratedPCC(3, penalty=0.5)),
     Case("naive", TrainingPrevalence),
     Case("hdx", HDx),
     Case("mixture", lambda: ScenarioMixture(0.1, 1.0)),
@@ -112,6 +116,8 @@ CASES = [
     Case("rq-hdx", lambda: RQ(HDx(), "ridge"), permutes=False),
     Case("lpq", lambda: LPQ(PCC(), RandomClusters(2)), permutes=False),
     Case("lpq-acc", lambda: LPQ(ACC(), KMeansClusters(2)), permutes=False),
+    Case("rq-dys", lambda: RQ(DyS(), "ridge"), permutes=False),
+    Case("lpq-kdey", lambda: LPQ(KDEyML(), RandomClusters(2)), permutes=False),
     Case("lpq-sld", lambda: LPQ(SLD(), RandomClusters(2)), permutes=False),
 ]
 
@@ -453,3 +459,49 @@ def test_usual_data_cause_no_warning(case: Case) -> None:
         aggregator, scores = fitted(case)
         estimates = aggregator.aggregate(scores, make_samples())
     assert np.isfinite(estimates).all()
+
+
+#: Every aggregator of the catalogue, as a base of others.
+BASES = [code for code, entry in ENTRIES.items() if entry.role == "aggregator"]
+
+
+class Unchanged(RegressorMixin, BaseEstimator):
+    """A regressor that predicts what it is given."""
+
+    def fit(self, X: Any, y: Any) -> Unchanged:
+        self.fitted_ = True
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return X
+
+
+@pytest.mark.parametrize("code", BASES)
+def test_rq_takes_every_aggregator(code: str) -> None:
+    base: Aggregator = ENTRIES[code].make()
+    text = f"rq({code},ridge)" if base.consumes == "features" else f"lr+rq({code},ridge)"
+    method = parse(text)
+    assert method.name == text
+    scores, Y = make_data(base.consumes)
+    samples = make_samples()
+    corrected = method.aggregator.fit(scores, Y).aggregate(scores, samples)
+    assert corrected.shape == (len(samples), N_LABELS)
+    assert np.all((corrected >= 0) & (corrected <= 1))
+    plain = base.fit(scores, Y).aggregate(scores, samples)
+    same = RQ(clone(base), Unchanged()).fit(scores, Y).aggregate(scores, samples)
+    np.testing.assert_allclose(same, plain, rtol=0, atol=1e-12)
+    # The base and its parameters survive the name.
+    assert type(method.aggregator.base) is type(base)
+
+
+@pytest.mark.parametrize("code", BASES)
+def test_lpq_takes_every_aggregator(code: str) -> None:
+    text = f"lpq({code},random(2))"
+    method = parse(text)
+    assert parse(method.name).name == method.name
+    scores, Y = make_data("features")
+    estimates = method.aggregator.fit(scores, Y).aggregate(scores, make_samples())
+    assert np.all((estimates >= 0) & (estimates <= 1))
+    # It knows something of the labels it was fitted to.
+    whole = method.aggregator.aggregate(scores, Samples.whole(N_ITEMS))
+    assert np.abs(whole - Y.mean(axis=0)).max() < 0.2

@@ -21,7 +21,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from prevalens.classifiers import (
     CLEMS,
+    HOMER,
     MLARAM,
+    MLMPM,
+    MLTSVM,
     AdaBoostMH,
     Chain,
     ChainEnsemble,
@@ -29,18 +32,20 @@ from prevalens.classifiers import (
     CrossFit,
     ExtraTrees,
     Forest,
+    Funnelling,
     LabelSpaceClusters,
     MLkNN,
     PerLabel,
     Powerset,
     RAkEL,
+    RankSVM,
     Stacked,
     Tree,
     is_joint,
     offers,
     response,
 )
-from prevalens.labelsets import RandomLabelsets
+from prevalens.labelsets import RandomClusters, RandomLabelsets
 from prevalens.validation import InputError
 
 CLASSIFIERS = {
@@ -62,13 +67,20 @@ CLASSIFIERS = {
     "ClassifierEnsemble": ClassifierEnsemble(PerLabel(), Forest(8, random_state=0)),
     "RAkEL": RAkEL(random_state=0),
     "RAkEL(overlapping)": RAkEL(None, RandomLabelsets(2), random_state=0),
+    "HOMER": HOMER(),
+    "HOMER(random)": HOMER(MLkNN(k=3), RandomClusters(2)),
     "MLARAM": MLARAM(),
+    "Funnelling": Funnelling(),
+    "Funnelling(tat)": Funnelling(training="tat"),
+    "RankSVM": RankSVM(),
+    "MLTSVM": MLTSVM(),
+    "MLMPM": MLMPM(),
     "AdaBoostMH": AdaBoostMH(20),
     "MLARAM(hierarchy)": MLARAM(hierarchy=0.7),
 }
 ALONE = {"PerLabel", "PerLabel(tree)"}
 #: Whose answers depend on where a label stands, by definition.
-ORDERED = {"Chain", "ChainEnsemble", "RAkEL", "RAkEL(overlapping)"}
+ORDERED = {"Chain", "ChainEnsemble", "RAkEL", "RAkEL(overlapping)", "HOMER(random)"}
 #: Whose answers jump when a feature moves by a rounding error.
 JUMPY = {"Tree", "Forest", "ExtraTrees", "PerLabel(tree)", "LabelSpaceClusters(Tree)"}
 JUMPY |= {"CLEMS", "CLEMS(f1)", "MLARAM(hierarchy)", "AdaBoostMH"}
@@ -378,10 +390,18 @@ EXPECTED = {
 CERTAIN = {
     "check_classifiers_multilabel_output_format_predict_proba": "posteriors may be exactly 0 or 1"
 }
+MARGINS = {
+    "check_classifier_multioutput": "votes are signs of margins, not posteriors above one half",
+    "check_decision_proba_consistency": ZERO_ONE,
+}
 #: The same for single classifiers.
 EXPECTED_OF = {
     Forest: CERTAIN,
     MLARAM: CERTAIN,
+    Funnelling: {"check_fit2d_1sample": SENTENCE},
+    RankSVM: MARGINS,
+    MLTSVM: MARGINS,
+    MLMPM: MARGINS,
     ExtraTrees: CERTAIN,
     PerLabel: {
         "check_decision_proba_consistency": ZERO_ONE,
@@ -422,6 +442,11 @@ CHECKED = [
     LabelSpaceClusters(2, MLkNN(k=3)),
     Powerset(),
     RAkEL(),
+    HOMER(),
+    Funnelling(cv=2),
+    RankSVM(),
+    MLTSVM(),
+    MLMPM(),
     MLARAM(),
     AdaBoostMH(5),
 ]

@@ -100,6 +100,7 @@ def make_result(make_cell: Callable[..., Cell]) -> Callable[..., CellResult]:
             columns=columns,
             labels={"name": ["a", "b"], **labels},
             usage=Usage(1.0, 0.5, 1.5, 100.0, 2, 3, ("odd",)),
+            validation_loss=0.0625 if seed else None,
         )
 
     return make

@@ -13,7 +13,7 @@ from prevalens.datasets import load
 from prevalens.evaluation import evaluate
 from prevalens.experiments import Cell, CellResult, Failure, MethodSpec, ProtocolSpec, run_cell
 from prevalens.experiments.cache import ScoreCache
-from prevalens.experiments.run import run_cells, to_plain_values
+from prevalens.experiments.run import build, run_cells, to_plain_values
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.protocols import MLAPP
 from prevalens.validation import InputError
@@ -95,6 +95,10 @@ def test_the_result_knows_where_it_comes_from(make_cell: Make) -> None:
     assert result.key == result.cell.key(result.data_sha)
     assert result.chosen["classifier__C"] in (1, 10)
     assert result.chosen["classifier__class_weight"] in (None, "balanced")
+    data = load("synthetic").train
+    search = build(result.cell.method, result.cell.seed).fit(data.X, data.Y)
+    assert result.validation_loss == pytest.approx(min(-search.cv_results_["mean_test_score"]))
+    assert run_cell(make_cell(expression="lr+pcc")).validation_loss is None
     assert {"prevalens", "numpy", "scipy", "scikit-learn", "python"} == set(result.versions)
     assert result.usage is not None
     assert result.usage.fit_seconds > 0

@@ -24,12 +24,15 @@ def result_path(store: Store, result: CellResult) -> Path:
     return store.folder / "cells" / f"{result.key}.parquet"
 
 
-def test_what_is_written_is_read_back(store: Store, make_result: Make) -> None:
-    result = make_result()
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_is_written_is_read_back(store: Store, make_result: Make, seed: int) -> None:
+    result = make_result(seed)
+    assert (result.validation_loss is None) == (seed == 0)
     store.write(result)
     stored = store.read(result.key)
     for name in ("cell", "key", "data_sha", "versions", "chosen", "labels", "usage"):
         assert getattr(stored, name) == getattr(result, name)
+    assert stored.result().validation_loss == result.validation_loss
     assert list(stored.columns) == list(result.columns)
     for name, values in result.columns.items():
         assert stored.columns[name].dtype == values.dtype

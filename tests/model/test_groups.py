@@ -85,6 +85,14 @@ def test_by_file() -> None:
     assert sizes(ByFile([first, second]), first, second) == {"3": 3, "2": 2}
     same = [as_table({"x": [1]}, name=f"{folder}/may.csv") for folder in "ab"]
     assert sizes(ByFile(same), *same) == {"a/may.csv": 1, "b/may.csv": 1}
+    # Uploads have no folders; a number tells them apart, one that no other file has.
+    equal = [
+        as_table({"x": [n]}, name=name)
+        for n, name in enumerate(("may.csv", "may.csv (2)", "may.csv", "may.csv"))
+    ]
+    assert sizes(ByFile(equal), *equal) == {
+        "may.csv": 1, "may.csv (2)": 1, "may.csv (3)": 1, "may.csv (4)": 1
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +21,16 @@ from prevalens.__main__ import cli
 from prevalens.errors import InputError
 from prevalens.service import command as module
 
+_NEEDS_FORK = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="the service needs a system with fork"
+)
+
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The settings that the command would serve with."""
     found: list[Any] = []
-    monkeypatch.setattr(module, "serve", lambda settings, ready: found.append(settings))
+    monkeypatch.setattr(module, "serve", lambda settings, *_: found.append(settings))
     return found
 
 
@@ -92,15 +100,15 @@ def test_a_missing_extra_is_named(name: str) -> None:
     )
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the service needs a system with fork")
-def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+@contextmanager
+def _served(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and its address."""
     start = "from prevalens.__main__ import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", start, "serve", "--host", "127.0.0.1", "--port", "0"],
+        [sys.executable, "-c", start, "serve", "--host", "127.0.0.1", "--port", "0", *words],
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
+        env={**os.environ, "TMPDIR": str(folder)},
         start_new_session=True,
     )
     with process:
@@ -108,16 +116,64 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         line = process.stderr.readline()
         address = re.search(r"http://127\.0\.0\.1:\d+/", line)
         assert address, line + process.stderr.read()
-        assert httpx.get(address[0] + "healthz", trust_env=False, timeout=30).status_code == 200
+        try:
+            yield process, address[0]
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+@_NEEDS_FORK
+def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
+    with _served(tmp_path) as (process, address):
+        assert process.stderr is not None
+        assert httpx.get(f"{address}healthz", trust_env=False, timeout=30).status_code == 200
         assert len(list(tmp_path.glob("prevalens-serve-*"))) == 1
         helpers = psutil.Process(process.pid).children(recursive=True)
         assert helpers
         # As Ctrl-C does in a terminal: every process of the group gets it.
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(60) == 0
-        assert "Traceback" not in process.stderr.read()
+        # Nothing was unfinished, so there is nothing to wait for.
+        assert process.stderr.read() == "Stop it with Ctrl-C.\n"
     assert list(tmp_path.glob("prevalens-serve-*")) == []
     # The fork server notices the end of the command after it has loaded its modules: three seconds
     # of work, which take long where many processes share the cores.
     _, alive = psutil.wait_procs(helpers, timeout=120)
     assert alive == []
+
+
+@_NEEDS_FORK
+def test_it_says_what_it_waits_for_and_ends_at_the_second_interrupt(
+    model_file: Path, tmp_path: Path
+) -> None:
+    with _served(tmp_path, str(model_file)) as (process, address):
+        assert process.stderr is not None
+        place = f"{address}v1/models/small/quantify"
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            client.post(place, json={"texts": ["my parcel"]}).raise_for_status()
+            # A stopped worker: the estimate does not end by itself.
+            for helper in psutil.Process(process.pid).children():
+                for worker in helper.children():
+                    worker.suspend()
+            client.post(f"{place}?wait=false", json={"texts": ["x"]}).raise_for_status()
+            # A request that has not been answered must not delay the end either.
+            waiting = socket.create_connection(("127.0.0.1", httpx.URL(address).port))
+            waiting.sendall(
+                b"POST /v1/uploads HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: multipart/form-data; boundary=x\r\n"
+                b"Content-Length: 1000\r\n\r\n"
+            )
+        assert process.stderr.readline() == "Stop it with Ctrl-C.\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.readline() == (
+            "Stopping: waiting up to 10 s for 1 estimate; press Ctrl-C again to end at once.\n"
+        )
+        assert process.poll() is None
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert time.monotonic() - start < 5
+        assert "Traceback" not in process.stderr.read()
+        waiting.close()
+    assert list(tmp_path.glob("prevalens-serve-*")) == []

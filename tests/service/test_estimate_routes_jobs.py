@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from prevalens.service.schemas import ExamplesAnswer, PageAnswer, QuantifyAnswer
+from prevalens.service.schemas import ExamplesAnswer, PageAnswer, QuantifyAnswer, QuantifyBody
 
 
 @pytest.fixture
@@ -147,3 +147,48 @@ def test_a_finished_estimate_is_read_by_pages_with_examples(
     assert answer.highest[0].place.startswith("texts, row ")
     assert client.get(address, params={"group": "x", "label": "delivery"}).status_code == 404
     assert client.get(job["result"]["batches"], params={"page": 1}).status_code == 404
+
+
+def test_a_finished_job_tells_what_it_was_made_from(
+    client: httpx.Client,
+    finished: Callable[..., Any],
+    uploaded: Callable[..., Any],
+    tickets_folder: Path,
+) -> None:
+    (kept,) = uploaded(tickets_folder / "months" / "2026-01.csv")
+    asked = {"uploads": [kept["id"]], "by_time": "date", "interval": 0.8}
+    place = "/v1/models/small/quantify?wait=false"
+    job = finished(client, client.post(place, json=asked).json())
+    told = client.get(f"/v1/jobs/{job['id']}/request").json()
+    assert told["model"] == "small"
+    assert told["readings"] == [{"encoding": None, "delimiter": None}]
+    given = {name: value for name, value in told.items() if name in QuantifyBody.model_fields}
+    assert QuantifyBody(**given) == QuantifyBody(**asked)
+    # Of a form with files there is nothing to send again.
+    form = {"file": ("a.csv", b"text\nmy parcel\n")}
+    job = finished(client, client.post(place, files=form).json())
+    assert job["state"] == "done"
+    assert client.get(f"/v1/jobs/{job['id']}/request").status_code == 404
+
+
+def test_one_column_cannot_stand_for_two(
+    client: httpx.Client,
+    finished: Callable[..., Any],
+    uploaded: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    rows = [f"{n},{n * 7 % 11},{n % 2}" for n in range(20)]
+    (tmp_path / "numbers.csv").write_text("\n".join(["age,income,bought", *rows]) + "\n")
+    (kept,) = uploaded(tmp_path / "numbers.csv")
+    asked = {"upload": kept["id"], "features": ["age", "income"], "labels": ["bought"]}
+    job = client.post("/v1/models", json={**asked, "method": "lr+cc"}).json()
+    name = finished(client, job)["result"]["model"]
+    place = f"/v1/models/{name}/quantify"
+    for columns in ({"age": "customer", "income": "customer"}, {"age": "income"}):
+        body = {"rows": [{"customer": 1, "income": 2}], "columns": columns}
+        answer = client.post(place, json=body)
+        assert answer.status_code == 422
+        assert "for 'age' and for 'income' of the model" in answer.json()["error"]["message"]
+    swapped = {"rows": [{"age": 1, "income": 2}], "columns": {"age": "income", "income": "age"}}
+    assert client.post(place, json=swapped).status_code == 200
+    client.delete(f"/v1/models/{name}")

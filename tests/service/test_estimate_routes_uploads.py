@@ -112,6 +112,41 @@ def test_another_encoding_is_guessed_marked_and_can_be_chosen(
     assert client.get(f"/v1/uploads/{kept['id']}").json()["reading"]["encoding"] == "cp1251"
 
 
+def test_a_file_that_does_not_show_how_to_read_it_is_uploaded_with_the_answer(
+    client: httpx.Client,
+) -> None:
+    # Bytes that cp1252 does not have: shown in some way, so that the right one can be chosen.
+    content = "text,tags\nはい、そう,x\n".encode("shift_jis")
+    (kept,) = _sent(client, "old.csv", content).json()["uploads"]
+    assert kept["reading"] == {"encoding": "iso-8859-15", "delimiter": None, "guessed": True}
+    client.delete(f"/v1/uploads/{kept['id']}")
+    # With the wrong delimiter the rows have different lengths, and nothing can be shown.
+    uneven = b"a, b, c|tags\none, two|x\nthree|y\n"
+    refused = _sent(client, "uneven.csv", uneven)
+    assert refused.status_code == 422
+    (kept,) = _sent(client, "uneven.csv", uneven, delimiter="|").json()["uploads"]
+    assert kept["rows"] == [["one, two", "x"], ["three", "y"]]
+    assert kept["reading"] == {"encoding": None, "delimiter": "|", "guessed": False}
+    client.delete(f"/v1/uploads/{kept['id']}")
+
+
+def _sent(client: httpx.Client, name: str, content: bytes, **how: str) -> httpx.Response:
+    return client.post("/v1/uploads", files={"file": (name, content)}, params=how)
+
+
+def test_two_files_of_one_name_are_two_batches(
+    client: httpx.Client, uploaded: Callable[..., list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    for folder, rows in (("a", 2), ("b", 3)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "may.csv").write_text("text\n" + "where is my parcel\n" * rows)
+    kept = uploaded(tmp_path / "a" / "may.csv", tmp_path / "b" / "may.csv")
+    body = {"uploads": [upload["id"] for upload in kept], "interval": None}
+    answer = client.post("/v1/models/small/quantify", json=body).json()
+    batches = {group["name"]: group["n_items"] for group in answer["groups"]}
+    assert batches == {"may.csv": 2, "may.csv (2)": 3}
+
+
 @pytest.mark.parametrize(
     ("body", "labels", "without"),
     [
@@ -135,3 +170,36 @@ def test_labels_of_an_upload_are_counted(
     answer = client.post(f"/v1/uploads/{kept['id']}/labels", json=body).json()
     found = {"n_items": 3, "n_without": without, "n_labels": len(labels), "labels": labels}
     assert answer == found
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"tags": "nothing"}, "no column 'nothing'"),
+        ({"labels": ["topic"]}, "the label 'topic' is 'x'"),
+        ({}, "exactly one of labels, tags and category"),
+        ({"labels": []}, "Labels"),
+    ],
+)
+def test_labels_that_are_none_are_a_sentence(
+    body: dict[str, Any],
+    words: str,
+    client: httpx.Client,
+    uploaded: Callable[..., list[dict[str, Any]]],
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "labels.csv").write_text("topic\nx\n")
+    (kept,) = uploaded(tmp_path / "labels.csv")
+    answer = client.post(f"/v1/uploads/{kept['id']}/labels", json=body)
+    assert answer.status_code == 422
+    assert words in answer.json()["error"]["message"]
+
+
+def test_items_that_nobody_labelled_are_not_counted(
+    client: httpx.Client, uploaded: Callable[..., list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    rows = ['{"labels": ["a"]}', '{"labels": []}', '{"labels": null}']
+    (tmp_path / "answers.jsonl").write_text("\n".join(rows) + "\n")
+    (kept,) = uploaded(tmp_path / "answers.jsonl")
+    answer = client.post(f"/v1/uploads/{kept['id']}/labels", json={"tags": "labels"}).json()
+    assert answer == {"n_items": 2, "n_without": 1, "n_labels": 1, "labels": {"a": 1}}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,18 @@ def test_the_end_gives_time_and_then_cancels(storage: Storage) -> None:
         return [job.state for job in started]
 
     assert asyncio.run(run()) == ["done", "cancelled"]
+
+
+def test_the_end_waits_until_it_is_hurried(storage: Storage) -> None:
+    async def run() -> tuple[Job, float]:
+        jobs = _jobs(storage)
+        job = jobs.start("train", _endless, folder=None)
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_later(0.05, jobs.hurry)
+        start = time.monotonic()
+        await jobs.close(seconds=60)
+        return job, time.monotonic() - start
+
+    job, seconds = asyncio.run(run())
+    assert job.state == "cancelled"
+    assert 0.04 < seconds < 30

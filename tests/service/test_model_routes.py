@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import csv
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ from prevalens.model import Model
 from prevalens.service.model_routes import _check_room, _keep
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits, Settings
-from prevalens.service.storage import Models, Storage
+from prevalens.service.storage import ModelEntry, Models, Storage
 
 HOW = {"text": "text", "tags": "tags", "sep": ";", "method": "lr+cc"}
 
@@ -106,7 +108,84 @@ def test_a_model_is_trained_used_and_removed(
     assert Model.load(path).labels == tuple(own["labels"])
     assert client.delete("/v1/models/own").status_code == 204
     assert client.get("/v1/models/own").status_code == 404
+    assert client.post("/v1/models/own/restore").json() == own
+    assert client.get("/v1/models/own/file").content == path.read_bytes()
+    assert client.delete("/v1/models/own").status_code == 204
+    assert client.post("/v1/models/small/restore").status_code == 404
     assert client.post("/v1/models/own/quantify", json={"texts": ["x"]}).status_code == 404
+
+
+def test_a_removed_model_leaves_the_folder_of_kept_ones(
+    start: Callable[[Settings], Any], model_file: Path, tmp_path: Path
+) -> None:
+    running = start(Settings(keep=tmp_path))
+    state = running.state
+    for _ in range(2):
+        path = tmp_path / "own.prevalens"
+        path.write_bytes(model_file.read_bytes())
+        state.models.add(ModelEntry("own", path, "trained", {}))
+        with running.client() as client:
+            assert client.delete("/v1/models/own").status_code == 204
+        assert list(tmp_path.iterdir()) == []
+    # Of two removed models of one name only the last can come back; the other is gone.
+    assert len(list(state.storage.root.rglob("*.prevalens"))) == 1
+    assert state.models.restore("own").path.read_bytes() == model_file.read_bytes()
+
+
+def test_a_queued_training_keeps_its_upload(
+    client: httpx.Client,
+    uploaded: Callable[..., Any],
+    finished: Callable[..., Any],
+    server: Any,
+    tickets_folder: Path,
+) -> None:
+    (train,) = uploaded(tickets_folder / "train.csv")
+    upload = server.state.uploads.get(train["id"])
+    asked = {"upload": train["id"], "name": "queued", **HOW}
+    first = client.post("/v1/models", json=asked).json()
+    second = client.post("/v1/models", json=asked).json()
+    # One removes the file, and time passes, while the second training still waits.
+    upload.used = 0
+    server.state.uploads.expire()
+    assert client.get(f"/v1/uploads/{train['id']}").status_code == 200
+    assert client.delete(f"/v1/uploads/{train['id']}").status_code == 204
+    assert upload.n_users > 0
+    for job in (first, second):
+        assert finished(client, job)["state"] == "done"
+    assert not upload.folder.exists()
+    for name in ("queued", "queued-2"):
+        client.delete(f"/v1/models/{name}")
+
+
+def test_one_category_is_learnt_and_tested(
+    client: httpx.Client,
+    uploaded: Callable[..., Any],
+    finished: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    topics = {"parts, spare": "a wheel is missing", "late": "it came too late", "[x]": "why this"}
+    rows = [[f"{text} {n}", topic] for n in range(60) for topic, text in topics.items()]
+    with (tmp_path / "topics.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "topic"], *rows])
+    (kept,) = uploaded(tmp_path / "topics.csv")
+    asked = {"upload": kept["id"], "text": "text", "category": "topic", "method": "lr+pacc"}
+    job = finished(client, client.post("/v1/models", json={**asked, "holdout": 0.25}).json())
+    assert job["state"] == "done", job
+    about = client.get(f"/v1/models/{job['result']['model']}").json()
+    assert about["labels"] == sorted(topics)
+    assert not any("divides the tags" in said for said in about["summary"]["warnings"])
+    quality = about["quality"]
+    assert quality["verdict"] in ("yes", "with care", "no")
+    errors = [float(found) for found in re.findall(r"off by (\d+\.\d)", quality["sentence"])]
+    assert 0 <= errors[0] < errors[1]
+    assert "45 items that were held out" in quality["tested"]
+    assert "this model" in quality["errors"]
+    assert {len(line) for line in quality["errors"].values()} == {len(quality["shifts"])}
+    body = {"uploads": [kept["id"]], "category": "topic", "n_samples": 20, "interval": None}
+    place = f"/v1/models/{job['result']['model']}"
+    tested = finished(client, client.post(f"{place}/evaluate", json=body).json())
+    assert tested["state"] == "done", tested
+    client.delete(place)
 
 
 def test_an_automatic_training_tells_its_stage_and_is_cancelled_within(
@@ -143,6 +222,9 @@ def test_an_automatic_training_tells_its_stage_and_is_cancelled_within(
         ({"name": "../evil"}, 422, "Name"),
         ({"time_budget": 0}, 422, "Time_budget"),
         ({"color": "red"}, 422, "Color"),
+        ({"tags": None, "labels": []}, 422, "Labels"),
+        ({"text": None, "features": []}, 422, "Features"),
+        ({"category": "tags"}, 422, "at most one of labels, tags and category"),
     ],
 )
 def test_bad_requests_are_refused_at_once(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,23 @@ def test_only_models_trained_here_can_be_removed() -> None:
         models.remove("given")
     with pytest.raises(Problem, match="no model 'own'"):
         models.get("own")
+
+
+def test_a_removed_model_comes_back_until_it_is_forgotten() -> None:
+    models = Models()
+    first = models.add(_entry("own"))
+    assert models.remove("own") is first
+    second = models.add(_entry("own"))
+    # Its name was taken meanwhile.
+    assert models.restore("own").name == "own-2"
+    assert models.all() == [second, first]
+    with pytest.raises(Problem, match="No model 'own' was removed lately"):
+        models.restore("own")
+    models.remove("own")
+    assert models.forget(before=0) == []
+    assert models.forget(before=time.time() + 1) == [second]
+    with pytest.raises(Problem, match="removed lately"):
+        models.restore("own")
 
 
 @given(st.text(max_size=100))

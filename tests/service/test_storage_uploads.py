@@ -6,7 +6,14 @@ import pytest
 
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Limits
-from prevalens.service.storage import Storage, Upload, Uploads, plain_path
+from prevalens.service.storage import (
+    Storage,
+    Upload,
+    Uploads,
+    keep_reading,
+    plain_path,
+    stored_reading,
+)
 
 
 def _add(uploads: Uploads, storage: Storage, size: int = 10) -> Upload:
@@ -77,4 +84,38 @@ def test_of_a_compressed_file_the_unpacked_copy_is_kept_and_counted(tmp_path: Pa
     plain_path(storage.root / "3.csv.gz").write_bytes(b"a\n" * 50)
     upload = _add(uploads, storage)
     assert (upload.path.name, upload.size, storage.used) == ("0.csv", 10, 100)
+    storage.close()
+
+
+def test_an_upload_outlives_the_tasks_that_wait_for_it(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    uploads = Uploads(storage, Limits(kept_seconds=100))
+    waited_for, removed = (_add(uploads, storage) for _ in range(2))
+    with uploads.in_use([waited_for.id, removed.id, "unknown"]):
+        waited_for.used = 0
+        uploads.expire()
+        uploads.remove(removed.id)
+        assert removed.id not in uploads
+        assert removed.path.exists()
+        with uploads.in_use([waited_for.id]):
+            pass
+        waited_for.used = 0
+        uploads.expire()
+        assert waited_for.path.exists()
+    assert not removed.folder.exists()
+    # Counted from the end of the task on.
+    uploads.expire()
+    assert uploads.all() == [waited_for]
+    storage.close()
+
+
+def test_the_reading_moves_with_the_file(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    path = storage.root / "3.csv"
+    path.write_bytes(b"x")
+    chosen = {"encoding": "cp1252", "delimiter": None}
+    keep_reading(path, {**chosen, "guessed": True})
+    upload = Uploads(storage, Limits()).add("may.csv", path, {})
+    assert stored_reading(upload.path) == chosen
+    assert stored_reading(path) == {"encoding": None, "delimiter": None}
     storage.close()

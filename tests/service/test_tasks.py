@@ -140,7 +140,7 @@ def test_what_cannot_be_trained_is_a_sentence(tickets_folder: Path, tmp_path: Pa
 def test_a_file_is_previewed_under_its_name(tickets_folder: Path) -> None:
     found, _ = _do("preview", path=str(tickets_folder / "train.csv"), name="mine.csv")
     kinds = {column["name"]: column["kind"] for column in found["columns"]}
-    assert kinds == {"id": "category", "date": "time", "text": "text", "tags": "tags"}
+    assert kinds == {"id": "id", "date": "time", "text": "text", "tags": "tags"}
     assert found["columns"][3]["separator"] == ";"
     assert len(found["rows"]) == 6
 

@@ -7,6 +7,7 @@ import pytest
 from prevalens.errors import FormatError, InputError
 from prevalens.tables.formats import as_table
 from prevalens.tables.labels import (
+    WHOLE_CELL,
     label_columns,
     labels_of_columns,
     separator_of,
@@ -45,6 +46,14 @@ def test_tags() -> None:
         tag_matrix(chunk, sets, ["x", "y"])
     with pytest.raises(FormatError, match=r"row 1: the tags 'tags' are \{'a': 1\}"):
         tag_sets(as_table({"tags": [{"a": 1}]}, name="t.csv").read(), "tags", ",")
+
+
+def test_json_lists_are_tags_and_whole_cells_are_not_divided() -> None:
+    cells = ['["x, y", "z"]', "[]", "[x", "a, b", None]
+    chunk = as_table({"tags": cells}).read()
+    assert tag_sets(chunk, "tags", ",") == [{"x, y", "z"}, set(), {"[x"}, {"a", "b"}, set()]
+    whole = tag_sets(chunk, "tags", WHOLE_CELL)
+    assert whole == [{'["x, y", "z"]'}, {"[]"}, {"[x"}, {"a, b"}, set()]
 
 
 def test_an_empty_separator_is_refused() -> None:

@@ -2,16 +2,16 @@
 
 Most look at each label alone: counting (`CC`, `PCC`), adjusted counting (`ACC`, `PACC`, `RLLS`,
 `EDy`, Forman's and Friedman's thresholds), likelihood (`SLD`, `KDEyML`), matching of histograms and
-densities (`HDy`, `DyS`, `KDEyHD`), Bayesian posteriors (`BayesianCC`, `PQ`), and `PAV`. `RQ`, `LPQ`
-and `ScenarioMixture` look at labels together. `HDx` and `QuapyPerLabel` read the items themselves
-and need no classifier, and `ExternalQuantifier` lets any other quantifier in.
-`TrainingPrevalence` is the baseline to beat.
+densities (`HDy`, `DyS`, `KDEyHD`), Bayesian posteriors (`BayesianCC`, `PQ`), and `PAV`. `RQ`,
+`LPQ`, `ScenarioMixture` and `MulticalibratedPCC` look at labels together. `HDx` and
+`QuapyPerLabel` read the items themselves and need no classifier, and `ExternalQuantifier` lets any
+other quantifier in. `TrainingPrevalence` is the baseline to beat.
 """
 
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.bayes import PQ, BayesianCC
-from prevalens.aggregators.calibrated import PAV
+from prevalens.aggregators.calibrated import PAV, MulticalibratedPCC
 from prevalens.aggregators.counting import CC, PCC, TrainingPrevalence
 from prevalens.aggregators.energy import EDy
 from prevalens.aggregators.external import ExternalQuantifier, QuantifierLike, QuapyPerLabel
@@ -39,7 +39,7 @@ from prevalens.aggregators.thresholds import (
     MedianSweep2,
     XThreshold,
 )
-from prevalens.labelsets import KMeansClusters, RandomClusters
+from prevalens.labelsets import BalancedClusters, KMeansClusters, RandomClusters
 
 __all__ = [
     "ACC",
@@ -55,6 +55,7 @@ __all__ = [
     "SLD",
     "T50",
     "Aggregator",
+    "BalancedClusters",
     "BatchedLinearSVR",
     "BayesianCC",
     "ChainedSVR",
@@ -70,6 +71,7 @@ __all__ = [
     "MaxThreshold",
     "MedianSweep",
     "MedianSweep2",
+    "MulticalibratedPCC",
     "NormalisedLasso",
     "NormalisedRidge",
     "PrevalenceForest",

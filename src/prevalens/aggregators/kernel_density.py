@@ -28,7 +28,7 @@ _BANDWIDTHS = (0.01, 1.0)
 _RULE = Rule(exact=True, tol=1e-9, max_iter=1000)
 
 
-def _check_bandwidth(bandwidth: object) -> float:
+def check_bandwidth(bandwidth: object) -> float:
     """The bandwidth along p."""
     return check_number(bandwidth, "bandwidth", *_BANDWIDTHS) / float(np.sqrt(2.0))
 
@@ -112,7 +112,7 @@ class KDEyML(MaximumLikelihood):
         self.bandwidth = bandwidth
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        width = _check_bandwidth(self.bandwidth)
+        width = check_bandwidth(self.bandwidth)
         grid, weights = _class_weights(scores, Y, width)
         # On an even grid the kernel depends on the difference of two points alone.
         kernel = _kernel(np.concatenate([-grid[:0:-1], grid]), np.zeros(1), width)[:, 0]
@@ -185,7 +185,7 @@ class KDEyHD(Aggregator):
         self.bandwidth = bandwidth
 
     def _fit(self, scores: Scores, Y: LabelMatrix) -> None:
-        self._width = _check_bandwidth(self.bandwidth)
+        self._width = check_bandwidth(self.bandwidth)
         reach = _MARGIN * self._width
         n_points = int(np.ceil(_COARSE * (1.0 + 2.0 * reach) / self._width)) + 1
         self.points_ = np.linspace(-reach, 1.0 + reach, n_points)

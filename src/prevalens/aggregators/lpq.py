@@ -36,12 +36,12 @@ class LPQ(Aggregator):
     Parameters
     ----------
     base : Aggregator, StateQuantifier, or any quantifier, optional
-        The multiclass quantifier: ``CC()``, ``PCC()`` (the default), ``ACC()``, ``PACC()`` or
-        ``SLD()``, in their versions over states; a quantifier of QuaPy (with `QuapyPerLabel` also
-        by name); any other aggregator, or any object with ``fit(X, Y)`` and ``quantify(X)``,
-        to which each state is a label.
-    clusterer : KMeansClusters, RandomClusters or list of lists of label positions, optional
-        Default: ``KMeansClusters()``.
+        The multiclass quantifier: ``CC()``, ``PCC()`` (the default), ``ACC()``, ``PACC()``,
+        ``SLD()`` or ``KDEyML()``, in their versions over states; a quantifier of QuaPy (with
+        `QuapyPerLabel` also by name); any other aggregator, or any object with ``fit(X, Y)`` and
+        ``quantify(X)``, to which each state is a label.
+    clusterer : Labelsets or list of lists of label positions, optional
+        ``KMeansClusters()`` (default), ``BalancedClusters()`` or ``RandomClusters()``.
     classifier : single-label classifier, optional
         One is trained per cluster, with the states for classes. Default: multinomial logistic
         regression. Not used by a base that reads the items themselves.

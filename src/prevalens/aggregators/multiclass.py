@@ -9,11 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 
 from prevalens.aggregators.adjusted import ACC, PACC
 from prevalens.aggregators.base import Aggregator
 from prevalens.aggregators.counting import CC, PCC
+from prevalens.aggregators.kernel_density import KDEyML, check_bandwidth
 from prevalens.aggregators.sld import SLD
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
@@ -323,7 +325,7 @@ class MulticlassSLD(StateQuantifier):
     def estimate(self, values: Any, samples: Samples) -> Floats:
         """See `StateQuantifier`."""
         check_int(self.max_iter, "max_iter", minimum=1)
-        ratios = np.asarray(values, dtype=np.float64) / self.prior_
+        ratios = self._likelihoods(np.asarray(values, dtype=np.float64))
         estimates = np.empty((len(samples), len(self.prior_)))
         unfinished = 0
         for rows, items in _equal_bags(samples, _BLOCK // len(self.prior_)):
@@ -331,12 +333,16 @@ class MulticlassSLD(StateQuantifier):
             unfinished += left
         if unfinished:
             warnings.warn(
-                f"SLD over {len(self.prior_)} states had not settled after {self.max_iter} rounds "
+                f"EM over {len(self.prior_)} states had not settled after {self.max_iter} rounds "
                 f"in {unfinished} of {len(samples)} samples; raise max_iter or tol.",
                 PrevalensWarning,
                 stacklevel=2,
             )
         return estimates
+
+    def _likelihoods(self, posteriors: Floats) -> Floats:
+        """Likelihood of each state, up to a factor per item, shape (n_items, n_states)."""
+        return posteriors / self.prior_
 
     def _settle(self, ratios: Floats) -> tuple[Floats, int]:
         """EM on samples of equal size, shape (n_samples, size, n_states).
@@ -358,6 +364,69 @@ class MulticlassSLD(StateQuantifier):
                 return settled, 0
         settled[live] = shares
         return settled, int(going.sum())
+
+
+class MulticlassKDEy(MulticlassSLD):
+    """Shares of the states' kernel densities under which a sample's posteriors are most likely.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Of the Gaussian kernel among vectors of posteriors, as in `KDEyML`; 0.01 to 1.
+    tol, max_iter : float, int
+        As in `MulticlassSLD`.
+
+    Attributes
+    ----------
+    points_ : array of float, shape (n_items, n_states)
+        Posteriors of the labelled items, state by state.
+
+    Notes
+    -----
+    KDEy-ML as published. The mixture of known densities with the greatest likelihood is the limit
+    of EM, which is also what `MulticlassSLD` computes, with other likelihoods. O(n_items x
+    n_labelled x n_states) for the densities of the items. Fails where states have few items.
+
+    References
+    ----------
+    Moreo, González, del Coz, "Kernel density estimation for multiclass quantification", Machine
+    Learning 114, 2025.
+
+    Examples
+    --------
+    >>> posteriors = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8]])
+    >>> kdey = MulticlassKDEy().fit(posteriors, np.array([0, 0, 1, 1]), 2)
+    >>> kdey.estimate(posteriors, Samples.from_indices([[0, 1, 1, 2]], n_items=4)).round(2)
+    array([[0.75, 0.25]])
+    """
+
+    needs_labelled_scores = True
+
+    def __init__(
+        self, bandwidth: float = 0.1, *, tol: float = 1e-5, max_iter: int = 10_000
+    ) -> None:
+        super().__init__(tol, max_iter=max_iter)
+        self.bandwidth = bandwidth
+
+    def _learn(self, values: Any, state_of: npt.NDArray[np.intp]) -> None:
+        check_bandwidth(self.bandwidth)
+        order = np.argsort(state_of, kind="stable")
+        self.points_ = np.asarray(values, dtype=np.float64)[order]
+        self._counts = np.bincount(state_of, minlength=len(self.prior_))
+
+    def _likelihoods(self, posteriors: Floats) -> Floats:
+        densities = np.empty((len(posteriors), len(self.prior_)))
+        starts = np.concatenate([[0], np.cumsum(self._counts)[:-1]])
+        step = max(1, _BLOCK // len(self.points_))
+        for start in range(0, len(posteriors), step):
+            rows = slice(start, start + step)
+            exponents = cdist(posteriors[rows], self.points_, "sqeuclidean")
+            exponents /= -2.0 * self.bandwidth**2
+            # The nearest point of each item counts as 1, so that no item is out of reach of all.
+            exponents -= exponents.max(axis=1, keepdims=True)
+            kernels = np.exp(exponents, out=exponents)
+            densities[rows] = np.add.reduceat(kernels, starts, axis=1) / self._counts
+        return densities
 
 
 def _em_step(ratios: Floats, shares: Floats) -> Floats:
@@ -421,8 +490,8 @@ class OneVsRest(StateQuantifier):
 def multiclass(base: Aggregator) -> StateQuantifier:
     """Return the quantifier over states that corresponds to an aggregator of labels.
 
-    CC, PCC, ACC, PACC and SLD have versions of their own; any other aggregator is applied to
-    each state in turn.
+    CC, PCC, ACC, PACC, SLD and KDEyML have versions of their own; any other aggregator is applied
+    to each state in turn.
     """
     simple: dict[type, type[StateQuantifier]] = {CC: MulticlassCC, PCC: MulticlassPCC}
     if type(base) in simple:
@@ -436,4 +505,6 @@ def multiclass(base: Aggregator) -> StateQuantifier:
                 "SLD with calibration or a prior has no version over label states; use SLD()."
             )
         return MulticlassSLD() if base.tol is None else MulticlassSLD(base.tol)
+    if type(base) is KDEyML:
+        return MulticlassKDEy(base.bandwidth)
     return OneVsRest(base)

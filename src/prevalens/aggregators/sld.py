@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from prevalens.aggregators import sld_blocked, sld_compiled
 from prevalens.aggregators.base import FEW, Aggregator, label_chunks, per_label
-from prevalens.aggregators.scaling import FORMS, apply_scaling, fit_scaling
 from prevalens.aggregators.sld_blocked import Rule, poles
 from prevalens.batches import FINE, Statistic
 from prevalens.samples import Samples
 from prevalens.scores import Kind, Scores
+from prevalens.solvers.scaling import FORMS, apply_scaling, fit_scaling
 from prevalens.types import Array, Floats, Ints, LabelMatrix
 from prevalens.validation import InputError, PrevalensWarning, check_choice, check_int
 

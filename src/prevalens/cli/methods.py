@@ -22,7 +22,7 @@ ROLES = {
     "classifier": "Classifiers score items.",
     "aggregator": "Aggregators turn the scores of a batch into prevalences.",
     "regressor": "Regressors correct the estimates inside rq(...).",
-    "clusterer": "Clusterers group labels inside lpq(...).",
+    "clusterer": "Clusterers group labels inside lpq(...) and homer(...).",
     "scheme": "Schemes decide which items the aggregator learns from.",
     "quantifier": "Whole methods, which need no other part.",
 }

@@ -87,8 +87,9 @@ def command(
 ) -> None:
     """Run the experiments of "Multi-Label Quantification" and compare with its tables.
 
-    The four groups and ML-kNN, CLEMS and LSC are run as the text describes them and as the printed
-    figures seem to have been made; the other methods as described.
+    The four groups, ML-kNN, CLEMS, LSC and the regressors are run as the text describes them and as
+    the printed figures seem to have been made; the other methods as described; ACC and PACC also
+    with the library's guard against rates that differ by chance.
     A run that was stopped goes on where it was; finished cells are never computed again.
     """
     kept = [] if saved is None else sorted(saved.glob("*.json"))

@@ -48,7 +48,7 @@ def mask_numbers(text: str) -> str:
 
 
 def text_pipeline(*, min_df: int | float = 5, sublinear_tf: bool = False) -> Pipeline:
-    """The paper's preparation of texts, as a scikit-learn pipeline of one step, ``tfidf``.
+    """Preparation of texts as the paper's text has it: a scikit-learn pipeline, ``tfidf``.
 
     Texts become lower case; numbers are replaced by one word; terms are words of two letters or
     more that occur in at least `min_df` texts, without English stop words; weights are tf-idf, and

@@ -230,6 +230,8 @@ class CellResult:
         Of the libraries that computed it.
     chosen : dict
         Parameters that searches chose; empty without a grid.
+    validation_loss : float or None
+        Loss of the settings that the outermost search chose, on its validation samples.
     columns : dict of arrays, shape (n_samples,)
         One entry per sample: an error per metric and what is measured of intervals, the
         ``shift``, the ``size``, the ``target`` label (-1 if none) with the ``prevalence`` it was
@@ -250,6 +252,7 @@ class CellResult:
     columns: Mapping[str, npt.NDArray[Any]]
     labels: Mapping[str, Sequence[Any]]
     usage: Usage | None = None
+    validation_loss: float | None = None
 
     def __len__(self) -> int:
         return len(self.columns["shift"])
@@ -270,6 +273,7 @@ class CellResult:
             version=self.versions["prevalens"],
             data_sha=self.data_sha,
             usage={} if self.usage is None else asdict(self.usage),
+            validation_loss=self.validation_loss,
         )
 
     def records(self, cell: Cell | None = None) -> list[Record]:
@@ -406,6 +410,7 @@ def _evaluate(
         columns=_columns(evaluation, cell.measures) | _horizons(cell, dataset, samples),
         labels=_labels(evaluation),
         usage=_usage(fitted.meter, meter, shared=shared),
+        validation_loss=_validation_loss(fitted.quantifier),
     )
 
 
@@ -474,6 +479,13 @@ def _chosen(part: BaseEstimator, path: str = "") -> dict[str, Any]:
         if name.endswith("_") and isinstance(inner, BaseEstimator):
             chosen |= _chosen(inner, f"{path}{name.removesuffix('_')}.")
     return chosen
+
+
+def _validation_loss(quantifier: BaseEstimator) -> float | None:
+    """The loss of the settings that a search has chosen, if the method is a search."""
+    if not isinstance(quantifier, GridSearch) or not np.isfinite(quantifier.best_score_):
+        return None
+    return float(-quantifier.best_score_)
 
 
 def to_plain_values(value: Any) -> Any:

@@ -162,6 +162,8 @@ def _to_parquet(result: CellResult) -> bytes:
         "chosen": dict(result.chosen),
         "labels": dict(result.labels),
     }
+    if result.validation_loss is not None:
+        metadata["validation_loss"] = result.validation_loss
     metadata["checksum"] = _checksum(metadata, result.columns)
     table = pa.table(dict(result.columns), metadata={_METADATA: canonical(metadata)})
     content = BytesIO()
@@ -199,6 +201,8 @@ def _from_parquet(content: bytes, path: Path, usage: Usage | None) -> CellResult
         columns=columns,
         labels=metadata["labels"],
         usage=usage,
+        # Results of earlier versions do not have it.
+        validation_loss=metadata.get("validation_loss"),
     )
 
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,11 +172,11 @@ def batch_names(files: Sequence[str]) -> list[str]:
         return short
     # Files of the same name in several folders keep their folders; without folders, as in
     # uploads, they are numbered.
-    seen = Counter[str]()
-    names = []
+    names: list[str] = []
     for name in files:
-        seen[name] += 1
-        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        numbered = (f"{name} ({number})" for number in count(2))
+        free = (other for other in numbered if other not in (*files, *names))
+        names.append(next(free) if name in names else name)
     return names
 
 

@@ -18,6 +18,7 @@ from prevalens.tables.annotations import RESERVED
 from prevalens.tables.cells import is_missing
 from prevalens.tables.labellers import MatchedScores, check_distinct, match_scores, stems
 from prevalens.tables.labels import (
+    WHOLE_CELL,
     answered_rows,
     check_separator,
     label_columns,
@@ -391,7 +392,7 @@ def _from_tags(parts: Sequence[Chunk], column: str, sep: str) -> tuple[list[str]
 def _hint_at_sep(parts: Sequence[Chunk], column: str, sep: str) -> None:
     """Warn if the separator never occurs in the tags, but another usual separator often does."""
     texts = [cell for part in parts for cell in part[column] if isinstance(cell, str)]
-    if any(sep in text for text in texts):
+    if sep == WHOLE_CELL or any(sep in text for text in texts):
         return
     counts = {sign: sum(sign in text for text in texts) for sign in _SEPARATORS}
     sign = max(counts, key=counts.__getitem__)

@@ -143,7 +143,13 @@ class ResultTable:
 
     def cell(self, dataset: str, shift: str, column: str) -> TableCell | None:
         """The cell of a dataset, regime and method, if there is one."""
-        row = self.row(dataset, shift)
+        return self._cell(self.row(dataset, shift), column)
+
+    def average(self, shift: str, column: str, kind: Kind = "pooled") -> TableCell | None:
+        """The cell of a method in a summary row of a regime, if there is one."""
+        return self._cell(self.summary(kind, shift), column)
+
+    def _cell(self, row: TableRow | None, column: str) -> TableCell | None:
         if row is None or column not in self.columns:
             return None
         return row.cells[self.columns.index(column)]

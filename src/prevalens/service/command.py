@@ -109,4 +109,4 @@ def command(
             webbrowser.open(address)
 
     settings = Settings(host, port, token or None, hosts, models, keep, Limits(**limits))
-    serve(settings, ready)
+    serve(settings, ready, lambda sentence: click.echo(sentence, err=True))

@@ -24,6 +24,7 @@ from prevalens.service.requests import (
     save_body,
 )
 from prevalens.service.schemas import (
+    Encoding,
     EvaluateBody,
     ExamplesAnswer,
     JobAnswer,
@@ -35,6 +36,7 @@ from prevalens.service.schemas import (
     QuantifyBody,
     QuantifyForm,
     ReadingBody,
+    RequestAnswer,
     UploadAnswer,
     UploadForm,
     UploadsAnswer,
@@ -72,15 +74,23 @@ _ISOLATED = (
     response_model=UploadsAnswer,
     openapi_extra=body_of(("multipart/form-data", UploadForm)),
 )
-async def add_uploads(request: Request, response: Response) -> dict[str, Any]:
+async def add_uploads(
+    request: Request,
+    response: Response,
+    encoding: Encoding | None = None,
+    delimiter: Annotated[str | None, Query(min_length=1, max_length=1)] = None,
+) -> dict[str, Any]:
     """Keep one or more files for a while, and show their columns and first rows.
 
+    `encoding` and `delimiter` say how texts are to be read, if the files do not show it.
     ``Location`` is the address of the first.
     """
     state = state_of(request)
     folder = _folder(state, declared_size(request))
     try:
         form = await read_files(request, folder, state.limits, state.storage)
+        for file in form.files:
+            keep_reading(file.path, {"encoding": encoding, "delimiter": delimiter})
         # All are previewed before any is kept: a refusal leaves nothing behind.
         previews = [await state.preview(file.path, file.name) for file in form.files]
         state.storage.measure(folder)
@@ -138,7 +148,8 @@ async def count_labels(key: str, request: Request) -> dict[str, Any]:
     upload = state.uploads.get(key)
     wanted = await read_json(request, LabelsBody)
     task = {**wanted.model_dump(), "task": "labels", "path": str(upload.path), "name": upload.name}
-    return await state.quantify(task, pool=state.pool_for_files(upload.size))
+    with state.uploads.in_use([key]):
+        return await state.quantify(task, pool=state.pool_for_files(upload.size))
 
 
 @upload_router.delete("/{key}", status_code=204)
@@ -211,7 +222,8 @@ async def sample(
     asked = await _about_items(request, name, "sample")
     task = {**asked.task, "n": n, "stratified": stratified, "seed": seed}
     try:
-        state.uploads.touch((await state.quantify(task, pool=asked.pool))["used"])
+        with state.uploads.in_use(asked.uploads):
+            await state.quantify(task, pool=asked.pool)
         content = Path(task["folder"], "to_label.csv").read_bytes()
     finally:
         state.storage.remove(asked.folder)
@@ -219,11 +231,12 @@ async def sample(
 
 
 class _Asked(NamedTuple):
-    """A request about items: the task, its folder, and the workers for it."""
+    """A request about items: the task, its folder, the workers for it, and uploads it may need."""
 
     task: dict[str, Any]
     folder: Path | None
     pool: Pool
+    uploads: list[str]
 
 
 async def _about_items(
@@ -239,7 +252,7 @@ async def _about_items(
     if with_folder or not _is_small(request):
         folder = _folder(state, declared_size(request))
     try:
-        task, pool = await _received(request, state, folder)
+        task, pool, named = await _received(request, state, folder)
         # Again, because the queue may have filled up while the body arrived.
         pool.check_room()
     except BaseException:
@@ -247,7 +260,7 @@ async def _about_items(
         raise
     known = {upload.id: (str(upload.path), upload.name) for upload in state.uploads.all()}
     about = {"uploads": known, "task": kind, "model": str(entry.path), "name": entry.name}
-    return _Asked({**task, **about, "folder": str(folder)}, folder, pool)
+    return _Asked({**task, **about, "folder": str(folder)}, folder, pool, named)
 
 
 def _is_small(request: Request) -> bool:
@@ -256,16 +269,18 @@ def _is_small(request: Request) -> bool:
 
 async def _received(
     request: Request, state: ServerState, folder: Path | None
-) -> tuple[dict[str, Any], Pool]:
-    """What is to be read of the body, and the workers that read it."""
+) -> tuple[dict[str, Any], Pool, list[str]]:
+    """What is to be read of the body, the workers that read it, and the uploads it may name."""
     if _is_small(request):
         body = await request.body()
-        return {"body": body}, _pool_for(state, body)
+        return {"body": body}, *_pool_for(state, body)
     assert folder is not None
     kind = media_type(request)
     if kind == "application/json":
         await save_body(request, folder / "body.json", state.storage)
-        return {}, state.pool_for_files((folder / "body.json").stat().st_size)
+        # A worker reads it later; until then any upload may be meant.
+        every = [upload.id for upload in state.uploads.all()]
+        return {}, state.pool_for_files((folder / "body.json").stat().st_size), every
     if kind == "multipart/form-data":
         form = await read_files(request, folder, state.limits, state.storage)
         given: dict[str, list[tuple[str, str]]] = {"files": [], "labelled": []}
@@ -275,28 +290,28 @@ async def _received(
         if not given["files"]:
             raise Problem("bad_input", NO_FILE)
         size = sum(file.size for file in form.files)
-        return {**given, "fields": form.fields}, state.pool_for_files(size)
+        return {**given, "fields": form.fields}, state.pool_for_files(size), []
     raise Problem("media_type", "Send application/json, or files as multipart/form-data.")
 
 
-def _pool_for(state: ServerState, body: bytes) -> Pool:
+def _pool_for(state: ServerState, body: bytes) -> tuple[Pool, list[str]]:
     """Check a small body at once; one that names uploads or many batches is treated as a file."""
     try:
         asked = QuantifyBody.model_validate_json(body)
     except ValidationError as error:
         raise refused(error) from error
-    named = {*(asked.uploads or ()), *(asked.labelled or ())}
+    named = [*(asked.uploads or ()), *(asked.labelled or ())]
     grouped = asked.by is not None or asked.by_time is not None
     if not named and not grouped and len(set(asked.groups or ())) <= _FEW_BATCHES:
-        return state.small
+        return state.small, named
     size = len(body) + sum(upload.size for upload in state.uploads.all() if upload.id in named)
-    return state.pool_for_files(size)
+    return state.pool_for_files(size), named
 
 
 async def _work(state: ServerState, job: Job, asked: _Asked) -> dict[str, Any]:
-    result = await state.quantify(asked.task, job.progress, pool=asked.pool)
+    with state.uploads.in_use(asked.uploads):
+        result = await state.quantify(asked.task, job.progress, pool=asked.pool)
     job.content = result.pop("content", b"")
-    state.uploads.touch(result.pop("used"))
     state.metrics.add("prevalens_items_total", result["n_items"])
     address = f"/v1/jobs/{job.id}"
     return {**result, "answer": f"{address}/answer", "batches": f"{address}/batches"}
@@ -352,7 +367,8 @@ async def evaluate(name: str, request: Request) -> Response:
     }
 
     async def work(job: Job) -> dict[str, Any]:
-        return await state.quantify(task, job.progress, pool=state.quantifying)
+        with state.uploads.in_use(wanted.uploads):
+            return await state.quantify(task, job.progress, pool=state.quantifying)
 
     return job_started(state.jobs.start("evaluate", work, folder=folder))
 
@@ -408,6 +424,12 @@ async def job_batches(
 async def job_examples(key: str, group: str, label: str, request: Request) -> dict[str, Any]:
     """Show the items of a batch that have the highest and the lowest scores of a label."""
     return read_examples(_answer_folder(request, key), group, label)
+
+
+@job_router.get("/{key}/request", response_model=RequestAnswer)
+async def job_request(key: str, request: Request) -> Response:
+    """Show what a finished estimate was made from: the body of its request, with the model."""
+    return _file(request, key, "request.json")
 
 
 @job_router.get("/{key}/result.{ending}", response_class=FileResponse, responses={200: _FILES})

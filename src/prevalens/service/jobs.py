@@ -102,6 +102,7 @@ class Jobs(Registry[Job]):
         self._limits = limits
         self._metrics = metrics
         self._closed = False
+        self._hurry = asyncio.Event()
 
     @property
     def unfinished(self) -> list[Job]:
@@ -166,10 +167,16 @@ class Jobs(Registry[Job]):
         for job in over[: max(0, len(self) - self._limits.kept_jobs + 1)]:
             self.forget(job)
 
+    def hurry(self) -> None:
+        """Let `close` wait no longer."""
+        self._hurry.set()
+
     async def close(self, seconds: float) -> None:
         """Accept no more jobs; let running ones go on for some seconds, then cancel them."""
         self._closed = True
         tasks = [job.task for job in self.unfinished if job.task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=seconds)
+        hurry = asyncio.create_task(self._hurry.wait())
+        ends: set[asyncio.Future[Any]] = {hurry, asyncio.gather(*tasks, return_exceptions=True)}
+        await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        hurry.cancel()
         await asyncio.gather(*(self.cancel(job.id) for job in self.unfinished))

@@ -49,9 +49,34 @@ async def download_model(name: str, request: Request) -> Response:
 
 @router.delete("/models/{name}", status_code=204)
 async def remove_model(name: str, request: Request) -> Response:
-    """Remove a model that was trained here, with its file."""
-    state_of(request).models.remove(name).path.unlink(missing_ok=True)
+    """Remove a model that was trained here; for an hour it can be restored."""
+    state = state_of(request)
+    earlier = state.models.removed.get(name)
+    entry = state.models.remove(name)
+    if earlier is not None:
+        state.storage.remove(earlier[0].path.parent)
+    # Out of the folder of kept models: the next server must not find it there.
+    folder = state.storage.folder()
+    _move(entry, folder / entry.path.name)
+    state.storage.measure(folder)
     return Response(status_code=204)
+
+
+@router.post("/models/{name}/restore", response_model=ModelAnswer)
+async def restore_model(name: str, request: Request) -> dict[str, Any]:
+    """Restore a model that was removed; if its name was taken meanwhile, under another one."""
+    state = state_of(request)
+    _check_models(state)
+    entry = state.models.restore(name)
+    trash = entry.path.parent
+    _move(entry, unused_path(state.settings.keep or state.storage.folder(), entry.name))
+    state.storage.remove(trash)
+    return entry.shown()
+
+
+def _move(entry: ModelEntry, path: Path) -> None:
+    shutil.move(entry.path, path)
+    entry.path = path
 
 
 @router.post(
@@ -77,7 +102,8 @@ async def train_model(request: Request) -> Response:
     name = wanted.name or Path(upload.name).name.partition(".")[0]
 
     async def work(job: Job) -> dict[str, Any]:
-        about = await state.train(task, job.progress)
+        with state.uploads.in_use([upload.id]):
+            about = await state.train(task, job.progress)
         return {"model": _keep(state, folder, name, about).name}
 
     return job_started(state.jobs.start("train", work, folder=folder))
@@ -111,6 +137,10 @@ async def train_demo(request: Request) -> Response:
 
 def _check_room(state: ServerState) -> None:
     state.training.check_room()
+    _check_models(state)
+
+
+def _check_models(state: ServerState) -> None:
     # Models in training count: there must be room for them when they are done.
     training = sum(job.kind in ("train", "demo") for job in state.jobs.unfinished)
     if len(state.models.trained()) + training >= state.limits.kept_models:

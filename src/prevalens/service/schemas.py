@@ -103,17 +103,25 @@ Encoding = Literal[
 class ReadingBody(_Strict):
     """How the text of an upload is to be read; null is what the file itself suggests."""
 
-    encoding: Encoding | None = None
-    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    encoding: Encoding | None = Field(None, description="Encoding of a text file.")
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
+        None, description="Sign between the columns of a CSV file."
+    )
 
 
 class LabelsBody(_Strict):
     """Where the labels of an upload are: in columns of 0 and 1, of tags, or of one label each."""
 
-    labels: Annotated[list[ColumnName], Field(min_length=1)] | None = None
-    tags: ColumnName | None = None
-    category: ColumnName | None = None
-    sep: Annotated[str, Field(min_length=1, max_length=5)] = ","
+    labels: Annotated[list[ColumnName], Field(min_length=1)] | None = Field(
+        None, description="Columns with 0 and 1."
+    )
+    tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
+    category: ColumnName | None = Field(
+        None, description="Column with one label per item, instead of tags."
+    )
+    sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
+        ",", description="Separator of the tags."
+    )
 
     @model_validator(mode="after")
     def _one_place(self) -> LabelsBody:
@@ -130,6 +138,9 @@ class EvaluateBody(_Strict):
         None, description="Columns with 0 and 1; those named like the model's labels if omitted."
     )
     tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
+    category: ColumnName | None = Field(
+        None, description="Column with one label per item, instead of tags."
+    )
     sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
         ",", description="Separator of the tags."
     )
@@ -155,7 +166,7 @@ class TrainBody(_Strict):
         description="Name of the new model; made from the file's name if empty.",
     )
     text: ColumnName | None = Field(None, description="Column with texts.")
-    features: list[ColumnName] | None = Field(
+    features: Annotated[list[ColumnName], Field(min_length=1)] | None = Field(
         None, description="Columns with numbers or categories, instead of texts."
     )
     scores: list[ColumnName | list[ColumnName]] | None = Field(
@@ -166,7 +177,9 @@ class TrainBody(_Strict):
     scores_tags: list[ColumnName] | None = Field(
         None, description="Columns with a labeller's answers, such as billing:0.9;login."
     )
-    labels: list[ColumnName] | None = Field(None, description="Columns with 0 and 1.")
+    labels: Annotated[list[ColumnName], Field(min_length=1)] | None = Field(
+        None, description="Columns with 0 and 1."
+    )
     tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
     category: ColumnName | None = Field(
         None, description="Column with one label per item, instead of tags."
@@ -193,6 +206,21 @@ class TrainBody(_Strict):
     )
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="Share of the items to test with; the model's `quality` tells the result."
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> TrainBody:
+        if sum(place is not None for place in (self.labels, self.tags, self.category)) > 1:
+            raise ValueError("give at most one of labels, tags and category")
+        return self
+
+
+class RequestAnswer(QuantifyBody):
+    """What an estimate was made from: the body of its request, the model and the readings."""
+
+    model: str
+    readings: list[dict[str, str | None]] = Field(
+        description="Encoding and delimiter of each upload, as they were chosen."
     )
 
 

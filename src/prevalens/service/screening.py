@@ -349,18 +349,28 @@ def memory_limit(size: int) -> Iterator[None]:
 
 def guessed_encoding(path: Path, name: str, limits: Limits) -> str | None:
     """An encoding to try for a text that is no UTF-8, else None."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with unpacked(path, name, _allowed(path, limits)).open("rb") as file:
+    plain = unpacked(path, name, _allowed(path, limits))
+    with plain.open("rb") as file:
         start = file.read(_PIECE)
-        if b"\0" in start or start.startswith((b"PK", b"PAR1", *_MARKS)):
-            return None
+    if b"\0" in start or start.startswith((b"PK", b"PAR1", *_MARKS)):
+        return None
+    # Every byte means something in the last, so that any text can be looked at.
+    found = next(name for name in ("utf-8", "cp1252", "iso-8859-15") if _decodes(plain, name))
+    return None if found == "utf-8" else found
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    """Whether a file, as far as it is searched, is a text of this encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as file:
         try:
-            decoder.decode(start)
             for _ in range(_SEARCHED // _PIECE):
                 decoder.decode(piece := file.read(_PIECE), final=not piece)
+                if not piece:
+                    break
         except UnicodeDecodeError:
-            return "cp1252"
-    return None
+            return False
+    return True
 
 
 def preview(table: Table) -> dict[str, Any]:

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import json
 import multiprocessing
+import signal
 import socket
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 from urllib.parse import quote
 
@@ -83,8 +85,58 @@ class _HeadTimeoutProtocol(H11Protocol):
             self.transport.close()
 
 
-def server_for(state: ServerState) -> uvicorn.Server:
-    """Make a uvicorn server for a state."""
+class Server(uvicorn.Server):
+    """A server that says at the first Ctrl-C what it waits for, and ends at the second.
+
+    Parameters
+    ----------
+    config : uvicorn.Config
+    state : ServerState
+    say : callable
+        Called with sentences for the person at the terminal.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, state: ServerState, say: Callable[[str], None]
+    ) -> None:
+        super().__init__(config)
+        self._state = state
+        self._say = say
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal comes."""
+        self._loop = asyncio.get_running_loop()
+        await super().serve(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish or cancel what runs; uvicorn alone would not end the application if forced to."""
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Note a signal, and act on it as soon as nothing else is in the middle of its work."""
+        again = self.should_exit and sig == signal.SIGINT
+        self.should_exit, self.force_exit = True, self.force_exit or again
+        self._loop.call_soon_threadsafe(self._end_at_once if again else self._announce_end)
+
+    def _announce_end(self) -> None:
+        unfinished = self._state.stop_soon()
+        if unfinished:
+            seconds = self._state.limits.grace_seconds
+            self._say(
+                f"Stopping: waiting up to {seconds:g} s for {unfinished}; press Ctrl-C again to "
+                "end at once."
+            )
+
+    def _end_at_once(self) -> None:
+        self._state.jobs.hurry()
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
+
+def server_for(state: ServerState, say: Callable[[str], None] = print) -> Server:
+    """Make a uvicorn server for a state; `say` gets sentences for the person at the terminal."""
     limits = state.limits
     protocol = type("Protocol", (_HeadTimeoutProtocol,), {"most_connections": limits.connections})
     config = uvicorn.Config(
@@ -100,10 +152,12 @@ def server_for(state: ServerState) -> uvicorn.Server:
         timeout_graceful_shutdown=max(1, int(limits.grace_seconds)),
         h11_max_incomplete_event_size=32 * 1024,
     )
-    return uvicorn.Server(config)
+    return Server(config, state, say)
 
 
-def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+def serve(
+    settings: Settings, ready: Callable[[str], None], say: Callable[[str], None] = print
+) -> None:
     """Serve until interrupted.
 
     Parameters
@@ -111,6 +165,8 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     settings : Settings
     ready : callable
         Called with the address to open, as soon as the server answers.
+    say : callable
+        Called with what the end of the server waits for.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         raise InputError(
@@ -119,7 +175,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         )
     _check_open_files(settings)
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(ServerState(settings), ready))
+        asyncio.run(_serve(ServerState(settings), ready, say))
 
 
 def _check_open_files(settings: Settings) -> None:
@@ -137,11 +193,13 @@ def _check_open_files(settings: Settings) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
-async def _serve(state: ServerState, ready: Callable[[str], None]) -> None:
+async def _serve(
+    state: ServerState, ready: Callable[[str], None], say: Callable[[str], None]
+) -> None:
     listening = _listen(state.settings)
     try:
         await state.start()
-        server = server_for(state)
+        server = server_for(state, say)
         announcing = asyncio.create_task(
             _announce(server, _address(state.settings, listening), ready)
         )

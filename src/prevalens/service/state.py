@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
+import time
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import Any
 
 from fastapi import Request
 
-from prevalens.errors import InputError
+from prevalens.errors import InputError, counted
 from prevalens.service.jobs import Jobs
 from prevalens.service.metrics import Metrics
 from prevalens.service.problems import Problem
@@ -21,6 +24,8 @@ from prevalens.service.storage import ModelEntry, Models, Storage, Uploads, mode
 from prevalens.service.workers import Pool, Progress, Worker, start_fork_server
 
 _EXPIRE_EVERY = 30.0
+#: What jobs are, in words.
+_JOBS = {"train": "training", "demo": "training", "quantify": "estimate", "evaluate": "evaluation"}
 #: Bytes of input up to which a request counts as small.
 SMALL = 200_000
 #: Seconds after which a small request that takes long makes way for others.
@@ -43,6 +48,7 @@ class ServerState:
         self.metrics = Metrics()
         self.models = Models()
         self._started = False
+        self._stops_at = math.inf
         self._gauges()
 
     async def start(self) -> None:
@@ -69,6 +75,12 @@ class ServerState:
             await self.close()
             raise
 
+    def stop_soon(self) -> str:
+        """Start the time that unfinished jobs still have, and name them; empty if none are."""
+        self._stops_at = time.monotonic() + self.limits.grace_seconds
+        kinds = Counter(_JOBS[job.kind] for job in self.jobs.unfinished)
+        return " and ".join(counted(number, kind) for kind, number in kinds.items())
+
     async def close(self) -> None:
         """Finish or cancel jobs, end the workers, remove the private folder."""
         if not self._started:
@@ -77,7 +89,8 @@ class ServerState:
         self._expiring.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._expiring
-        await self.jobs.close(self.limits.grace_seconds)
+        rest = self._stops_at - time.monotonic()
+        await self.jobs.close(max(0.0, min(rest, self.limits.grace_seconds)))
         await asyncio.gather(*(pool.close() for pool in self._pools()))
         self.storage.close()
 
@@ -136,6 +149,8 @@ class ServerState:
             await asyncio.sleep(_EXPIRE_EVERY)
             self.uploads.expire()
             self.jobs.expire()
+            for entry in self.models.forget(time.time() - self.limits.kept_seconds):
+                self.storage.remove(entry.path.parent)
 
     def _gauges(self) -> None:
         add = self.metrics.gauge

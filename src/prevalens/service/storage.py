@@ -9,7 +9,8 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
@@ -132,8 +133,8 @@ def reading_path(path: Path) -> Path:
 def stored_reading(path: Path) -> dict[str, str | None]:
     """Encoding and delimiter that were chosen for a file, as arguments of `open_table`."""
     kept = reading_path(path)
-    chosen: dict[str, str | None] = json.loads(kept.read_text()) if kept.exists() else {}
-    return chosen
+    chosen: dict[str, str | None] = {"encoding": None, "delimiter": None}
+    return {**chosen, **(json.loads(kept.read_text()) if kept.exists() else {})}
 
 
 def keep_reading(path: Path, reading: Mapping[str, Any]) -> None:
@@ -184,6 +185,10 @@ class Upload:
         Where it is, in `folder`, which is removed with it.
     preview : dict
         Columns and first rows.
+    n_users : int
+        Tasks that use it, or wait to.
+    removed : bool
+        Whether it goes with its last user.
     """
 
     name: str
@@ -193,6 +198,8 @@ class Upload:
     preview: dict[str, Any]
     id: str = field(default_factory=new_id)
     used: float = field(default_factory=time.time)
+    n_users: int = 0
+    removed: bool = False
 
     def shown(self) -> dict[str, Any]:
         """The form in which clients see it."""
@@ -223,7 +230,8 @@ class Uploads(Registry[Upload]):
         folder, size = self._storage.folder(), file.stat().st_size
         kept = plain_path(file) if plain_path(file).exists() else file
         path = kept.rename(folder / f"0{''.join(kept.suffixes)}")
-        keep_reading(path, preview["reading"])
+        if reading_path(file).exists():
+            reading_path(file).rename(reading_path(path))
         self._storage.measure(folder)
         upload = Upload(name, path, folder, size, preview)
         self._entries[upload.id] = upload
@@ -240,16 +248,34 @@ class Uploads(Registry[Upload]):
             if key in self:
                 self._entries[key].used = time.time()
 
+    @contextmanager
+    def in_use(self, keys: Iterable[str]) -> Iterator[None]:
+        """Keep the files of uploads while a task uses them, or waits to."""
+        used = [self._entries[key] for key in keys if key in self]
+        for upload in used:
+            upload.n_users += 1
+        try:
+            yield
+        finally:
+            for upload in used:
+                upload.n_users -= 1
+                upload.used = time.time()
+                if upload.removed and not upload.n_users:
+                    self._storage.remove(upload.folder)
+
     def remove(self, key: str) -> None:
-        """Drop an upload and its file."""
-        self._storage.remove(self.get(key).folder)
+        """Drop an upload; its file goes as soon as no task needs it."""
+        upload = self.get(key)
         del self._entries[key]
+        upload.removed = True
+        if not upload.n_users:
+            self._storage.remove(upload.folder)
 
     def expire(self) -> None:
         """Drop uploads that nobody has used for long."""
         oldest = time.time() - self._limits.kept_seconds
         for upload in self.all():
-            if upload.used < oldest:
+            if upload.used < oldest and not upload.n_users:
                 self.remove(upload.id)
 
 
@@ -287,6 +313,11 @@ class Models(Registry[ModelEntry]):
 
     missing = "There is no model {!r}; GET /v1/models lists them."
 
+    def __init__(self) -> None:
+        super().__init__()
+        #: Models that were removed and can be restored, with the time of their removal.
+        self.removed: dict[str, tuple[ModelEntry, float]] = {}
+
     def trained(self) -> list[ModelEntry]:
         """Models trained here."""
         return [entry for entry in self.all() if entry.origin == "trained"]
@@ -307,7 +338,21 @@ class Models(Registry[ModelEntry]):
             raise Problem(
                 "forbidden", "Only models trained here can be removed; this one was given."
             )
-        return self._entries.pop(name)
+        entry = self._entries.pop(name)
+        self.removed[name] = entry, time.time()
+        return entry
+
+    def restore(self, name: str) -> ModelEntry:
+        """Bring back a model that was removed, under a free name."""
+        if name not in self.removed:
+            raise Problem("not_found", f"No model {name!r} was removed lately.")
+        entry, _ = self.removed.pop(name)
+        return self.add(entry)
+
+    def forget(self, before: float) -> list[ModelEntry]:
+        """Forget the models that were removed before a time."""
+        old = [name for name, (_, removed) in self.removed.items() if removed < before]
+        return [self.removed.pop(name)[0] for name in old]
 
 
 def slug(name: str) -> str:

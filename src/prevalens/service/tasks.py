@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from prevalens.cli.demo import METHOD
@@ -48,9 +49,15 @@ from prevalens.service.settings import Limits
 from prevalens.service.storage import keep_reading, stored_reading
 from prevalens.service.workers import TASKS, Report
 from prevalens.tables.formats import as_table
-from prevalens.tables.labels import labels_of_columns, tag_sets
+from prevalens.tables.labels import (
+    WHOLE_CELL,
+    answered_rows,
+    label_columns,
+    labels_of_columns,
+    tag_sets,
+)
 from prevalens.tables.opening import Reading
-from prevalens.tables.table import Table
+from prevalens.tables.table import Chunk, Table
 
 Task = Mapping[str, Any]
 
@@ -130,54 +137,55 @@ def _describe(task: Task, report: Report) -> dict[str, Any]:
 def _preview(task: Task, report: Report) -> dict[str, Any]:
     """Preview a file as it is to be read; the encoding of a text that is no UTF-8 is guessed."""
     report("reading")
-    path, limits = Path(task["path"]), task["limits"]
-    reading = {"encoding": None, "delimiter": None, **stored_reading(path)}
-    guess = None if reading["encoding"] else guessed_encoding(path, task["name"], limits)
-    reading["encoding"] = reading["encoding"] or guess
-    if guess:
-        keep_reading(path, reading)
-    return _previewed(path, task["name"], limits) | {"reading": {**reading, "guessed": bool(guess)}}
+    return _previewed(Path(task["path"]), task["name"], task["limits"])
 
 
 def _previewed(path: Path, name: str, limits: Limits) -> dict[str, Any]:
-    plain = {"encoding": None, "delimiter": None, "guessed": False}
-    return {**preview(opened(path, name, limits)), "reading": plain}
+    reading = stored_reading(path)
+    guess = None if reading["encoding"] else guessed_encoding(path, name, limits)
+    if guess is not None:
+        reading["encoding"] = guess
+        keep_reading(path, reading)
+    shown = preview(opened(path, name, limits))
+    return {**shown, "reading": {**reading, "guessed": guess is not None}}
 
 
 def _count_labels(task: Task, report: Report) -> dict[str, Any]:
     """Count in how many items of a file each label occurs."""
     report("counting labels")
     table = opened(Path(task["path"]), task["name"], task["limits"])
-    columns, sep = label_places(task)
-    counts, n_items, n_without = Counter[str](dict.fromkeys(task["labels"] or (), 0)), 0, 0
-    for chunk in table.chunks(columns):
-        if task["labels"]:
-            Y = labels_of_columns(chunk, columns)
-            counts.update(dict(zip(columns, Y.sum(axis=0, dtype=int).tolist(), strict=True)))
-            n_without += int((Y.sum(axis=1) == 0).sum())
-        else:
-            sets = tag_sets(chunk, columns[0], sep)
-            counts.update(tag for tags in sets for tag in tags)
-            n_without += sets.count(set())
-        n_items += len(chunk)
+    columns = label_columns(table, task["labels"] or ())
+    tags, sep = _tag_column(task)
+    counts, n_items, n_without = Counter[str](dict.fromkeys(columns, 0)), 0, 0
+    for chunk in table.chunks(columns or [tags]):
+        sets = _label_sets(chunk, columns, tags, sep)
+        counts.update(label for labels in sets for label in labels)
+        n_items += len(sets)
+        n_without += sets.count(set())
     common = dict(counts.most_common(_COUNTED))
     return {"n_items": n_items, "n_without": n_without, "n_labels": len(counts), "labels": common}
 
 
-def label_places(task: Task) -> tuple[list[str], str]:
-    """The columns that hold the labels, and the separator of tags.
+def _tag_column(task: Task) -> tuple[str, str]:
+    """The column of tags and their separator; a category is a tag that nothing divides."""
+    if task.get("category") is not None:
+        return task["category"], WHOLE_CELL
+    return task["tags"], task["sep"]
 
-    A category is a single tag; no line break divides it.
-    """
-    if task["labels"]:
-        return list(task["labels"]), task["sep"]
-    return ([task["category"]], "\n") if task["category"] else ([task["tags"]], task["sep"])
+
+def _label_sets(chunk: Chunk, columns: Sequence[str], tags: str, sep: str) -> list[set[str]]:
+    """The labels of each labelled row, from columns of 0 and 1 or else from one of tags."""
+    if columns:
+        Y = labels_of_columns(chunk, columns)
+        return [{columns[j] for j in np.flatnonzero(row).tolist()} for row in Y]
+    (rows,) = answered_rows([chunk], tags)
+    return tag_sets(chunk.take(rows), tags, sep)
 
 
 def _train(task: Task, report: Report) -> dict[str, Any]:
     asked: dict[str, Any] = {n: task[n] for n in _FIT_OPTIONS if task.get(n) is not None}
-    if task.get("category"):
-        asked |= {"tags": task["category"], "sep": label_places({**task, "labels": None})[1]}
+    if task.get("category") is not None:
+        asked["tags"], asked["sep"] = _tag_column(task)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PrevalensWarning)
         model = fit_files(
@@ -239,10 +247,13 @@ def _sample(task: Task, report: Report) -> dict[str, Any]:
 def _evaluate(task: Task, report: Report) -> dict[str, Any]:
     """Evaluate a model on labelled files, and write what `prevalens evaluate` writes."""
     files = dict(task["files"])
+    tags, sep = _tag_column(task)
     found = evaluate_files(
         _load(task["model"]),
         list(files),
-        **{name: task[name] for name in ("labels", "tags", "sep", "interval", "size", "n_samples")},
+        tags=tags,
+        sep=sep,
+        **{name: task[name] for name in ("labels", "interval", "size", "n_samples")},
         reading=_ClientReading(names=files, limits=task["limits"]),
         progress=_progress(report),
     )
@@ -295,11 +306,15 @@ def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
     answer = answer_of(result, task["name"], model.summary.method)
     names = [[name for _, name in given] for given in (files, labelled)]
     answer["command"] = _command(task["name"], asked, *names)
-    about = {"model": task["name"], "n_items": answer["n_items"], "used": _used(asked)}
+    about = {"model": task["name"], "n_items": answer["n_items"]}
     if examples is None:
         return {**about, "content": encoded(answer)}
     folder = Path(task["folder"])
     write_answer(folder, answer, size_order(result), map(examples.of, result.batches))
+    if "files" not in task:
+        readings = [stored_reading(Path(path)) for path, _ in files]
+        request = {"model": task["name"], **asked.model_dump(), "readings": readings}
+        (folder / "request.json").write_text(json.dumps(request))
     for ending in task["formats"]:
         if ending == "html":
             write_page(folder / "result.html", report_html(result, model))
@@ -312,10 +327,6 @@ def _grouping(tables: Sequence[Table], asked: QuantifyBody) -> Grouping:
     by = _GROUPS if asked.groups is not None else asked.by
     freq = asked.freq if asked.by_time is not None else None
     return grouping_of(tables, by, asked.by_time, freq, None)
-
-
-def _used(asked: QuantifyBody) -> list[str]:
-    return [*(asked.uploads or ()), *(asked.labelled or ())]
 
 
 def draw_sheet(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
@@ -342,7 +353,7 @@ def draw_sheet(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
     )
     rows = [{name: row[name] for name in row if name != _GROUPS} for row in sheet.rows]
     replace(sheet, rows=rows).write(Path(task["folder"]) / "to_label.csv")
-    return {"used": _used(asked)}
+    return {}
 
 
 _Files = list[tuple[str, str]]
@@ -416,7 +427,20 @@ def tables_of(
     unknown = [name for name in asked.columns if name not in (model.columns or ("text",))]
     if unknown:
         raise InputError(f"The model does not ask for a column {unknown[0]!r}.")
+    _check_one_each(model.columns or ("text",), asked.columns)
     return [table.renamed(asked.columns) for table in tables]
+
+
+def _check_one_each(wanted: Sequence[str], given: Mapping[str, str]) -> None:
+    """Refuse a column of the items that stands for two of the model's."""
+    of: dict[str, str] = {}
+    for name in wanted:
+        first = of.setdefault(given.get(name, name), name)
+        if first != name:
+            raise InputError(
+                f"The column {given.get(name, name)!r} is named for {first!r} and for {name!r} of "
+                "the model; each needs a column of its own."
+            )
 
 
 def _text_column(model: Model) -> str:

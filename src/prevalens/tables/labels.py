@@ -17,6 +17,8 @@ from prevalens.tables.cells import answer_of, is_missing, shown
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import LabelMatrix
 
+#: Separator of tags that stands for none: each cell is one label, whatever signs it holds.
+WHOLE_CELL = "\0"
 _SEPARATORS = re.compile(r"[,;|]")
 #: Columns in which annotation tools and collections of data keep lists of labels.
 _LISTS = (LABELS, "label", "cats")
@@ -119,7 +121,7 @@ def tag_sets(chunk: Chunk, column: str, sep: str | None) -> list[set[str]]:
     """The tags of each row: a list, or a text divided by `sep`.
 
     A text may be a JSON list such as ``["billing", "login"]``. If `sep` is None, any other text is
-    divided by commas, semicolons and vertical bars.
+    divided by commas, semicolons and vertical bars; if it is `WHOLE_CELL`, no text is divided.
     """
     check_separator(sep)
     return [_tags(chunk, row, column, cell, sep) for row, cell in enumerate(chunk[column])]
@@ -132,6 +134,8 @@ def _tags(chunk: Chunk, row: int, column: str, cell: Any, sep: str | None) -> se
         return set()
     if is_list(cell):
         tags: Iterable[Any] = cell
+    elif sep == WHOLE_CELL:
+        tags = [cell]
     elif sep is None:
         tags = _divided(chunk, row, str(cell))
     else:

@@ -92,3 +92,18 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "mlc.json").write_text('{"format": 1, "tables": []}')
     with pytest.raises(FormatError, match="is no record of a table"):
         read_summaries(tmp_path)
+
+
+def test_losses_of_model_selection_are_kept(results: list[Result], tmp_path: Path) -> None:
+    known = [
+        replace(r, validation_loss=0.5 * r.seed) if r.dataset == "scene" else r for r in results
+    ]
+    write_summary(summarise_table("pcc_general", known), tmp_path)
+    pairs = read_summaries(tmp_path)["pcc_general"].validated
+    assert {pair.dataset for pair in pairs} == {"scene"}
+    assert len(pairs) == 4 * 3
+    by_place = {(r.variant, r.method, r.seed): r for r in known if r.dataset == "scene"}
+    for pair in pairs:
+        assert pair.validation == 0.5 * pair.seed
+        errors = by_place[pair.variant, pair.method, pair.seed].errors["ae"]
+        assert pair.test == pytest.approx(np.mean(errors), rel=1e-6)

@@ -193,3 +193,31 @@ def test_saving_keeps_what_is_there(results: list[Result], tmp_path: Path) -> No
     assert [run.dataset for run in merged.runs] == ["emotions", "scene", "genbase"]
     assert merged.runs == written.runs
     assert [path.name for path in folder.iterdir()] == ["pcc_general.json"]
+
+
+def test_losses_of_model_selection_are_joined(results: list[Result]) -> None:
+    known = [replace(result, validation_loss=0.25) for result in results]
+    lower = [replace(result, validation_loss=0.125) for result in results[:3]]
+    joined = merge_summaries(made(known), made(lower)).validated
+    assert len(joined) == len(results)
+    renewed = {(r.dataset, r.method, r.variant) for r in lower}
+    for pair in joined:
+        new = (pair.dataset, pair.method, pair.variant) in renewed
+        assert pair.validation == (0.125 if new else 0.25)
+
+
+def test_results_that_are_repeated_keep_their_seeds_and_tests(
+    paper_like: Make, tmp_path: Path
+) -> None:
+    both_seeds = made(paper_like(seeds=(0, 1), variant=BOTH[0]))
+    save_summary(both_seeds, tmp_path)
+    again = made(paper_like(seeds=(0,), variant=BOTH[0], datasets=("scene",)))
+    joined = save_summary(again, tmp_path)
+    row = joined.tables["ae"][BOTH[0]].row("scene", "low")
+    assert row is not None
+    assert [len(cell.by_seed) for cell in row.cells if cell] == [2] * 4
+    assert not any(cell.mark == "untested" for cell in row.cells if cell)
+    changed = made(paper_like(seeds=(0,), variant=BOTH[0], datasets=("scene",), factor=1.01))
+    row = merge_summaries(joined, changed).tables["ae"][BOTH[0]].row("scene", "low")
+    assert row is not None
+    assert [len(cell.by_seed) for cell in row.cells if cell] == [1] * 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
 
@@ -82,6 +82,11 @@ class Comparison:
         Datasets x shift regimes x methods.
     digits : int or None
         Digits after the point that the printed values are known to.
+    pooled : tuple of Compared
+        Averages over all samples of a regime; the dataset is empty. Each source has its own
+        datasets, so that these are no comparison of like with like.
+    n_pooled : tuple of int
+        Number of datasets of the pooled averages: of the printed ones, then by source.
     """
 
     metric: str
@@ -89,6 +94,8 @@ class Comparison:
     methods: tuple[str, ...]
     cells: tuple[Compared, ...]
     digits: int | None = None
+    pooled: tuple[Compared, ...] = ()
+    n_pooled: tuple[int, ...] = ()
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -145,7 +152,35 @@ def compare(ours: Mapping[str, ResultTable], printed: ResultTable) -> Comparison
     cells = tuple(_cells(ours, columns, printed, methods))
     if not cells:
         raise InputError("The results and the printed table have no dataset and method in common.")
-    return Comparison(printed.metric, tuple(ours), tuple(methods), cells, printed.digits)
+    return Comparison(
+        printed.metric,
+        tuple(ours),
+        tuple(methods),
+        cells,
+        printed.digits,
+        tuple(_pooled(ours, columns, printed, methods)),
+        tuple(n_pooled(table) for table in (printed, *ours.values())),
+    )
+
+
+def _pooled(
+    ours: Mapping[str, ResultTable],
+    columns: Mapping[str, Mapping[str, str]],
+    printed: ResultTable,
+    methods: list[str],
+) -> Iterator[Compared]:
+    for shift, method in product(printed.regimes, methods):
+        cell = printed.average(shift, method)
+        if cell is not None:
+            own = tuple(
+                table.average(shift, columns[name].get(method, "")) for name, table in ours.items()
+            )
+            yield Compared("", shift, method, cell, own)
+
+
+def n_pooled(table: ResultTable) -> int:
+    """Number of datasets of a table's averages over samples."""
+    return max((row.n_datasets for row in table.summaries if row.kind == "pooled"), default=0)
 
 
 def _columns(table: ResultTable, printed: ResultTable) -> dict[str, str]:
@@ -236,12 +271,15 @@ class Order:
     ranks : dict of float
         Mean rank of each method over the datasets; 1 would be best everywhere.
     n_datasets : int
+    means : dict of float
+        Mean value of each method over the same datasets.
     """
 
     source: str
     shift: str
     ranks: Mapping[str, float]
     n_datasets: int
+    means: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -274,9 +312,12 @@ def orders(comparison: Comparison) -> list[Order]:
             continue
         for source in (*comparison.sources, PRINT):
             cells = [[comparison.value(cell, source) for cell in row] for row in rows]
-            means = np.mean([ranks(row, comparison.metric) for row in cells], axis=0)
-            named = dict(zip(methods, means.tolist(), strict=True))
-            ranked.append(Order(source, shift, named, len(rows)))
+            places = np.mean([ranks(row, comparison.metric) for row in cells], axis=0)
+            values = np.mean([[cell.value for cell in row] for row in cells], axis=0)
+            named = [
+                dict(zip(methods, figures.tolist(), strict=True)) for figures in (places, values)
+            ]
+            ranked.append(Order(source, shift, named[0], len(rows), named[1]))
     return ranked
 
 

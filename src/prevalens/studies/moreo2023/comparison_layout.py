@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.stats import spearmanr
 
 from prevalens.reports.grid import (
     MISSING,
@@ -18,6 +23,7 @@ from prevalens.reports.grid import (
     percent,
 )
 from prevalens.reports.layout import measure_title
+from prevalens.reports.summarise import ordered_names
 from prevalens.reports.table import ResultTable, TableCell
 from prevalens.studies.moreo2023.comparison import (
     ALLOWANCES,
@@ -26,10 +32,11 @@ from prevalens.studies.moreo2023.comparison import (
     Comparison,
     Order,
     agreement,
+    n_pooled,
     orders,
 )
 from prevalens.studies.moreo2023.printed import CAPTIONS
-from prevalens.studies.moreo2023.table_summary import Run
+from prevalens.studies.moreo2023.table_summary import Run, Validated
 from prevalens.validation import InputError
 
 #: Shares of the printed value that agreement is counted within.
@@ -38,6 +45,11 @@ _WITHIN = 0.15
 #: Number of methods in a table of the page on the reproduction; more would not fit.
 _ABREAST = 4
 _PAPER = "paper"
+_RANK_DIGITS = 2
+#: Number of methods from which on a rank correlation is computed.
+_FEWEST_METHODS = 3
+#: The cells of a dataset, regime and method.
+_Cells: TypeAlias = Callable[[str, str, str], Iterable[GridCell]]
 _NOTES: dict[str, str] = CAPTIONS["notes"]
 
 
@@ -80,19 +92,25 @@ def _by_method(
     shown: Comparison | ResultTable,
     methods: Sequence[str],
     heads: Sequence[str],
-    cells: Callable[[str, str, str], Iterable[GridCell]],
+    cells: _Cells,
     notes: Iterable[str] = (),
+    averages: Mapping[str, _Cells] | None = None,
 ) -> Grid:
-    """A group per dataset with a row per shift; for each method the cells under some heads."""
+    """A group per dataset with a row per shift; for each method the cells under some heads.
+
+    The averages, by the titles of their groups, come last; their dataset is empty.
+    """
+    data = {dataset_title(dataset): (dataset, cells) for dataset in shown.datasets}
+    last = {title: ("", figures) for title, figures in (averages or {}).items()}
     groups = [
         grid_group(
             (
-                (shift, *(cell for method in methods for cell in cells(dataset, shift, method)))
+                (shift, *(cell for method in methods for cell in figures(dataset, shift, method)))
                 for shift in shown.regimes
             ),
-            dataset_title(dataset),
+            title,
         )
-        for dataset in shown.datasets
+        for title, (dataset, figures) in (data | last).items()
     ]
     headings = (
         tuple(Heading(method, len(heads)) for method in methods),
@@ -153,10 +171,55 @@ def side_by_side_grids(title: str, comparison: Comparison) -> list[Grid]:
         return [_value(cell.printed, known), *ours]
 
     heads = (_PAPER, *comparison.sources[::-1])
+    averages, notes = _compared_averages(comparison)
     return [
-        _by_method(f"{title}: {', '.join(methods)}.", comparison, methods, heads, cells)
+        _by_method(
+            f"{title}: {', '.join(methods)}.", comparison, methods, heads, cells, notes, averages
+        )
         for methods in _abreast(comparison.methods)
     ]
+
+
+def _compared_averages(comparison: Comparison) -> tuple[dict[str, _Cells], list[str]]:
+    """The averages below a comparison, and what they are over."""
+    digits, known = _digits(comparison)
+    ranked = orders(comparison)
+    sources = (PRINT, *comparison.sources[::-1])
+    by_place = {(order.source, order.shift): order for order in ranked}
+    pooled = {(cell.shift, cell.method): cell for cell in comparison.pooled}
+
+    def over_samples(_: str, shift: str, method: str) -> list[GridCell]:
+        cell = pooled.get((shift, method))
+        if cell is None:
+            return [GridCell(MISSING)] * len(sources)
+        return [_value(cell.printed, known), *(_value(own, digits) for own in cell.ours[::-1])]
+
+    def over_datasets(_: str, shift: str, method: str) -> list[GridCell]:
+        means = [by_place[source, shift].means for source in sources]
+        return [_best_of(mean, method, digits) for mean in means]
+
+    def of_ranks(_: str, shift: str, method: str) -> list[GridCell]:
+        places = [by_place[source, shift].ranks for source in sources]
+        return [_best_of(place, method, _RANK_DIGITS) for place in places]
+
+    averages: dict[str, _Cells] = {}
+    notes = []
+    if pooled:
+        averages["Average over samples"] = over_samples
+        counts = zip(comparison.sources[::-1], comparison.n_pooled[:0:-1], strict=True)
+        ours = " and ".join(f"over {n} {source}" for source, n in counts)
+        notes.append(_NOTES["pooled"].format(printed=comparison.n_pooled[0], ours=ours))
+    if ranked:
+        averages |= {"Average over datasets": over_datasets, "Average rank": of_ranks}
+        notes.append(_NOTES["averages"].format(n=ranked[0].n_datasets))
+    return averages, notes
+
+
+def _best_of(figures: Mapping[str, float], method: str, digits: int) -> GridCell:
+    """The figure of a method, bold if it is the smallest."""
+    if method not in figures:
+        return GridCell(MISSING)
+    return GridCell(number(figures[method], digits), figures[method] == min(figures.values()))
 
 
 def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
@@ -168,16 +231,23 @@ def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
     tables : mapping of str to ResultTable
         By the way they were run, all of one measure.
     """
-    first = next(iter(tables.values()))
+    # The table of most datasets names the rows; ways that lack one show dashes.
+    first = max(tables.values(), key=lambda table: len(table.datasets))
     names = tuple(tables)[::-1]
     digits = digits_of(first.metric)
 
     def cells(dataset: str, shift: str, method: str) -> list[GridCell]:
         return [_value(tables[name].cell(dataset, shift, method), digits) for name in names]
 
+    def over_samples(_: str, shift: str, method: str) -> list[GridCell]:
+        return [_value(tables[name].average(shift, method), digits) for name in names]
+
     columns = list(dict.fromkeys(name for table in tables.values() for name in table.columns))
+    counts = [(name, n_pooled(tables[name])) for name in names]
+    note = _NOTES["own_pooled"].format(ours=" and ".join(f"{n} {name}" for name, n in counts))
+    averages, notes = ({"Average over samples": over_samples}, [note]) if counts[0][1] else ({}, [])
     return [
-        _by_method(f"{title}: {', '.join(chunk)}.", first, chunk, names, cells)
+        _by_method(f"{title}: {', '.join(chunk)}.", first, chunk, names, cells, notes, averages)
         for chunk in _abreast(columns)
     ]
 
@@ -236,12 +306,12 @@ def agreements_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     """
     rows = []
     for title, comparison in comparisons.items():
-        n_datasets = len({cell.dataset for cell in comparison.cells if cell.counted})
-        for source in comparison.sources[::-1]:
+        for place, source in reversed([*enumerate(comparison.sources)]):
+            run = {c.dataset for c in comparison.cells if c.counted and c.ours[place] is not None}
             counts = [agreement(comparison, source, within=within) for within in (0.15, 0.25)]
             if counts[0].n_cells:
                 shares = [f"{near.n_agreeing} ({percent(near.share)})" for near in counts]
-                sizes = (count(n_datasets), count(counts[0].n_cells))
+                sizes = (count(len(run)), count(counts[0].n_cells))
                 rows.append((f"{title}, {source}", *sizes, *shares))
     caption = "Cells that are near the printed ones."
     headings = ("datasets", "cells", "within 15 %", "within 25 %")
@@ -387,6 +457,93 @@ def _win_rows(comparison: Comparison, methods: Sequence[str]) -> Iterable[GridRo
             yield (f"{shift}, {name}", *figures, count(len(whole)))
 
 
+@dataclass(frozen=True)
+class ValidationCheck:
+    """How well the losses of model selection foretell the errors on test samples, on one dataset.
+
+    Attributes
+    ----------
+    n_methods : int
+    correlation : float
+        Spearman's rank correlation of loss and error over the methods.
+    chosen : str
+        The method with the smallest loss.
+    ratio : float
+        Its error, divided by the smallest error of any method.
+    """
+
+    n_methods: int
+    correlation: float
+    chosen: str
+    ratio: float
+
+
+def check_validation(pairs: Sequence[Validated]) -> dict[str, ValidationCheck]:
+    """Compare losses and errors of methods, dataset by dataset.
+
+    Parameters
+    ----------
+    pairs : list of Validated
+        Of one table and way; means over seeds are compared. A dataset needs three methods.
+
+    Notes
+    -----
+    Datasets are not pooled: their errors differ by orders of magnitude, so that losses and errors
+    of all of them correlate even if no method can be told from another.
+    """
+    checks = {}
+    for dataset in ordered_names(pair.dataset for pair in pairs):
+        own: dict[str, list[tuple[float, float]]] = {}
+        for pair in pairs:
+            if pair.dataset == dataset:
+                own.setdefault(pair.method, []).append((pair.validation, pair.test))
+        if len(own) < _FEWEST_METHODS:
+            continue
+        loss, error = np.array([np.mean(values, axis=0) for values in own.values()]).T
+        first = int(np.argmin(loss))
+        correlation = float(spearmanr(loss, error).statistic)
+        ratio = float(error[first] / error.min())
+        checks[dataset] = ValidationCheck(len(own), correlation, list(own)[first], ratio)
+    return checks
+
+
+def validation_grid(checks: Mapping[str, Mapping[str, ValidationCheck]]) -> Grid:
+    """Rank correlations of validation losses and test errors, by dataset and table.
+
+    Parameters
+    ----------
+    checks : mapping of str to mapping of str to ValidationCheck
+        By the title of the table, then by dataset.
+    """
+    heads = ("methods", "correlation", "chosen", "ratio")
+    rows = []
+    for dataset in ordered_names(name for known in checks.values() for name in known):
+        cells: list[str] = []
+        for known in checks.values():
+            check = known.get(dataset)
+            cells += (
+                [MISSING] * len(heads)
+                if check is None
+                else [
+                    count(check.n_methods),
+                    number(check.correlation, 2),
+                    check.chosen,
+                    number(check.ratio, 2),
+                ]
+            )
+        rows.append((dataset_title(dataset), *cells))
+    return Grid(
+        "Model selection and test samples: rank correlation over methods, by dataset.",
+        "dataset",
+        (
+            tuple(Heading(title, len(heads)) for title in checks),
+            tuple(Heading(head, left=head == "chosen") for _ in checks for head in heads),
+        ),
+        (grid_group(rows),),
+        (_NOTES["validation"],),
+    )
+
+
 def runs_grid(runs: Mapping[str, Sequence[Run]]) -> Grid:
     """Which tables were run on which datasets and with which seeds.
 
@@ -402,7 +559,9 @@ def runs_grid(runs: Mapping[str, Sequence[Run]]) -> Grid:
         seeds = [MISSING if run is None else ", ".join(map(str, run.seeds)) for run in own]
         checksums = ", ".join(sorted({run.data_sha for run in own if run is not None}))
         rows.append((dataset_title(dataset), *seeds, checksums[:12]))
-    versions = ", ".join(sorted({run.version for run in known}))
+    versions = ", ".join(sorted({name for run in known for name in run.version.split(", ")}))
     caption = "Seeds with which each table was run, by dataset."
-    note = f"Made with prevalens {versions}."
-    return Grid.from_rows(caption, "dataset", (*runs, "data SHA-256"), rows, [note])
+    notes = [f"Made with prevalens {versions}."]
+    if any(len(run.seeds) > 1 for run in known):
+        notes.append(_NOTES["seeds"])
+    return Grid.from_rows(caption, "dataset", (*runs, "data SHA-256"), rows, notes)

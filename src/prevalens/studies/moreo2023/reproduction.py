@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from prevalens.records import Result
-from prevalens.reports.grid import MISSING, dataset_title, number
+from prevalens.reports.grid import MISSING, Grid, dataset_title, number
 from prevalens.reports.layout import measure_short
 from prevalens.reports.page import Section, SectionPart
 from prevalens.reports.sections import (
@@ -17,6 +17,7 @@ from prevalens.reports.sections import (
     tables_of,
 )
 from prevalens.reports.summarise import of_one_protocol
+from prevalens.reports.table import ResultTable
 from prevalens.studies.moreo2023 import comparison_layout as layout
 from prevalens.studies.moreo2023.comparison import (
     PRINT,
@@ -26,11 +27,12 @@ from prevalens.studies.moreo2023.comparison import (
     compare,
     orders,
 )
-from prevalens.studies.moreo2023.plan import DESCRIBED, PRINTED
+from prevalens.studies.moreo2023.plan import DESCRIBED, GUARDED, PRINTED
 from prevalens.studies.moreo2023.printed import (
     CAPTIONS,
     PAPER,
     PRINTED_TABLES,
+    match_method,
     method_place,
     printed,
 )
@@ -50,6 +52,12 @@ TITLE = "The paper's tables, run again"
 #: The datasets whose cells are compared with the printed ones individually.
 CHECKED = ("emotions", "scene", "yeast", "birds", "genbase", "medical", "enron")
 _CHECKED_TABLE = "pcc_general"
+#: The printed tables of relative errors, by our table.
+_PRINTED_RAE = {"mlqreg": "mlqreg_mrae"}
+#: The tables whose validation and test results correlate, says the paper.
+_VALIDATED = ("mlc", "mlq", "mlqreg")
+#: From this value on we call a rank correlation strong.
+_STRONG = 0.7
 _GROUPS = {"BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA"}
 #: A figure in a text; of the PCC table, unless another base quantifier is named first.
 _FIGURE = re.compile(
@@ -80,8 +88,10 @@ def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section
     sections.append(Section("Why", tuple(_observations(known))))
     for name, comparison in by_table.items():
         grids = layout.side_by_side_grids(PRINTED_TABLES[name], comparison)
+        grids += _guard_grids(known[name])
         sections.append(Section(f"{_title(name)}, AE", tuple(grids)))
-    return [*sections, _relative_section(known), _provenance(known)]
+    sections.append(_relative_section(known))
+    return [*sections, *_validation_sections(known), _provenance(known)]
 
 
 def _title(name: str) -> str:
@@ -97,7 +107,22 @@ def _title(name: str) -> str:
 
 
 def _compared(summary: TableSummary) -> Comparison:
-    return compare(summary.tables["ae"], printed(summary.name))
+    return compare(_ways(summary, "ae"), printed(summary.name))
+
+
+def _ways(summary: TableSummary, metric: str) -> dict[str, ResultTable]:
+    """The tables of the two ways that are compared with the paper."""
+    tables = summary.tables[metric]
+    return {way: tables[way] for way in (DESCRIBED, PRINTED) if way in tables}
+
+
+def _guard_grids(summary: TableSummary) -> list[Grid]:
+    """The figures with the library's guard beside those without it, if there are such."""
+    tables = summary.tables["ae"]
+    if GUARDED not in tables or DESCRIBED not in tables:
+        return []
+    title = CAPTIONS["notes"]["guard"].format(base=_title(summary.name))
+    return layout.own_grids(title, {way: tables[way] for way in (GUARDED, DESCRIBED)})
 
 
 def _only(comparison: Comparison, datasets: Sequence[str]) -> Comparison:
@@ -189,13 +214,43 @@ def _observations(known: Mapping[str, TableSummary]) -> list[str]:
 
 
 def _relative_section(known: Mapping[str, TableSummary]) -> Section:
-    grids = [
-        grid
-        for name, summary in known.items()
-        if "rae" in summary.tables
-        for grid in layout.own_grids(f"RAE, {_title(name)}", summary.tables["rae"])
-    ]
+    grids: list[Grid] = []
+    for name, summary in known.items():
+        if "rae" not in summary.tables:
+            continue
+        title, tables = f"RAE, {_title(name)}", _ways(summary, "rae")
+        if name in _PRINTED_RAE:
+            grids += layout.side_by_side_grids(title, compare(tables, printed(_PRINTED_RAE[name])))
+        else:
+            grids += layout.own_grids(title, tables)
     return Section("Relative absolute error", tuple(grids))
+
+
+def _validation_sections(known: Mapping[str, TableSummary]) -> list[Section]:
+    """Whether results of model selection and on test samples agree, where both are known."""
+    checks = {
+        _title(name): layout.check_validation(
+            [pair for pair in known[name].validated if pair.variant == DESCRIBED]
+        )
+        for name in _VALIDATED
+        if name in known
+    }
+    every = [check for by_dataset in checks.values() for check in by_dataset.values()]
+    if not every:
+        return []
+    correlations = [check.correlation for check in every]
+    text = CAPTIONS["notes"]["validated"].format(
+        n=len(every),
+        positive=sum(value > 0 for value in correlations),
+        strong=sum(value >= _STRONG for value in correlations),
+        mean=number(sum(correlations) / len(every), 2),
+        low=number(min(correlations), 2),
+        high=number(max(correlations), 2),
+        best=sum(check.ratio == 1 for check in every),
+        ratio=number(sum(check.ratio for check in every) / len(every), 2),
+    )
+    parts = (text, layout.validation_grid(checks))
+    return [Section("Do validation and test results correlate?", parts)]
 
 
 def _provenance(known: Mapping[str, TableSummary]) -> Section:
@@ -207,18 +262,40 @@ def _provenance(known: Mapping[str, TableSummary]) -> Section:
 
 
 def _missing(known: Mapping[str, TableSummary]) -> list[str]:
-    """For each printed table, its datasets that were not run."""
+    """For each printed table and way, its datasets and methods that were not run."""
     sentences = []
     for name in PRINTED_TABLES:
         wanted = printed(name)
         if wanted.metric != "ae":
             continue
-        done = {run.dataset for run in known[name].runs} if name in known else set()
-        missing = [dataset_title(name) for name in wanted.datasets if name not in done]
-        if missing:
-            datasets = ", ".join(missing) if done else "any dataset"
-            sentences.append(f"{_title(name)}: not run on {datasets}.")
+        if name not in known:
+            sentences.append(f"{_title(name)}: not run on any dataset.")
+            continue
+        by_way = {way: _not_run(table, wanted) for way, table in _ways(known[name], "ae").items()}
+        if len(by_way) > 1 and len(set(by_way.values())) == 1:
+            by_way = {"both ways": by_way[DESCRIBED]}
+        sentences += [f"{_title(name)}, {way}: {sentence}" for way, sentence in by_way.items()]
     return sentences
+
+
+def _not_run(table: ResultTable, wanted: ResultTable) -> str:
+    """Which datasets of a printed table ours lacks, and which methods on the others."""
+    missing = [dataset for dataset in wanted.datasets if dataset not in table.datasets]
+    titles = ", ".join(map(dataset_title, missing)) or "no dataset of the paper that is missing"
+    sentence = f"not run on {titles}."
+    partly = {
+        dataset: [
+            method
+            for method in table.columns
+            if match_method(method, wanted) and table.cell(dataset, "low", method) is None
+        ]
+        for dataset in table.datasets
+        if dataset in wanted.datasets
+    }
+    for dataset, methods in partly.items():
+        if methods:
+            sentence += f" On {dataset_title(dataset)} without {', '.join(methods)}."
+    return sentence
 
 
 def paper_sections(

@@ -7,11 +7,14 @@ of the figures: everything that a page of tables needs, in a file of a few kilob
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from prevalens.records import Result
 from prevalens.reports.page import write_page
@@ -33,6 +36,8 @@ FORMAT = 1
 #: Digits of a value that are kept; tables show four.
 _DIGITS = 7
 _P_DIGITS = 3
+#: Relative difference of means that are equal but for rounding in sums and in the files.
+_SAME = 1e-5
 #: How the names of the tables of the four groups end.
 _GENERAL = "_general"
 
@@ -61,6 +66,28 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Validated:
+    """Loss of the chosen settings in model selection, and the error on the test samples.
+
+    Attributes
+    ----------
+    dataset, variant, method : str
+    seed : int
+    validation : float
+        Mean absolute error over the validation samples, of the settings that were chosen.
+    test : float
+        Mean absolute error over all test samples.
+    """
+
+    dataset: str
+    variant: str
+    method: str
+    seed: int
+    validation: float
+    test: float
+
+
+@dataclass(frozen=True)
 class TableSummary:
     """Our results for one of the paper's tables.
 
@@ -74,12 +101,15 @@ class TableSummary:
         Expressions by the way they were run, then by method; several, if they differ by dataset.
     runs : tuple of Run
         One for each dataset.
+    validated : tuple of Validated
+        For each result whose settings were chosen by a search, where the loss is known.
     """
 
     name: str
     tables: Mapping[str, Mapping[str, ResultTable]]
     methods: Mapping[str, Mapping[str, str]]
     runs: tuple[Run, ...]
+    validated: tuple[Validated, ...] = ()
 
 
 def summarise_table(
@@ -109,7 +139,16 @@ def summarise_table(
             _run([result for result in given if result.dataset == dataset])
             for dataset in ordered_datasets(given)
         ),
+        validated=tuple(_validated(given)),
     )
+
+
+def _validated(results: Iterable[Result]) -> Iterator[Validated]:
+    for result in results:
+        if result.validation_loss is not None and "ae" in result.errors:
+            test = float(np.mean(result.errors["ae"], dtype=np.float64))
+            losses = (_rounded(loss, _DIGITS) for loss in (result.validation_loss, test))
+            yield Validated(result.dataset, result.variant, result.method, result.seed, *losses)
 
 
 def all_expressions(*texts: str) -> str:
@@ -155,7 +194,9 @@ def write_summary(summary: TableSummary, folder: Path) -> Path:
         for metric, by_variant in summary.tables.items()
         for variant, table in by_variant.items()
     )
-    text = f'{_json(head)[:-1]},\n"runs": [\n{runs}\n],\n"tables": [\n{tables}\n]}}\n'
+    validated = ",\n".join(_json(asdict(pair)) for pair in summary.validated)
+    more = f'"validated": [\n{validated}\n],\n' if validated else ""
+    text = f'{_json(head)[:-1]},\n"runs": [\n{runs}\n],\n{more}"tables": [\n{tables}\n]}}\n'
     write_page(path, text)
     return path
 
@@ -242,7 +283,8 @@ def read_summary(path: Path) -> TableSummary:
         for table in content["tables"]:
             tables.setdefault(table["metric"], {})[table["variant"]] = _read_table(table)
         runs = tuple(Run(**run | {"seeds": tuple(run["seeds"])}) for run in content["runs"])
-        return TableSummary(content["table"], tables, content["methods"], runs)
+        validated = tuple(Validated(**pair) for pair in content.get("validated", ()))
+        return TableSummary(content["table"], tables, content["methods"], runs, validated)
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise FormatError(
             f"{path} is no record of a table ({error!r}); remove it or name another folder."
@@ -275,7 +317,7 @@ _Cells: TypeAlias = tuple[TableCell | None, ...]
 
 
 def merge_summaries(old: TableSummary, new: TableSummary) -> TableSummary:
-    """Merge two summaries; where both have a result, the new one is kept.
+    """Merge two summaries; where both have a result, the new one is kept if it differs.
 
     Parameters
     ----------
@@ -287,7 +329,8 @@ def merge_summaries(old: TableSummary, new: TableSummary) -> TableSummary:
     TableSummary
         Averages and ranks are over all datasets. Where the best of a row and another cell come
         from different summaries, the other is marked as untested. A result that is replaced is
-        replaced with all its seeds.
+        replaced with all its seeds; one that the new summary only repeats is kept with all its
+        seeds.
     """
     if old.name != new.name:
         raise InputError(f"Records of {old.name!r} and of {new.name!r} make no common table.")
@@ -300,7 +343,8 @@ def merge_summaries(old: TableSummary, new: TableSummary) -> TableSummary:
         present = {way for side in sides for way in side.tables}
         ways = sorted(present, key=lambda way: (way != PLAIN, way))
         tables[metric] = {way: _join(way, sides, methods) for way in ways}
-    return TableSummary(old.name, tables, methods, _runs(old, new, tables, methods))
+    runs = _runs(old, new, tables, methods)
+    return TableSummary(old.name, tables, methods, runs, _all_validated(old, new))
 
 
 def save_summary(summary: TableSummary, folder: Path) -> TableSummary:
@@ -375,16 +419,28 @@ def _newest(
 ) -> _SideCell | None:
     """Return a cell of a row from the first side that has it.
 
-    If the method is not run in this way (`own` is false), its ordinary results are taken.
+    If the method is not run in this way (`own` is false), its ordinary results are taken. A cell
+    that only repeats seeds of a later side is dropped, so that these keep their tests and seeds.
     """
+    known = []
     for side in sides:
         if own and column not in _run_in(side.methods, way):
             continue
         table = side.tables.get(way, side.tables.get(PLAIN))
         cell = table.cell(row.dataset, row.shift, column) if table else None
         if cell is not None:
-            return _SideCell(cell, side if way in side.tables else None)
-    return None
+            known.append(_SideCell(cell, side if way in side.tables else None))
+    repeated = len(known) > 1 and _repeats(known[0].cell, known[1].cell)
+    return next(iter(known[repeated:]), None)
+
+
+def _repeats(cell: TableCell, other: TableCell) -> bool:
+    """Whether every seed of a cell has its value, up to rounding, in the other cell too."""
+    values = cell.by_seed or (cell.value,)
+    return all(
+        any(math.isclose(value, before, rel_tol=_SAME) for before in other.by_seed)
+        for value in values
+    )
 
 
 def _blank_rows(tables: Sequence[ResultTable]) -> list[TableRow]:
@@ -463,6 +519,15 @@ def _n_results(table: ResultTable, dataset: str, own: Mapping[str, str]) -> int:
         for i, column in enumerate(table.columns)
         if column in own
     )
+
+
+def _all_validated(old: TableSummary, new: TableSummary) -> tuple[Validated, ...]:
+    """The losses of two summaries; where both have a method on a dataset, those of the new one."""
+    place = attrgetter("dataset", "variant", "method")
+    replaced = set(map(place, new.validated))
+    kept = [pair for pair in old.validated if place(pair) not in replaced]
+    by_place = attrgetter("dataset", "method", "variant", "seed")
+    return tuple(sorted((*kept, *new.validated), key=by_place))
 
 
 def _check_data(old: TableSummary, new: TableSummary) -> None:

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from prevalens.aggregators.scaling import apply_scaling, fit_scaling
 from prevalens.aggregators.sld import SLD
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.solvers.scaling import apply_scaling, fit_scaling
 
 
 @pytest.mark.parametrize("n_slopes", [1, 2])
