@@ -46,6 +46,13 @@ def clean(server: Any) -> Iterator[None]:
         server.state.models.remove(entry.name)
 
 
+def _method(page: Any, name: str) -> None:
+    """Train with this method, and without a test."""
+    page.get_by_text("More settings").click()
+    page.locator("#train-method").fill(name)
+    page.locator("#train-test").select_option("")
+
+
 def _choose(page: Any, name: str) -> None:
     page.locator(f"[name=model][value={name}]").check()
 
@@ -90,7 +97,7 @@ def test_train_upload_estimate_and_download_what_the_command_line_writes(
     assert page.locator("#train-sep").input_value() == ";"
     assert page.locator("#train-time").input_value() == "date"
     expect(page.locator("#train-time option:checked")).to_have_text("date (a guess)")
-    page.locator("#train-method").fill("lr+pacc")
+    _method(page, "lr+pacc")
     page.locator("#train-name").fill("own")
     _picture(page, "training", full_page=True)
     page.get_by_role("button", name="Train", exact=True).click()
@@ -230,7 +237,7 @@ def test_what_the_training_left_out_is_told(
     page.locator("#train-file").set_input_files(path)
     page.locator("#train-where").select_option("tags")
     assert page.locator("#train-time").input_value() == ""
-    page.locator("#train-method").fill("lr+cc")
+    _method(page, "lr+cc")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(page.locator("[name=model][value=few]")).to_be_checked()
     expect(page.locator(".note", has_text="'rare'")).to_be_visible()
@@ -259,7 +266,7 @@ def test_training_shows_progress_and_is_cancelled(
     page = visit()
     page.get_by_role("button", name="Train from a labelled file").click()
     page.locator("#train-file").set_input_files(tickets_folder / "train.csv")
-    page.locator("#train-method").fill("lr+cc")
+    _method(page, "lr+cc")
     train = page.get_by_role("button", name="Train", exact=True)
     train.click()
     expect(page.locator("[name=model][value=train]")).to_be_checked()

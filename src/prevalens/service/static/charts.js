@@ -191,6 +191,30 @@ export const SYMBOLS = {
   span: () => [draw("line", { class: "span", x1: 5, x2: 17, y1: 6, y2: 6 })],
   before: () => [draw("path", { class: "before", d: diamond(11, 6, 5) })],
   dashes: () => [draw("line", { class: "training", x1: 0, x2: 22, y1: 6, y2: 6 })],
+  line: () => [draw("line", { class: "line", x1: 0, x2: 22, y1: 6, y2: 6 })],
+  dots: () => [draw("line", { class: "line counted", x1: 0, x2: 22, y1: 6, y2: 6 })],
   clear: () => [draw("rect", { class: "up", x: 0, y: 1, width: 10, height: 10 }), draw("rect", { class: "down", x: 12, y: 1, width: 10, height: 10 })],
   unsure: () => [draw("rect", { class: "up unsure", x: 1, y: 1, width: 9, height: 10 }), draw("rect", { class: "down unsure", x: 12, y: 1, width: 9, height: 10 })],
 };
+
+// Mean error by the shift of the labels, a line for each estimate; both in percentage points.
+export function errorChart(quality, width) {
+  const [height, left, right, top, bottom] = [200, 46, 12, 8, 40];
+  const lines = Object.entries(quality.errors);
+  const highest = Math.max(...lines.flatMap(([, errors]) => errors), 1);
+  const last = Math.max(...quality.shifts, 1);
+  const x = (shift) => left + (shift / last) * (width - left - right);
+  const y = (error) => top + (1 - error / (highest * 1.05)) * (height - top - bottom);
+  const grid = ticks(0, highest, 3).map((error) => [
+    draw("line", { class: "grid", x1: left, x2: width - right, y1: y(error), y2: y(error) }),
+    draw("text", { class: "tick", x: left - 6, y: y(error) + 4, "text-anchor": "end" }, String(+error.toFixed(1))),
+  ]);
+  const below = ticks(0, last, width < 480 ? 3 : 6).map((shift) =>
+    draw("text", { class: "tick", x: x(shift), y: height - bottom + 16, "text-anchor": "middle" }, String(+shift.toFixed(1))));
+  const title = draw("text", { class: "tick", x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, "shift of the labels, points");
+  const paths = lines.map(([name, errors], number) =>
+    draw("path", { class: ["line", "line counted", "training"][number], d: `M${errors.map((error, at) => `${x(quality.shifts[at]).toFixed(1)} ${y(error).toFixed(1)}`).join("L")}` }, draw("title", {}, name)));
+  const ends = lines.map(([name, errors]) => `${name} ${errors.at(-1).toFixed(1)}`).join(", ");
+  return frame(width, height, `Mean error by the shift of the labels. At the largest shift, in points: ${ends}. The table below has the numbers.`,
+    grid.flat(), below, title, paths.reverse());
+}
