@@ -226,12 +226,14 @@ def test_the_trend_follows_the_choice_and_the_arrow_keys(opened: Opened) -> None
     opened.page.keyboard.press("ArrowLeft")
     opened.page.keyboard.press("ArrowLeft")
     sync_api.expect(value).to_contain_text("billing, 2026-03: 10.0 %")
+    sync_api.expect(value).to_have_attribute("aria-live", "polite")
     sync_api.expect(value).to_contain_text("uncorrected 8.0 %")
     opened.page.uncheck("#show-counted")
     sync_api.expect(value).not_to_contain_text("uncorrected")
     opened.page.keyboard.press("Tab")
     opened.page.locator("#trend-chart").hover(position={"x": 60, "y": 20})
     sync_api.expect(value).to_contain_text("billing, 2026-01: 20.0 %")
+    sync_api.expect(value).to_have_attribute("aria-live", "off")
 
 
 @pytest.mark.parametrize(("scheme", "other"), [("light", "Dark"), ("dark", "Light")])
