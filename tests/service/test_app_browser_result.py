@@ -246,10 +246,15 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_twenty_thousand_batches_are_paged(
-    visit: Callable[..., Any], start: Callable[..., Any], many: tuple[Path, Path], tmp_path: Path
+    visit: Callable[..., Any],
+    start: Callable[..., Any],
+    finished: Callable[..., dict[str, Any]],
+    many: tuple[Path, Path],
+    tmp_path: Path,
 ) -> None:
     model, days = many
-    page = visit(start(Settings(models=(model,))).url)
+    server = start(Settings(models=(model,)))
+    page = visit(server.url)
     page.locator("[name=model][value=two]").check()
     page.locator("#files").set_input_files(days)
     expect(page.locator("#file-list li")).to_have_count(1)
@@ -277,6 +282,27 @@ def test_twenty_thousand_batches_are_paged(
         page.get_by_role("button", name="HTML report").click()
     loading.value.save_as(tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 1_500_000
+
+    # Groups without an order in time: the largest comes first.
+    groups = [f"shop {n}" for n in range(20_000)]
+    body = {
+        "texts": ["dog barks"] * 20_003,
+        "groups": [*groups, *["shop 77"] * 3],
+        "interval": None,
+    }
+    with server.client() as client:
+        job = finished(client, client.post("/v1/models/two/quantify?wait=false", json=body).json())
+    page.goto(f"{server.url}/#/result/{job['id']}")
+    expect(said).to_have_text("Batches 1 to 366 of 20,000")
+    expect(page.locator("#prevalence-chart h3")).to_have_text("Prevalence in shop 77")
+    page.get_by_label("Find a batch").fill("shop 1999")
+    page.keyboard.press("Enter")
+    expect(said).to_have_text("Batches 1 to 11 of 11")
+    page.get_by_label("Find a batch").fill("")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Next").click()
+    expect(said).to_have_text("Batches 367 to 732 of 20,000")
+    _small(page)
 
 
 def _small(page: Any) -> None:
