@@ -370,6 +370,7 @@ class Row(BaseModel):
     band_upper: float | None
     level: float | None = Field(description="Coverage that intervals and bands aim at.")
     training: float
+    moved: int = Field(description="1 or -1 where the band supports a move since training.")
     alarm: bool | None
     p_value: float | None
     n_labelled: int

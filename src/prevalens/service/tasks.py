@@ -487,7 +487,10 @@ def answer_of(result: BatchResult, name: str, method: str) -> dict[str, Any]:
             {"name": row["group"], **{name: row[name] for name in row if name != "group"}}
             for row in result.batch_rows()
         ],
-        "rows": result.to_rows(),
+        "rows": [
+            {**row, "moved": move}
+            for row, move in zip(result.to_rows(), result.moved.ravel().tolist(), strict=True)
+        ],
         "warnings": [vars(notice) for notice in result.notices],
     }
 

@@ -287,7 +287,7 @@ export async function openAddress() {
   busy(true);
   try {
     const job = await follow(find("quantify-progress"), await get(`/v1/jobs/${id}`), "Estimating");
-    const [answer, asked, before] = await Promise.all([get(job.result.answer), get(`/v1/jobs/${id}/request`), first ? get(`/v1/jobs/${first}/answer`).catch(() => null) : null]);
+    const [answer, asked, before] = await Promise.all([get(job.result.batches), get(`/v1/jobs/${id}/request`), first ? get(`/v1/jobs/${first}/batches`).catch(() => null) : null]);
     if (turn === state.turn) await present(job, answer, asked, before, first ?? id);
   } catch (error) {
     complain(error);
