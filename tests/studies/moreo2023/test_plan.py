@@ -16,12 +16,12 @@ from prevalens.records import Result
 from prevalens.studies.moreo2023.plan import (
     DESCRIBED,
     GUARDED,
+    PARTS,
     PRINTED,
     TABLES,
     paper_plan,
     table_results,
 )
-from prevalens.studies.moreo2023.variants import PARTS
 from prevalens.validation import InputError
 
 PLAN = paper_plan(datasets=["emotions"])

@@ -271,10 +271,10 @@ def _missing(known: Mapping[str, TableSummary]) -> list[str]:
         if name not in known:
             sentences.append(f"{_title(name)}: not run on any dataset.")
             continue
-        sentences += [
-            f"{_title(name)}, {way}: {_not_run(table, wanted)}"
-            for way, table in _ways(known[name], "ae").items()
-        ]
+        by_way = {way: _not_run(table, wanted) for way, table in _ways(known[name], "ae").items()}
+        if len(by_way) > 1 and len(set(by_way.values())) == 1:
+            by_way = {"both ways": by_way[DESCRIBED]}
+        sentences += [f"{_title(name)}, {way}: {sentence}" for way, sentence in by_way.items()]
     return sentences
 
 
