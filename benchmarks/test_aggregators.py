@@ -279,9 +279,9 @@ SLOWER = [
     pytest.param(XThreshold(guard=None), "X", {}, 200, 50, 0.02, id="x"),
     pytest.param(T50(guard=None), "T50", {}, 200, 50, 0.1, id="t50"),
     # All thresholds, as there; and a hundred, the default.
-    pytest.param(MedianSweep(10_000), "MS", {}, 100, 5, 1e-9, id="ms-all"),
+    pytest.param(MedianSweep(10_000), "MS", {}, 100, 50, 1e-9, id="ms-all"),
     pytest.param(MedianSweep(), "MS", {}, 100, 50, 0.02, id="ms"),
-    pytest.param(MedianSweep2(10_000), "MS2", {}, 100, 5, 1e-9, id="ms2-all"),
+    pytest.param(MedianSweep2(10_000), "MS2", {}, 100, 50, 1e-9, id="ms2-all"),
     pytest.param(MedianSweep2(), "MS2", {}, 100, 50, 0.02, id="ms2"),
     pytest.param(PACC(guard=None), "BBSEsoft", {}, 40, 50, 1e-2, id="bbse-soft"),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from prevalens.aggregators import (
     MedianSweep,
     MedianSweep2,
     XThreshold,
+    thresholds,
 )
 from prevalens.samples import Samples
 from prevalens.scores import Scores
@@ -86,6 +89,39 @@ def test_the_sweep_is_the_median_of_the_loop(kind: type, gap: float | None, seed
                 for t, tpr, fpr in usable
             ]
             assert estimates[i, j] == pytest.approx(np.median(each))
+
+
+@pytest.mark.skipif(thresholds.numba is None, reason="numba is not installed")
+@pytest.mark.parametrize("kind", [MedianSweep, MedianSweep2])
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_items=st.integers(20, 400),
+    decimals=st.sampled_from([1, 2, 9]),
+)
+def test_compiled_and_not_are_the_same(kind: type, seed: int, n_items: int, decimals: int) -> None:
+    scores, Y = labelled(seed, n_items)
+    scores = Scores(np.round(np.clip(scores.values + seed % 7 / 1000, 0, 1), decimals))
+    rng = np.random.default_rng(seed)
+    # Batches of one kind of items too, whose estimates are 0 or 1 at most thresholds.
+    bags = [rng.integers(0, n_items, size) for size in (1, 2, 30, 200)]
+    bags += [np.flatnonzero(Y[:, 0]), np.flatnonzero(1 - Y[:, 0])]
+    samples = Samples.from_indices(bags, n_items=n_items)
+    found = kind(int(rng.integers(1, 500))).fit(scores, Y)
+    compiled = found.aggregate(scores, samples)
+    with mock.patch.object(thresholds, "numba", None):
+        np.testing.assert_allclose(compiled, found.aggregate(scores, samples), atol=1e-9)
+
+
+@pytest.mark.parametrize("values", [[0.0] * 40, [1.0] * 40, [0.5] * 41, [0.0, 1.0] * 20])
+def test_the_value_at_a_rank_among_equal_ones(values: list[float]) -> None:
+    # Not compiled, so that it runs without numba too.
+    find = getattr(thresholds._value_at, "py_func", thresholds._value_at)
+    column, zeros = np.array(values), values.count(0.0)
+    for rank in range(len(values)):
+        for probe in (0.0, 0.3, 1.0):
+            found = find(rank, column, probe, zeros, np.empty(len(values) + 1))
+            assert found == sorted(values)[rank]
 
 
 def test_fewer_thresholds_are_spread_over_all() -> None:

@@ -43,16 +43,19 @@ class BinnedAggregator(Aggregator):
         estimates = np.empty((len(samples), self.n_labels_))
         others = ~self.matched_
         estimates[:, others] = samples.mean(scores.values[:, others])
-        blocks = [
-            (rows, block.flat, np.repeat(np.arange(len(block)), block.sizes), block.sizes)
-            for rows, block in samples.blocks(_BLOCK)
-        ]
         for label in np.flatnonzero(self.matched_).tolist():
-            edges = self.edges_[label]
-            cells = np.searchsorted(edges, scores.values[:, label], "right")
-            for rows, flat, bags, sizes in blocks:
-                counts = _counted(cells[flat], bags, len(edges) + 1)
-                estimates[rows, label] = self._match(counts / sizes[:, np.newaxis], sizes, label)
+            bins = np.searchsorted(self.edges_[label], scores.values[:, label], "right")
+            estimates[:, label] = self._match_items(bins, samples, label)
+        return estimates
+
+    def _match_items(self, bins: Ints, samples: Samples, label: int) -> Floats:
+        """Estimates of one label, shape (n_samples,), from the bins of the pool's items."""
+        estimates = np.empty(len(samples))
+        n_bins = len(self.edges_[label]) + 1
+        for rows, block in samples.blocks(_BLOCK):
+            bags = np.repeat(np.arange(len(block)), block.sizes)
+            shares = _counted(bins[block.flat], bags, n_bins) / block.sizes[:, np.newaxis]
+            estimates[rows] = self._match(shares, block.sizes, label)
         return estimates
 
     @property

@@ -17,12 +17,12 @@ from prevalens.studies.moreo2023.plan import (
     DESCRIBED,
     DISCUSSED,
     GUARDED,
+    PARTS,
     PRINTED,
     TABLES,
     paper_plan,
     table_results,
 )
-from prevalens.studies.moreo2023.variants import PARTS
 from prevalens.validation import InputError
 
 PLAN = paper_plan(datasets=["emotions"])

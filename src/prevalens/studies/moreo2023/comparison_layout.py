@@ -306,12 +306,12 @@ def agreements_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     """
     rows = []
     for title, comparison in comparisons.items():
-        n_datasets = len({cell.dataset for cell in comparison.cells if cell.counted})
-        for source in comparison.sources[::-1]:
+        for place, source in reversed([*enumerate(comparison.sources)]):
+            run = {c.dataset for c in comparison.cells if c.counted and c.ours[place] is not None}
             counts = [agreement(comparison, source, within=within) for within in (0.15, 0.25)]
             if counts[0].n_cells:
                 shares = [f"{near.n_agreeing} ({percent(near.share)})" for near in counts]
-                sizes = (count(n_datasets), count(counts[0].n_cells))
+                sizes = (count(len(run)), count(counts[0].n_cells))
                 rows.append((f"{title}, {source}", *sizes, *shares))
     caption = "Cells that are near the printed ones."
     headings = ("datasets", "cells", "within 15 %", "within 25 %")
@@ -559,7 +559,9 @@ def runs_grid(runs: Mapping[str, Sequence[Run]]) -> Grid:
         seeds = [MISSING if run is None else ", ".join(map(str, run.seeds)) for run in own]
         checksums = ", ".join(sorted({run.data_sha for run in own if run is not None}))
         rows.append((dataset_title(dataset), *seeds, checksums[:12]))
-    versions = ", ".join(sorted({run.version for run in known}))
+    versions = ", ".join(sorted({name for run in known for name in run.version.split(", ")}))
     caption = "Seeds with which each table was run, by dataset."
-    note = f"Made with prevalens {versions}."
-    return Grid.from_rows(caption, "dataset", (*runs, "data SHA-256"), rows, [note])
+    notes = [f"Made with prevalens {versions}."]
+    if any(len(run.seeds) > 1 for run in known):
+        notes.append(_NOTES["seeds"])
+    return Grid.from_rows(caption, "dataset", (*runs, "data SHA-256"), rows, notes)

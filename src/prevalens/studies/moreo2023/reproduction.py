@@ -56,6 +56,8 @@ _CHECKED_TABLE = "pcc_general"
 _PRINTED_RAE = {"mlqreg": "mlqreg_mrae"}
 #: The tables whose validation and test results correlate, says the paper.
 _VALIDATED = ("mlc", "mlq", "mlqreg")
+#: The methods of these tables that the paper chose by its results on validation samples.
+_REPRESENTATIVES = {"Classifiers": "SG", "Aggregators": "SVR-RQ"}
 #: From this value on we call a rank correlation strong.
 _STRONG = 0.7
 _GROUPS = {"BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA"}
@@ -251,6 +253,16 @@ def _validation_sections(known: Mapping[str, TableSummary]) -> list[Section]:
         high=number(max(correlations), 2),
         best=sum(check.ratio == 1 for check in every),
         ratio=number(sum(check.ratio for check in every) / len(every), 2),
+        representatives="".join(
+            CAPTIONS["notes"]["representative"].format(
+                method=method,
+                table=table.lower(),
+                chosen=sum(check.chosen == method for check in checks[table].values()),
+                n=len(checks[table]),
+            )
+            for table, method in _REPRESENTATIVES.items()
+            if checks.get(table)
+        ),
     )
     parts = (text, layout.validation_grid(checks))
     return [Section("Do validation and test results correlate?", parts)]
@@ -282,10 +294,10 @@ def _missing(known: Mapping[str, TableSummary]) -> list[str]:
         if name not in known:
             sentences.append(f"{_title(name)}: not run on any dataset.")
             continue
-        sentences += [
-            f"{_title(name)}, {way}: {_not_run(table, wanted)}"
-            for way, table in _ways(known[name], "ae").items()
-        ]
+        by_way = {way: _not_run(table, wanted) for way, table in _ways(known[name], "ae").items()}
+        if len(by_way) > 1 and len(set(by_way.values())) == 1:
+            by_way = {"both ways": by_way[DESCRIBED]}
+        sentences += [f"{_title(name)}, {way}: {sentence}" for way, sentence in by_way.items()]
     return sentences
 
 
