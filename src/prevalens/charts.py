@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
+from markupsafe import Markup
 
 from prevalens.types import Floats
 from prevalens.validation import InputError, check_choice
@@ -26,6 +26,8 @@ _HUE, _TABLE_HUE = "#0067a5", "#2f83ab"
 _MOST_TICKS = 12
 #: Size of a bar in a table, and the room at its ends.
 _WIDTH, _HEIGHT, _MARGIN = 160, 18, 5
+#: Rows of a table in a notebook.
+MOST_ROWS = 200
 _MODULES = {"matplotlib": "matplotlib.pyplot", "altair": "altair"}
 
 
@@ -250,7 +252,7 @@ def _matplotlib_lines(ax: Drawing, chart: Lines) -> None:
     ax.grid(axis="y", alpha=0.3)
 
 
-def table(chart: Dots, *, most: int = 200) -> str:
+def table(chart: Dots, *, most: int = MOST_ROWS) -> str:
     """An HTML table with the name, value, interval and a small chart of each entry.
 
     Parameters
@@ -267,20 +269,51 @@ def table(chart: Dots, *, most: int = 200) -> str:
     """
     titles = {"values": chart.axis, "reference": chart.reference_name}
     heads = ["", *(titles.get(name, name) for name in chart.columns), ""]
-    head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-    body = "".join(_row(chart, i) for i in range(min(most, len(chart.names))))
-    hidden = len(chart.names) - most
-    more = f"<p>and {hidden} more</p>" if hidden > 0 else ""
-    caption = f"<caption>{escape(chart.title)}</caption>" if chart.title else ""
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    rows = [_row(chart, i) for i in range(min(most, len(chart.names)))]
+    return html_table(heads, rows, caption=chart.title, hidden=len(chart.names) - len(rows))
 
 
-def _row(chart: Dots, i: int) -> str:
-    cells = "".join(f"<td>{part[i]:.4f}</td>" for part in chart.columns.values())
-    return f"<tr><th>{escape(str(chart.names[i]))}</th>{cells}<td>{_bar(chart, i)}</td></tr>"
+def html_table(
+    heads: Sequence[object],
+    rows: Sequence[Sequence[object]],
+    *,
+    foot: Sequence[object] = (),
+    caption: str = "",
+    hidden: int = 0,
+) -> str:
+    """A table for notebooks; all cells are escaped but those that are `Markup`, such as charts.
+
+    Parameters
+    ----------
+    heads : sequence
+    rows : sequence of sequences
+        The first cell of a row is its name.
+    foot : sequence
+        A last row.
+    caption : str
+    hidden : int
+        How many rows are not shown; said below the table.
+    """
+    head = Markup().join(Markup("<th>{}</th>").format(name) for name in heads)
+    body = Markup().join(map(_html_row, rows))
+    parts = [Markup("<caption>{}</caption>").format(caption)] if caption else []
+    parts += [Markup("<thead><tr>{}</tr></thead><tbody>{}</tbody>").format(head, body)]
+    parts += [Markup("<tfoot>{}</tfoot>").format(_html_row(foot))] if foot else []
+    more = Markup("<p>and {} more</p>").format(hidden) if hidden > 0 else ""
+    return str(Markup("<table>{}</table>{}").format(Markup().join(parts), more))
 
 
-def _bar(chart: Dots, i: int) -> str:
+def _html_row(cells: Sequence[object]) -> Markup:
+    first, *others = (f"{cell:.4f}" if isinstance(cell, float) else cell for cell in cells)
+    columns = Markup().join(Markup("<td>{}</td>").format(cell) for cell in others)
+    return Markup("<tr><th>{}</th>{}</tr>").format(first, columns)
+
+
+def _row(chart: Dots, i: int) -> list[object]:
+    return [chart.names[i], *(float(part[i]) for part in chart.columns.values()), _bar(chart, i)]
+
+
+def _bar(chart: Dots, i: int) -> Markup:
     def x(value: float) -> float:
         share = min(max(value / chart.top, 0.0), 1.0)
         return round(_MARGIN + share * (_WIDTH - 2 * _MARGIN), 1)
@@ -303,4 +336,59 @@ def _bar(chart: Dots, i: int) -> str:
             f'<line x1="{at}" x2="{at}" y1="2" y2="{_HEIGHT - 2}" stroke="currentColor" '
             'stroke-width="2"/>'
         )
-    return f'<svg width="{_WIDTH}" height="{_HEIGHT}" aria-hidden="true">{"".join(parts)}</svg>'
+    return _picture(_HEIGHT, parts)
+
+
+def small_chart(
+    line: Line, *, top: float, reference: float | None = None, connected: bool = True
+) -> Markup:
+    """A line of values as a picture for a cell of a table, whose other cells have the figures.
+
+    Parameters
+    ----------
+    line : Line
+    top : float
+        The largest value of all charts that are to be compared.
+    reference : float, optional
+        Drawn as a dashed line.
+    connected : bool
+        Whether to connect the values; dots otherwise.
+    """
+    places = np.linspace(_MARGIN, _WIDTH - _MARGIN, len(line.values))
+    points = [_corner(x, y) for x, y in zip(places, _heights(line.values, top), strict=True)]
+    parts = []
+    if line.band is not None and connected:
+        low, high = (_heights(part, top) for part in line.band)
+        outline = zip(np.r_[places, places[::-1]], np.r_[low, high[::-1]], strict=True)
+        corners = " ".join(_corner(x, y) for x, y in outline)
+        parts.append(f'<polygon points="{corners}" fill="{_TABLE_HUE}" fill-opacity="0.3"/>')
+    if reference is not None:
+        y = float(_heights(np.array(reference), top))
+        parts.append(
+            f'<line x1="{_MARGIN}" x2="{_WIDTH - _MARGIN}" y1="{y:.1f}" y2="{y:.1f}" '
+            'stroke="currentColor" stroke-dasharray="3 3"/>'
+        )
+    if connected:
+        corners = " ".join(points)
+        parts.append(f'<polyline points="{corners}" fill="none" stroke="{_TABLE_HUE}"/>')
+    for at in points:
+        cx, cy = at.split(",")
+        parts.append(f'<circle cx="{cx}" cy="{cy}" r="2" fill="{_TABLE_HUE}"/>')
+    return _picture(2 * _HEIGHT, parts)
+
+
+def _heights(values: Floats, top: float) -> Floats:
+    """Distances from the upper end of a small chart."""
+    share = np.clip(values / (top or 1.0), 0.0, 1.0)
+    return np.asarray(_MARGIN + (1 - share) * 2 * (_HEIGHT - _MARGIN))
+
+
+def _corner(x: float, y: float) -> str:
+    return f"{x:.1f},{y:.1f}"
+
+
+def _picture(height: int, parts: Sequence[str]) -> Markup:
+    """Shapes as an element of a page; hidden from screen readers, which read the figures."""
+    return Markup(
+        f'<svg width="{_WIDTH}" height="{height}" aria-hidden="true">{"".join(parts)}</svg>'
+    )

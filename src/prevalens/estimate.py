@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -11,7 +10,18 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from prevalens.charts import Dots, Drawing, Line, Lines, draw, frame, table
+from prevalens.charts import (
+    MOST_ROWS,
+    Dots,
+    Drawing,
+    Line,
+    Lines,
+    draw,
+    frame,
+    html_table,
+    small_chart,
+    table,
+)
 from prevalens.types import Array, Floats
 from prevalens.validation import InputError, check_choice, check_fraction, check_label_names
 
@@ -312,7 +322,7 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
             return draw(self.dots(reference, labels), backend, ax=ax)
         if reference is not None:
             raise InputError("A reference can be drawn beside one sample, not beside several.")
-        return draw(self._lines(labels), backend, ax=ax)
+        return draw(self.lines(labels), backend, ax=ax)
 
     def _rows_of(self, labels: Sequence[str]) -> list[int]:
         for name in labels:
@@ -339,7 +349,8 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         low, high, other = (None if part is None else part[rows] for part in parts)
         return Dots([self.labels[j] for j in rows], self.point[rows], low, high, other, title=title)
 
-    def _lines(self, labels: Sequence[str] | None = None) -> Lines:
+    def lines(self, labels: Sequence[str] | None = None) -> Lines:
+        """The chart of several samples: a line per label with its band; see `plot`."""
         varying = np.argsort(-np.ptp(self.point, axis=0), kind="stable")[:_MOST_LINES].tolist()
         chosen = self._rows_of(labels) if labels else varying
         lines = [
@@ -357,12 +368,9 @@ class PrevalenceEstimate(NDArrayOperatorsMixin):
         if self.index is None:
             return table(self.dots())
         columns = self._columns()
-        head = "".join(f"<th>{html.escape(str(name))}</th>" for name in columns)
-        rows = zip(*columns.values(), strict=True)
-        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cell(value: object) -> str:
-    text = f"{value:.4f}" if isinstance(value, float) else html.escape(str(value))
-    return f"<td>{text}</td>"
+        rows = list(zip(*columns.values(), strict=True))[:MOST_ROWS]
+        shown = self.point[: len(rows)]
+        top = float(shown.max(initial=0.0))
+        lines = (Line(name, shown[:, j]) for j, name in enumerate(self.labels))
+        foot = ["", *(small_chart(line, top=top) for line in lines)] if len(rows) > 1 else []
+        return html_table(list(columns), rows, foot=foot, hidden=len(self) - len(rows))

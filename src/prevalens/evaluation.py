@@ -123,6 +123,13 @@ class Evaluation:
         chart = Lines(places, [line], "shift since training", metric.upper(), self.protocol)
         return draw(chart, backend, ax=ax)
 
+    def __repr__(self) -> str:
+        means = ", ".join(
+            f"{regime} {mean:.4f}" for regime, (mean, count) in self.by_shift().items() if count
+        )
+        about = f"{self.method}, {self.protocol}, {len(self)} samples"
+        return f"Evaluation({about}; mean absolute error by shift: {means})"
+
     def _repr_html_(self) -> str:
         errors = np.array(list(self.by_label().values()))
         title = f"{self.method}, {self.protocol}, {len(self)} samples"

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from prevalens.aggregators import Aggregator, ScenarioMixture, TrainingPrevalence
@@ -31,6 +31,7 @@ from prevalens.batches import (
     Statistic,
     fingerprint_of,
 )
+from prevalens.charts import Dots, table
 from prevalens.classifiers import CrossFit, Given, PerLabel
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.collection import label_matrix
@@ -301,6 +302,14 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         self.fingerprint_ = fingerprint_of(parts)
         return self
 
+    def _html_repr(self) -> str:
+        """What notebooks show: scikit-learn's diagram, and the training prevalences once fitted."""
+        diagram = str(estimator_html_repr(self))
+        if "aggregator_" not in vars(self):
+            return diagram
+        title = f"{self.name}: prevalences of {len(self.labels_)} labels in the training items"
+        return diagram + table(Dots(self.labels_, self.prevalence_, title=title), most=20)
+
     @property
     def is_automatic(self) -> bool:
         """Whether classifier and aggregator, or what reads given scores, are chosen here."""
@@ -353,7 +362,7 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         choice = choose(
             X,
             Y,
-            given=self.classifier is not None,
+            given=self.classifier if isinstance(self.classifier, Given) else None,
             groups=groups,
             time_budget=self.time_budget,
             random_state=self.scheme_or_default().random_state,
@@ -614,8 +623,9 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
             estimated = [estimate_with(each, batches) for each in self.candidates_]
             return self.backtest_.combine(np.stack(estimated), horizon)
         point = self.aggregator_.read(batches) if base is None else base.copy()
-        # A method that was named is answered as it is, whatever the alarm says.
-        if not self.is_automatic:
+        # A method that was named is answered as it is, whatever the alarm says; so are given
+        # scores, of which too few items are labelled to tell a far shift from drift.
+        if not self.is_automatic or isinstance(self.classifier, Given):
             return point
         known = self._p_value(batches, horizon) if p_value is None else p_value
         rows = np.flatnonzero(np.zeros(0) if known is None else known < MISFIT)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from prevalens import Quantifier, parse
 from prevalens.aggregators import CC, PCC
-from prevalens.classifiers import Given
+from prevalens.classifiers import Given, PerLabel
 from prevalens.classifiers.given import raw_votes
 from prevalens.errors import InputError
 
@@ -107,6 +107,98 @@ def test_the_automatic_choice_takes_scores_with_missing_answers():
     estimate = quantifier.quantify(moved[0], interval=0.9)
     truth = moved[1].mean(axis=0)
     assert np.abs(estimate.point - truth).mean() < 0.5 * np.abs(PREVALENCE - truth).mean()
+
+
+def _with_features(n_items, rng, *, n_features=30, prevalence=PREVALENCE):
+    """Weak votes, and features of which one per label tells it better than the votes do."""
+    scores, Y = _labelled(n_items, rng, hits=0.3, missing=0.1, prevalence=prevalence)
+    features = rng.normal(size=(n_items, n_features))
+    features[:, : Y.shape[1]] += 3.0 * Y
+    return scores, features, Y
+
+
+def test_features_besides_the_scores_make_the_posteriors_sharper():
+    scores, features, Y = _with_features(400, np.random.default_rng(11))
+    later_scores, later_features, later = _with_features(2000, np.random.default_rng(12))
+    alone = Given().fit(scores, Y).predict_proba(later_scores)
+    both = Given(n_labellers=1).fit(np.hstack([scores, features]), Y)
+    items = np.hstack([later_scores, later_features])
+    posteriors = both.predict_proba(items)
+    assert np.square(posteriors - later).mean() < 0.7 * np.square(alone - later).mean()
+    members = both.member_posteriors(items)
+    assert members[:, :3] == pytest.approx(alone)
+    assert np.array_equal(both.mean_of(members), posteriors)
+    assert np.array_equal(both.predict(items), Given().fit(scores, Y).predict(later_scores))
+
+
+def test_features_that_tell_nothing_hardly_change_the_posteriors():
+    rng = np.random.default_rng(13)
+    scores, Y = _labelled(400, rng)
+    noise = rng.normal(size=(400, 20))
+    alone = Given().fit(scores, Y).predict_proba(scores)
+    both = Given(n_labellers=1).fit(np.hstack([scores, noise]), Y)
+    other = np.hstack([scores, rng.normal(size=(400, 20))])
+    assert np.abs(both.predict_proba(other) - alone).mean() < 0.03
+
+
+@pytest.mark.parametrize("n_features", [5, 200])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_learner_by_default_is_the_regression_that_its_docstring_names(n_features, sparse):
+    scores, features, Y = _with_features(120, np.random.default_rng(14), n_features=n_features)
+    X = np.hstack([scores, features])
+    named = PerLabel(C=10.0, class_weight="balanced")
+    expected = Given(named, n_labellers=1).fit(X, Y).predict_proba(X)
+    items = sp.csr_array(X) if sparse else X
+    found = Given(n_labellers=1).fit(items, Y).predict_proba(items)
+    assert found == pytest.approx(expected, abs=0.01)
+
+
+def test_features_without_any_variation_are_no_evidence():
+    scores, Y = _labelled(60, np.random.default_rng(15))
+    both = Given(n_labellers=1).fit(np.hstack([scores, np.zeros((60, 2))]), Y)
+    posteriors = both.predict_proba(np.hstack([scores, np.zeros((60, 2))]))
+    assert np.abs(posteriors - Given().fit(scores, Y).predict_proba(scores)).max() < 0.05
+
+
+def test_several_labellers_with_features_are_separate_or_together():
+    scores, features, Y = _with_features(150, np.random.default_rng(16))
+    X = np.hstack([scores, 1 - scores, features])
+    separate = Given(n_labellers=2).fit(X, Y).member_posteriors(X)
+    together = Given(n_labellers=2, separate=False).fit(X, Y).member_posteriors(X)
+    assert separate.shape == (150, 3 * 3)
+    assert together.shape == (150, 2 * 3)
+    assert np.array_equal(separate[:, 6:], together[:, 3:])
+    both = np.hstack([scores, 1 - scores])
+    assert together[:, :3] == pytest.approx(Given().fit(both, Y).predict_proba(both))
+
+
+def test_the_automatic_choice_follows_a_shift_better_with_features():
+    scores, features, Y = _with_features(200, np.random.default_rng(17))
+    moved = _with_features(600, np.random.default_rng(18), prevalence=PREVALENCE[::-1] + 0.2)
+    truth = moved[2].mean(axis=0)
+    alone = Quantifier(Given()).fit(scores, Y).quantify(moved[0]).point
+    both = Quantifier(Given(n_labellers=1)).fit(np.hstack([scores, features]), Y)
+    assert both.name == "auto(given(n_labellers=1))"
+    assert parse(both.name).get_params()["classifier__n_labellers"] == 1
+    assert both.choice_.name.startswith("given(n_labellers=1)+mixture")
+    estimate = both.quantify(np.hstack(moved[:2]), interval=0.9)
+    assert np.abs(estimate.point - truth).mean() < 0.5 * np.abs(alone - truth).mean()
+    assert np.all((estimate.lower <= truth) & (truth <= estimate.upper))
+
+
+@pytest.mark.parametrize(
+    ("n_labellers", "X", "says"),
+    [
+        (1, [[0.5, 0.5]], "leave n_labellers out"),
+        (0, [[0.5, 0.5, 1.0]], "n_labellers must be at least 1"),
+        (1, [[0.5, 1.5, 1.0]], r"Scores lie between 0 and 1.*got 1.5 at row 0, column 1"),
+        (1, [[0.5, 0.5, np.inf]], "infinite|inf"),
+    ],
+)
+def test_scores_and_features_that_do_not_fit_are_refused_in_a_sentence(n_labellers, X, says):
+    Y = [[0, 1], [1, 0]] * 5
+    with pytest.raises(InputError, match=says):
+        Given(n_labellers=n_labellers).fit(np.repeat(X, 10, axis=0), Y)
 
 
 def test_other_methods_still_refuse_missing_values():

@@ -22,6 +22,7 @@ def test_fields_are_met_together_and_values_one_by_one() -> None:
         ("pcc BC+BA", "as described"),
         ("pcc BC+BA", "as printed"),
         ("Ridge-RQ", "as described"),
+        ("Ridge-RQ", "as printed"),
     ]
     assert {(fields["dataset"], fields["seed"]) for fields in chosen} == {("yeast", "1")}
 

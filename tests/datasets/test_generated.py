@@ -166,3 +166,24 @@ def test_texts_are_made_of_words() -> None:
 def test_wrong_arguments_are_one_sentence(options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         synthetic(**options)
+
+
+def test_languages_have_features_of_their_own():
+    data = synthetic(300, 100, n_labels=3, n_features=5, languages=2)
+    assert data.train.features[:2] == ("language", "x0_0")
+    X = data.train.X
+    assert X.shape == (300, 11)
+    assert np.unique(X[:, 0]).tolist() == [0, 1]
+    for language, columns in ((0, slice(1, 6)), (1, slice(6, 11))):
+        own = X[:, 0] == language
+        assert 100 < own.sum() < 200
+        assert np.all(X[own, columns] != 0)
+        assert np.all(X[~own, columns] == 0)
+    # Labels are those of one language alone.
+    np.testing.assert_array_equal(
+        data.train.Y, synthetic(300, 100, n_labels=3, n_features=5).train.Y
+    )
+    with pytest.raises(InputError, match="kind='text'"):
+        synthetic(kind="text", languages=2)
+    with pytest.raises(InputError, match="languages"):
+        synthetic(languages=0)

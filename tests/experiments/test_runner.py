@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import joblib
 import pytest
 
 from prevalens._version import __version__
@@ -177,13 +176,3 @@ def test_other_data_are_other_cells(plan: Plan, monkeypatch: pytest.MonkeyPatch)
     assert Keys([dataclasses.replace(cell)])[cell] == before
     monkeypatch.setattr(module, "data_checksum", lambda _: "changed")
     assert Keys([cell])[cell] != before
-
-
-def test_no_more_processes_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
-    assert module.check_jobs(-1) == 2
-    assert module.check_jobs(1) == 1
-    with pytest.warns(PrevalensWarning, match="3 processes were asked for, but there are 2 cores"):
-        assert module.check_jobs(3) == 2
-    with pytest.raises(InputError, match="n_jobs must be at least 1; got 0"):
-        module.check_jobs(0)

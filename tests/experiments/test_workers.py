@@ -14,14 +14,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import joblib
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from prevalens.catalogue import load_parts, unregister
 from prevalens.experiments import Cell, CellResult, Failure, ProtocolSpec
 from prevalens.experiments import workers as module
-from prevalens.experiments.workers import _take_next, compute
-from prevalens.validation import PrevalensWarning
+from prevalens.experiments.workers import _take_next, check_jobs, compute
+from prevalens.validation import InputError, PrevalensWarning
 
 Make = Callable[..., Cell]
 Wait = Callable[[Callable[[], Any]], Any]
@@ -288,3 +289,13 @@ def test_when_scores_are_there_the_order_is_that_of_the_plan(make_cell: Make) ->
     first, second = waiting[:2]
     assert _take_next(waiting, []) is first
     assert _take_next(waiting, []) is second
+
+
+def test_no_more_processes_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    assert check_jobs(-1) == 2
+    assert check_jobs(1) == 1
+    with pytest.warns(PrevalensWarning, match="3 processes were asked for, but there are 2 cores"):
+        assert check_jobs(3) == 2
+    with pytest.raises(InputError, match="n_jobs must be at least 1; got 0"):
+        check_jobs(0)

@@ -149,3 +149,37 @@ def uploaded(client: httpx.Client) -> Iterator[Callable[..., list[dict[str, Any]
     yield send
     for key in kept:
         client.delete(f"/v1/uploads/{key}")
+
+
+@pytest.fixture
+def visit(browser: Any, server: Any) -> Iterator[Callable[..., Any]]:
+    """Open the page; what it asks of others and what goes wrong in it is looked at in the end."""
+    asked: list[str] = []
+    wrong: list[str] = []
+    contexts = []
+
+    def go(address: str = "", expected: int = 0, **settings: Any) -> Any:
+        settings.setdefault("viewport", {"width": 1100, "height": 800})
+        context = browser.new_context(accept_downloads=True, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: _note(said, wrong, expected))
+        page.set_default_timeout(60_000)
+        page.goto(address or server.url)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert asked
+    assert [url for url in asked if not url.startswith(("http://127.0.0.1:", "blob:"))] == []
+    assert wrong == []
+
+
+def _note(said: Any, wrong: list[str], expected: int) -> None:
+    """Refused requests are told by the browser too; those a test provokes are fine."""
+    refused = expected and f"status of {expected}" in said.text
+    if said.type in ("error", "warning") and not refused:
+        wrong.append(said.text)

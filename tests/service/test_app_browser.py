@@ -30,48 +30,6 @@ expect = playwright.expect
 expect.set_options(timeout=60_000)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as tool:
-        one = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield one
-        one.close()
-
-
-@pytest.fixture
-def visit(browser: Any, server: Any) -> Iterator[Callable[..., Any]]:
-    """Open the page; what it asks of others and what goes wrong in it is looked at in the end."""
-    asked: list[str] = []
-    wrong: list[str] = []
-    contexts = []
-
-    def go(address: str = "", expected: int = 0, **settings: Any) -> Any:
-        settings.setdefault("viewport", {"width": 1100, "height": 800})
-        context = browser.new_context(accept_downloads=True, **settings)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: _note(said, wrong, expected))
-        page.set_default_timeout(60_000)
-        page.goto(address or server.url)
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
-    assert asked
-    assert [url for url in asked if not url.startswith(("http://127.0.0.1:", "blob:"))] == []
-    assert wrong == []
-
-
-def _note(said: Any, wrong: list[str], expected: int) -> None:
-    """Refused requests are told by the browser too; those a test provokes are fine."""
-    refused = expected and f"status of {expected}" in said.text
-    if said.type in ("error", "warning") and not refused:
-        wrong.append(said.text)
-
-
 def _picture(page: Any, name: str, **how: Any) -> None:
     if PICTURES:
         folder = Path(__file__).parents[2] / "docs" / "images"
@@ -86,6 +44,13 @@ def clean(server: Any) -> Iterator[None]:
     yield
     for entry in server.state.models.trained():
         server.state.models.remove(entry.name)
+
+
+def _method(page: Any, name: str) -> None:
+    """Train with this method, and without a test."""
+    page.get_by_text("More settings").click()
+    page.locator("#train-method").fill(name)
+    page.locator("#train-test").select_option("")
 
 
 def _choose(page: Any, name: str) -> None:
@@ -132,7 +97,7 @@ def test_train_upload_estimate_and_download_what_the_command_line_writes(
     assert page.locator("#train-sep").input_value() == ";"
     assert page.locator("#train-time").input_value() == "date"
     expect(page.locator("#train-time option:checked")).to_have_text("date (a guess)")
-    page.locator("#train-method").fill("lr+pacc")
+    _method(page, "lr+pacc")
     page.locator("#train-name").fill("own")
     _picture(page, "training", full_page=True)
     page.get_by_role("button", name="Train", exact=True).click()
@@ -272,7 +237,7 @@ def test_what_the_training_left_out_is_told(
     page.locator("#train-file").set_input_files(path)
     page.locator("#train-where").select_option("tags")
     assert page.locator("#train-time").input_value() == ""
-    page.locator("#train-method").fill("lr+cc")
+    _method(page, "lr+cc")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(page.locator("[name=model][value=few]")).to_be_checked()
     expect(page.locator(".note", has_text="'rare'")).to_be_visible()
@@ -301,10 +266,11 @@ def test_training_shows_progress_and_is_cancelled(
     page = visit()
     page.get_by_role("button", name="Train from a labelled file").click()
     page.locator("#train-file").set_input_files(tickets_folder / "train.csv")
-    page.locator("#train-method").fill("lr+cc")
+    _method(page, "lr+cc")
     train = page.get_by_role("button", name="Train", exact=True)
     train.click()
     expect(page.locator("[name=model][value=train]")).to_be_checked()
+    expect(page.locator("[name=model][value=train]")).to_be_focused()
     (pid,) = server.state.training.pids()
     psutil.Process(pid).suspend()
     page.get_by_role("button", name="Train from a labelled file").click()
@@ -315,6 +281,7 @@ def test_training_shows_progress_and_is_cancelled(
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("alert")).to_contain_text("cancelled")
     expect(page.get_by_role("progressbar")).to_be_hidden()
+    expect(train).to_be_focused()
     assert not psutil.pid_exists(pid)
     assert len(server.state.models.trained()) == 1
 

@@ -2,7 +2,7 @@
 
 `PerLabel` learns each label alone. `Stacked`, `Chain`, `ChainEnsemble`, `MLkNN`, `Tree`,
 `Forest`, `ExtraTrees`, `CLEMS`, `LabelSpaceClusters`, `Powerset`, `RAkEL`, `HOMER`,
-`MLARAM`, `AdaBoostMH` and `RankSVM` see labels together.
+`MLARAM`, `AdaBoostMH`, `RankSVM`, `MLTSVM`, `MLMPM` and `Funnelling` see labels together.
 `Given` calibrates scores that were made elsewhere.
 Any multi-label classifier of scikit-learn serves as well: `response` turns its answers into
 `Scores`. `CrossFit` and `HoldOut` make labelled scores of items a classifier has not trained on.
@@ -14,15 +14,18 @@ from prevalens.classifiers.boosting import AdaBoostMH
 from prevalens.classifiers.chain import Chain, ChainEnsemble
 from prevalens.classifiers.clems import CLEMS
 from prevalens.classifiers.ensemble import ClassifierEnsemble
+from prevalens.classifiers.funnelling import Funnelling
 from prevalens.classifiers.given import Given
 from prevalens.classifiers.homer import HOMER
 from prevalens.classifiers.knn import MLkNN
 from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.margins import RankSVM
+from prevalens.classifiers.minimax import MLMPM
 from prevalens.classifiers.per_label import PerLabel
 from prevalens.classifiers.powerset import LabelSpaceClusters, Powerset, RAkEL
 from prevalens.classifiers.stacked import Stacked
 from prevalens.classifiers.trees import ExtraTrees, Forest, Tree
+from prevalens.classifiers.twin_svm import MLTSVM
 from prevalens.crossfit import CrossFit, HoldOut, LabelledScores, Scheme
 from prevalens.labelsets import RandomLabelsets, RandomPartition
 from prevalens.response import is_joint, offers, response, train
@@ -32,6 +35,8 @@ __all__ = [
     "CLEMS",
     "HOMER",
     "MLARAM",
+    "MLMPM",
+    "MLTSVM",
     "AdaBoostMH",
     "BatchedLogistic",
     "Chain",
@@ -40,6 +45,7 @@ __all__ = [
     "CrossFit",
     "ExtraTrees",
     "Forest",
+    "Funnelling",
     "Given",
     "HoldOut",
     "LabelSpaceClusters",

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from prevalens.cli.console import Duration, plain_table, printed_warnings, progress_bar
+from prevalens.cli.console import Duration, plain_table, printed_warnings
 from prevalens.cli.options import (
     item_options,
     labelled_options,
@@ -20,6 +20,7 @@ from prevalens.cli.options import (
 )
 from prevalens.cli.results import Results, result_options
 from prevalens.model.compare import AUTO_BUDGET, Leaderboard, compare_files
+from prevalens.model.progress import progress_bar
 from prevalens.reports.trust_page import leaderboard_page, leaderboard_sentence
 
 

@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.console import plain_table, print_note, printed_warnings, progress_bar
+from prevalens.cli.console import plain_table, print_note, printed_warnings
 from prevalens.cli.options import batch_options, reading_options
 from prevalens.cli.results import Results, result_options
 from prevalens.errors import InputError
 from prevalens.model.model import Model
+from prevalens.model.progress import progress_bar
 from prevalens.model.quantify import quantify_files
 from prevalens.model.result import BatchResult
 from prevalens.reports.batch_page import report_html

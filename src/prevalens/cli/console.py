@@ -1,15 +1,13 @@
-"""Console output: tables, progress bars, notes and durations."""
+"""Console output: tables, notes and durations."""
 
 from __future__ import annotations
 
 import re
 import sys
-import threading
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -18,9 +16,6 @@ from tqdm import tqdm
 
 from prevalens.cli.wording import as_options
 from prevalens.errors import InputError
-
-if TYPE_CHECKING:
-    from prevalens.model.progress import Step
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -36,54 +31,6 @@ def plain_table(
     for name in right:
         table.add_column(name, justify="right", overflow="fold")
     return table
-
-
-@contextmanager
-def progress_bar() -> Iterator[Callable[[Step], None]]:
-    """A progress bar on standard error, if that is a terminal; its clock runs during long steps.
-
-    In a stage of known length it also shows the time that the rest of the stage will take.
-    """
-    stop = threading.Event()
-    stage, began = "", time.monotonic()
-    with tqdm(
-        total=1,
-        disable=not sys.stderr.isatty(),
-        leave=False,
-        bar_format="{desc} |{bar}| {elapsed}{postfix}",
-        delay=1,
-    ) as bar:
-
-        def show(step: Step) -> None:
-            nonlocal stage, began
-            if step.stage != stage:
-                stage, began = step.stage, time.monotonic()
-            message = f"{step.stage}: {step.detail}" if step.detail else step.stage
-            bar.set_description_str(message, refresh=False)
-            bar.set_postfix_str(time_left(step, time.monotonic() - began), refresh=False)
-            # A stage of unknown length has an empty bar, not that of the stage before.
-            bar.total, bar.n = (step.total, step.done) if step.total else (1, 0)
-            bar.refresh()
-
-        def tick() -> None:
-            while not stop.wait(1.0):
-                bar.refresh()
-
-        ticker = threading.Thread(target=tick, daemon=True)
-        ticker.start()
-        try:
-            yield show
-        finally:
-            stop.set()
-            ticker.join()
-
-
-def time_left(step: Step, seconds: float) -> str:
-    """The time until the end of a stage that has taken some seconds so far, if it can be told."""
-    if not step.total or not 0 < step.done < step.total or seconds < 1:
-        return ""
-    left = seconds * (step.total - step.done) / step.done
-    return f"about {tqdm.format_interval(left)} left"
 
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}

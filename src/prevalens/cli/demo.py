@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from prevalens.aggregators.external import without_intervals
 from prevalens.catalogue import parse
-from prevalens.cli.console import plain_table, progress_bar
+from prevalens.cli.console import plain_table
 from prevalens.cli.outputs import PAGE, check_outputs, force_option
 from prevalens.datasets import synthetic
 from prevalens.datasets.dataset import Dataset
@@ -27,7 +27,7 @@ from prevalens.evaluation import Evaluation, evaluate_samples
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.model.groups import ByTime
 from prevalens.model.model import Model
-from prevalens.model.progress import Progress, Watch
+from prevalens.model.progress import Progress, Watch, progress_bar
 from prevalens.model.quantify import quantify_tables
 from prevalens.model.result import BatchResult
 from prevalens.protocols import MLAPP, Natural

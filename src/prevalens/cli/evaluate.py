@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.console import plain_table, printed_warnings, progress_bar
+from prevalens.cli.console import plain_table, printed_warnings
 from prevalens.cli.options import labelled_options, protocol_option, sample_options
 from prevalens.cli.results import Results, result_options
 from prevalens.model.evaluate import evaluate_files
+from prevalens.model.progress import progress_bar
 from prevalens.model.trust import Error, TrustReport
 from prevalens.reports.trust_page import Verdict, trust_page, verdict
 

@@ -12,7 +12,7 @@ import click
 
 from prevalens import model as models
 from prevalens.cli.columns import as_option, print_columns
-from prevalens.cli.console import Duration, json_option, print_note, printed_warnings, progress_bar
+from prevalens.cli.console import Duration, json_option, print_note, printed_warnings
 from prevalens.cli.options import (
     date_form_option,
     item_options,
@@ -24,6 +24,7 @@ from prevalens.cli.options import (
 from prevalens.cli.outputs import MODEL, check_outputs, force_option
 from prevalens.errors import InputError, counted
 from prevalens.model.labelled import check_labelled
+from prevalens.model.progress import progress_bar
 
 if TYPE_CHECKING:
     from prevalens.model import Model

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.console import plain_table, printed_warnings, progress_bar
+from prevalens.cli.console import plain_table, printed_warnings
 from prevalens.cli.options import item_options, labelled_options, score_options
 from prevalens.cli.outputs import TABLE, check_outputs
 from prevalens.cli.results import Results, result_options
@@ -24,9 +24,10 @@ from prevalens.model.plan import (
     plan_scores,
     sheet_of_scores,
 )
+from prevalens.model.progress import progress_bar
 from prevalens.model.rows import check_ending
 from prevalens.model.sample import LabelSheet, sample_files
-from prevalens.reports.plan_page import plan_page
+from prevalens.reports.label_pages import plan_page
 
 #: Numbers of labels whose widths the screen shows, and the most rows.
 _SHOWN, _MOST_ROWS = (100, 300, 1000, 5000), 40

@@ -17,11 +17,11 @@ from prevalens.cli.outputs import DOCUMENT, PAGE, OutputKind, check_outputs, for
 from prevalens.cluster import LOCAL
 from prevalens.errors import InputError
 from prevalens.experiments.cells import Cell
-from prevalens.experiments.cluster import dask_executor
 from prevalens.experiments.plan import Plan
 from prevalens.experiments.runner import RunOutcome, run_plan
 from prevalens.experiments.specs import suggestion
 from prevalens.experiments.store import Store
+from prevalens.experiments.workers import dask_executor
 from prevalens.reports.page import Section, grids_of, markdown_page, page, write_page
 from prevalens.reports.render import latex_document
 

@@ -18,13 +18,13 @@ from prevalens.cli.console import (
     plain_table,
     print_note,
     printed_warnings,
-    progress_bar,
 )
 from prevalens.cli.options import batch_options, reading_options, scheduler_option
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.engines.dask import summarise_files_dask
 from prevalens.errors import InputError
 from prevalens.model.model import Model
+from prevalens.model.progress import progress_bar
 from prevalens.model.quantify import quantify_files
 from prevalens.model.result import BatchResult
 from prevalens.model.rows import check_ending

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from prevalens.cli.console import printed_warnings, progress_bar
+from prevalens.cli.console import printed_warnings
 from prevalens.cli.options import batch_options, reading_options
 from prevalens.cli.outputs import TABLE, check_outputs
 from prevalens.errors import InputError
 from prevalens.model.groups import MIN_ITEMS
 from prevalens.model.model import Model
+from prevalens.model.progress import progress_bar
 from prevalens.model.rows import check_ending
 from prevalens.model.sample import sample_files, task_paths
 from prevalens.model.tasks import TASK_ENDINGS

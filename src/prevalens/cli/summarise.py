@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from prevalens.cli.console import printed_warnings, progress_bar
+from prevalens.cli.console import printed_warnings
 from prevalens.cli.options import batch_options, reading_options, scheduler_option
 from prevalens.cli.outputs import SUMMARY, check_outputs, force_option
 from prevalens.cluster import LOCAL
 from prevalens.engines.dask import summarise_files_dask
 from prevalens.errors import InputError
+from prevalens.model.progress import progress_bar
 from prevalens.model.summarise import ENDING, summarise_files
 
 

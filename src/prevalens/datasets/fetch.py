@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from prevalens.files import digest
 from prevalens.validation import FormatError, InputError, PrevalensError
@@ -194,7 +194,7 @@ def _version(response: Any) -> str:
 def _save(response: Any, part: _PartialFile, start: int) -> None:
     length = response.headers.get("Content-Length")
     total = start + int(length) if length and length.isdecimal() else None
-    # disable=None: no bar if standard error is not a terminal.
+    # disable=None: no bar if standard error is neither a terminal nor a notebook.
     bar = tqdm(
         desc=part.target.name, initial=start, total=total, unit="B", unit_scale=True, disable=None
     )

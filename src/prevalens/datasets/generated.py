@@ -67,6 +67,7 @@ def synthetic(
     n_labels: int = 12,
     n_features: int = 40,
     kind: Literal["numeric", "text"] = "numeric",
+    languages: int = 1,
     shift: float = 0.0,
     periods: int = 1,
     signal: float = 1.0,
@@ -84,6 +85,10 @@ def synthetic(
         Number of numeric features; a quarter of them carry no information. Ignored for texts.
     kind : {"numeric", "text"}
         Whether items are vectors of numbers or short texts.
+    languages : int
+        If more than 1, numeric items are in that many languages, drawn at random: the first feature
+        is the number of the language, and each language has `n_features` of its own, which are 0
+        for the items of the others. Labels mean the same in all of them.
     shift : float
         How far the label mix of the test part is from that of training: the odds of every
         label move by a factor of about exp(shift), up for every second label and down for the
@@ -120,15 +125,19 @@ def synthetic(
     check_choice(kind, "kind", sorted(_NAMES))
     _check_finite(shift, "shift")
     _check_finite(signal, "signal", minimum=0)
+    if check_int(languages, "languages", minimum=1) > 1 and kind != "numeric":
+        raise InputError(f"Only numeric items come in several languages; got kind={kind!r}.")
     if periods > n_test:
         raise InputError(f"{n_test} test items cannot fill {periods} periods.")
     # Separate streams: what one part draws does not change the others.
     streams = np.random.SeedSequence(check_int(random_state, "random_state", minimum=0)).spawn(5)
     of_labels, of_items, of_train, of_shift, of_test = map(np.random.default_rng, streams)
     mix = _LabelMix.draw(of_labels, n_labels)
-    items: _Numbers | _Texts = _Texts(n_labels, signal)
+    items: _Numbers | _Texts | _Languages = _Texts(n_labels, signal)
     if kind == "numeric":
-        items = _Numbers.draw(of_items, (n_labels, n_features), signal)
+        shape = (n_labels, n_features)
+        members = [_Numbers.draw(of_items, shape, signal) for _ in range(languages)]
+        items = _Languages(members) if languages > 1 else members[0]
     train_Y = mix.labelsets(of_train, n_train)
     test_Y, test_times = _test_labels(mix, of_shift, n_test, shift, periods)
     train = items.collection(of_train, train_Y)
@@ -219,6 +228,32 @@ class _Numbers:
         labels = [name for name, _ in subjects(Y.shape[1])]
         features = [f"x{j}" for j in range(X.shape[1])]
         return Collection(X, Y, labels, features=features, times=times)
+
+
+@dataclass(frozen=True)
+class _Languages:
+    """Items of one of several languages, each with features of its own."""
+
+    members: list[_Numbers]
+
+    def collection(
+        self, rng: np.random.Generator, Y: LabelMatrix, times: Times | None = None
+    ) -> Collection:
+        language = rng.integers(len(self.members), size=len(Y))
+        in_all = [member.collection(rng, Y) for member in self.members]
+        own = [
+            np.where(language[:, np.newaxis] == code, part.X, 0) for code, part in enumerate(in_all)
+        ]
+        features = [
+            f"{name}_{code}" for code, part in enumerate(in_all) for name in part.features or ()
+        ]
+        return Collection(
+            np.column_stack([language, *own]),
+            Y,
+            in_all[0].labels,
+            features=["language", *features],
+            times=times,
+        )
 
 
 @dataclass(frozen=True)

@@ -40,3 +40,7 @@ def __getattr__(name: str) -> object:
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'prevalens.engines' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,7 +12,6 @@ does not have yet and can be killed at any moment; `prevalens bench` is its comm
 
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell, DataSource
-from prevalens.experiments.cluster import dask_executor
 from prevalens.experiments.plan import Plan, read_plan
 from prevalens.experiments.run import CellResult, Failure, run_cell
 from prevalens.experiments.runner import (
@@ -24,6 +23,7 @@ from prevalens.experiments.runner import (
 )
 from prevalens.experiments.specs import MethodSpec, ProtocolSpec
 from prevalens.experiments.store import Store
+from prevalens.experiments.workers import dask_executor
 
 __all__ = [
     "Cell",

@@ -12,20 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-import joblib
 import numpy as np
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import Ridge
 from tqdm import tqdm
 
 from prevalens._version import __version__
-from prevalens.catalogue import own_modules
 from prevalens.experiments.cache import ScoreCache
 from prevalens.experiments.cells import Cell, data_checksum
 from prevalens.experiments.plan import Plan
 from prevalens.experiments.run import CellResult, Failure, failure_of
 from prevalens.experiments.store import Store
-from prevalens.experiments.workers import Outcome, compute
+from prevalens.experiments.workers import Outcome, check_jobs, check_own_parts, compute
 from prevalens.records import Record, Result
 from prevalens.validation import InputError, PrevalensWarning, check_int
 
@@ -317,28 +315,6 @@ def _warn_of_other_versions(store: Store, keys: Collection[str]) -> None:
             PrevalensWarning,
             stacklevel=3,
         )
-
-
-def check_own_parts() -> None:
-    """Raise an error if registered parts cannot be imported in another process."""
-    if "__main__" in own_modules():
-        raise InputError(
-            "Other processes cannot see parts that are registered in a script or notebook; put "
-            "them into a module that is imported, or compute in this process (n_jobs=1)."
-        )
-
-
-def check_jobs(n_jobs: int) -> int:
-    """The number of processes to start: -1 is one per core, and more than cores are not used."""
-    cores = int(joblib.cpu_count())
-    asked = cores if n_jobs == -1 else check_int(n_jobs, "n_jobs", minimum=1)
-    if asked > cores:
-        warnings.warn(
-            f"{asked} processes were asked for, but there are {cores} cores; {cores} are used.",
-            PrevalensWarning,
-            stacklevel=3,
-        )
-    return min(asked, cores)
 
 
 def _checked(outcome: Outcome, keys: Keys) -> Outcome:

@@ -4,17 +4,21 @@ Loky starts the processes, distributes the work and notices a process that has d
 are added, as no executor offers them: groups that need the same scores are not computed at the same
 time where that can be avoided, and the cells that were being computed when a process died are
 computed again one by one, so that a cell that kills its process affects no other cell.
+
+`dask_executor` is an executor on a Dask cluster, checked to be able to take part. Dask distributes
+the cells and computes those of a worker that dies on another one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -26,19 +30,20 @@ from concurrent.futures import (
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import joblib
 from loky import ProcessPoolExecutor
 from threadpoolctl import threadpool_limits
 
 from prevalens.catalogue import load_parts, own_modules
-from prevalens.cluster import ENVIRONMENT
+from prevalens.cluster import ENVIRONMENT, LOCAL, connected
 from prevalens.experiments.cache import ScoreCache
-from prevalens.experiments.cells import Cell
-from prevalens.experiments.run import CellResult, Failure, failure_of, run_cells
+from prevalens.experiments.cells import Cell, DataSource, data_checksum
+from prevalens.experiments.run import CellResult, Failure, failure_of, run_cells, versions
 from prevalens.experiments.specs import Parts
 from prevalens.files import make_folder
-from prevalens.validation import PrevalensWarning
+from prevalens.validation import InputError, PrevalensWarning, check_int
 
 Outcome: TypeAlias = CellResult | Failure
 Group: TypeAlias = Sequence[Cell]
@@ -230,3 +235,112 @@ def _take_next(waiting: list[Group], running: Iterable[Group]) -> Group:
     busy = {group[0].scores_key() for group in running}
     free = (i for i, group in enumerate(waiting) if group[0].scores_key() not in busy)
     return waiting.pop(next(free, 0))
+
+
+def check_own_parts() -> None:
+    """Raise an error if registered parts cannot be imported in another process."""
+    if "__main__" in own_modules():
+        raise InputError(
+            "Other processes cannot see parts that are registered in a script or notebook; put "
+            "them into a module that is imported, or compute in this process (n_jobs=1)."
+        )
+
+
+def check_jobs(n_jobs: int) -> int:
+    """The number of processes to start: -1 is one per core, and more than cores are not used."""
+    cores = int(joblib.cpu_count())
+    asked = cores if n_jobs == -1 else check_int(n_jobs, "n_jobs", minimum=1)
+    if asked > cores:
+        warnings.warn(
+            f"{asked} processes were asked for, but there are {cores} cores; {cores} are used.",
+            PrevalensWarning,
+            stacklevel=3,
+        )
+    return min(asked, cores)
+
+
+#: Versions of libraries, and checksums of datasets.
+State: TypeAlias = tuple[dict[str, str], dict[str, str]]
+
+
+@contextmanager
+def dask_executor(
+    scheduler: str, *, n_workers: int = 1, cells: Collection[Cell] = ()
+) -> Iterator[Executor]:
+    """An executor that computes on a Dask cluster; needs the extra ``dask``.
+
+    Parameters
+    ----------
+    scheduler : str
+        Address of a scheduler, such as ``tcp://host:8786``; or ``local``, which starts worker
+        processes on this machine and ends them afterwards.
+    n_workers : int
+        Processes of a local cluster, with one thread each; -1 is one per core.
+    cells : list of Cell
+        What is to be computed: the workers at an address must have the same data of these, and be
+        able to import the modules of registered parts.
+
+    Notes
+    -----
+    The scheduler and the workers at an address must have the same versions of prevalens, Python
+    and the numerical libraries, so that results do not depend on where they are computed.
+
+    Examples
+    --------
+    >>> with dask_executor("local", n_workers=2) as executor:  # doctest: +SKIP
+    ...     run_plan(plan, store, executor=executor)
+    """
+    check_own_parts()
+    jobs = check_jobs(n_workers)
+    with connected(scheduler, n_workers=jobs, preload=[__name__]) as client:
+        if scheduler != LOCAL:
+            _check_workers(client, cells)
+        yield client.get_executor(pure=False)
+
+
+def dask_setup(worker: object) -> None:  # noqa: ARG001
+    """Keep what cells print and warn of out of the command's output; called by Dask."""
+    os.dup2(2, 1)
+    warnings.simplefilter("ignore")
+
+
+def _check_workers(client: Any, cells: Collection[Cell]) -> None:
+    """Raise an error if a worker could not compute the cells as this process does."""
+    sources = list({cell.dataset: cell.source for cell in cells}.values())
+    modules = own_modules()
+    here = _state(modules, sources)
+    for worker, state in client.run(_answer, modules, sources, on_error="return").items():
+        _check_state(f"The Dask worker at {worker}", state, here)
+
+
+def _state(modules: Sequence[str], sources: Sequence[DataSource]) -> State:
+    """What results depend on in this process."""
+    for module in modules:
+        load_parts(module)
+    return versions(), {source.name: data_checksum(source) for source in sources}
+
+
+async def _answer(modules: Sequence[str], sources: Sequence[DataSource]) -> State:
+    """The state of a worker; in a thread, as a worker must go on answering its scheduler."""
+    return await asyncio.to_thread(_state, modules, sources)
+
+
+def _check_state(who: str, state: State | Exception, here: State) -> None:
+    if isinstance(state, Exception):
+        raise InputError(f"{who} cannot compute the plan: {state}")
+    for (name, version), own in zip(state[0].items(), here[0].values(), strict=True):
+        if version != own:
+            raise InputError(
+                f"{who} has {name} {version}, but this process has {own}; install the same "
+                "version, as results could differ."
+            )
+    _check_data(who, state[1], here[1])
+
+
+def _check_data(who: str, data: Mapping[str, str], here: Mapping[str, str]) -> None:
+    for name, checksum in data.items():
+        if checksum != here[name]:
+            raise InputError(
+                f"{who} has other data of {name!r} than this process; copy the files, or set "
+                "PREVALENS_DATA there to the folder of the same data."
+            )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prevalens.model.manifest import TrainingSummary
     from prevalens.model.model import Model
     from prevalens.model.plan import LabelPlan, plan_files, plan_scores
-    from prevalens.model.progress import CancelledError, Step
+    from prevalens.model.progress import CancelledError, Step, progress_bar
     from prevalens.model.quantify import quantify_files
     from prevalens.model.result import BatchResult
     from prevalens.model.sample import LabelSheet, sample_files
@@ -44,6 +44,7 @@ _MODULE_OF = {
     "fit_files": "prevalens.model.fit",
     "plan_files": "prevalens.model.plan",
     "plan_scores": "prevalens.model.plan",
+    "progress_bar": "prevalens.model.progress",
     "quantify_files": "prevalens.model.quantify",
     "read_labelled": "prevalens.model.labelled",
     "sample_files": "prevalens.model.sample",
@@ -69,6 +70,7 @@ __all__ = [
     "fit_files",
     "plan_files",
     "plan_scores",
+    "progress_bar",
     "quantify_files",
     "read_labelled",
     "sample_files",
@@ -79,3 +81,7 @@ def __getattr__(name: str) -> object:
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'prevalens.model' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

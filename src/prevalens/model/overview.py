@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+from markupsafe import Markup
+
+from prevalens.charts import html_table, small_chart
 
 if TYPE_CHECKING:
     from prevalens.model.result import BatchResult
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 _LONGEST = 30
 #: Labels, batches and notices that are shown.
 _MOST_LABELS, _MOST_BATCHES, _MOST_NOTICES = 10, 4, 5
+#: Batches of a small chart.
+_MOST_CHARTED = 200
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,9 @@ class Overview:
         What is not shown; empty if all is.
     notices : list of str
         Warnings and notes, the first ones.
+    charts : list of Markup
+        For each row, the estimates of all batches beside the training prevalence; empty if there
+        are too many batches.
     """
 
     title: str
@@ -39,6 +46,7 @@ class Overview:
     rows: list[list[str]]
     left_out: str
     notices: list[str]
+    charts: list[Markup]
 
     @classmethod
     def of(cls, result: BatchResult) -> Overview:
@@ -60,7 +68,8 @@ class Overview:
         hidden = [(n_labels - len(labels), "label"), (n_batches - len(batches), "batch")]
         left_out = " and ".join(_count(n, word, more=True) for n, word in hidden if n)
         texts = [notice.text for notice in result.notices[:_MOST_NOTICES]]
-        return cls(_title(result), ["label", "training", *heads], rows, left_out, texts)
+        charts = _charts(result, labels)
+        return cls(_title(result), ["label", "training", *heads], rows, left_out, texts, charts)
 
     def to_text(self) -> str:
         """The table in lines of text, with aligned columns."""
@@ -71,15 +80,31 @@ class Overview:
         return "\n".join([self.title, *lines, *more])
 
     def to_html(self) -> str:
-        """The table in HTML, with notices below."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.heads)
-        body = "".join(f"<tr>{_html_cells(row)}</tr>" for row in self.rows)
+        """The table in HTML, with a small chart per label and notices below."""
+        drawn = any(self.charts)
+        rows = [
+            [*row, chart] if drawn else row
+            for row, chart in zip(self.rows, self.charts, strict=True)
+        ]
+        heads = [*self.heads, "all batches"] if drawn else self.heads
         more = f"<p>... {self.left_out}</p>" if self.left_out else ""
-        items = "".join(f"<li>{escape(text)}</li>" for text in self.notices)
-        return (
-            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{more}{f'<ul>{items}</ul>' if items else ''}"
-        )
+        items = Markup().join(Markup("<li>{}</li>").format(text) for text in self.notices)
+        notices = f"<ul>{items}</ul>" if items else ""
+        return html_table(heads, rows, caption=self.title) + more + notices
+
+
+def _charts(result: BatchResult, labels: list[int]) -> list[Markup]:
+    """Small charts over the batches, on one scale; empty if there are too many batches to see."""
+    if len(result.batches) > _MOST_CHARTED:
+        return []
+    parts = (result.point, result.training[None], result.upper)
+    shown = [part[:, labels] for part in parts if part is not None]
+    top = max(float(part.max(initial=0.0)) for part in shown)
+    lines = result.estimate.lines([result.labels[j] for j in labels]).lines
+    return [
+        small_chart(line, top=top, reference=float(result.training[j]), connected=result.ordered)
+        for line, j in zip(lines, labels, strict=True)
+    ]
 
 
 def _title(result: BatchResult) -> str:
@@ -119,8 +144,3 @@ def _aligned(row: list[str], widths: list[int]) -> str:
     """Names to the left, numbers to the right."""
     first, *others = zip(row, widths, strict=True)
     return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
-
-
-def _html_cells(row: list[str]) -> str:
-    first, *others = map(escape, row)
-    return f"<th>{first}</th>" + "".join(f"<td>{cell}</td>" for cell in others)

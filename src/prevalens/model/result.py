@@ -430,10 +430,12 @@ class BatchResult:
 
     def _long_rows(self) -> list[dict[str, Any]]:
         rows = []
+        cells = self._cells()
         for i, batch in enumerate(self.batch_rows()):
             for j, label in enumerate(self.labels):
-                cells = {**batch, **self._cells(i, j), "label": label, "level": self.level}
-                rows.append({name: cells[name] for name in COLUMNS})
+                own = {name: values[i][j] for name, values in cells.items()}
+                row = {**batch, **own, "label": label, "level": self.level}
+                rows.append({name: row[name] for name in COLUMNS})
         return rows
 
     def _wide_rows(self) -> list[dict[str, Any]]:
@@ -443,24 +445,24 @@ class BatchResult:
             {"label": label, "training": float(self.training[j])}
             for j, label in enumerate(self.labels)
         ]
+        cells = self._cells()
         for i, batch in enumerate(self.batch_rows()):
             for j, row in enumerate(rows):
-                cells = {**batch, **self._cells(i, j)}
-                row.update({f"{name} {batch['group']}": cells[name] for name in WIDE_COLUMNS})
+                own = {**batch, **{name: values[i][j] for name, values in cells.items()}}
+                row.update({f"{name} {batch['group']}": own[name] for name in WIDE_COLUMNS})
         return rows
 
-    def _cells(self, batch: int, label: int) -> dict[str, Any]:
-        """The cells of one batch and label that differ between labels."""
+    def _cells(self) -> dict[str, list[list[Any]]]:
+        """What differs between labels, by column, batch and label; as lists, which are quick."""
         parts = {"prevalence": self.point, **{name: getattr(self, name) for name in _ENDS}}
-        more = None if self.more_labels is None else self.more_labels[batch, label]
-        return {
-            **{
-                name: None if part is None else float(part[batch, label])
-                for name, part in parts.items()
-            },
-            "training": float(self.training[label]),
-            "more_labels": None if more is None or np.isnan(more) else round(float(more)),
-        }
+        parts["training"] = np.broadcast_to(self.training, self.point.shape)
+        none = [[None] * len(self.labels)] * len(self.batches)
+        cells = {name: none if part is None else part.tolist() for name, part in parts.items()}
+        more = none if self.more_labels is None else self.more_labels.tolist()
+        cells["more_labels"] = [
+            [None if n is None or np.isnan(n) else round(n) for n in own] for own in more
+        ]
+        return cells
 
     def to_frame(
         self, backend: str = "pandas", *, wide: bool = False, percent: bool = False

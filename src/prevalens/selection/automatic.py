@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from math import isnan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -90,9 +90,13 @@ HANDICAP = 0.05
 #: Settings of the mixture if the items are given scores. There are fewer labelled items than
 #: classifiers are trained on, so that their noise, not a model that fits badly, makes a batch look
 #: unlike a scenario; and calibrated answers of a fixed labeller follow the labels, not the items.
-GIVEN_MIXTURE = {"evidence_weight": 1.0, "prior": (1.0, 1.0, 2.0, 0.2)}
+GIVEN_MIXTURE: dict[str, Any] = {"evidence_weight": 1.0, "prior": (1.0, 1.0, 2.0, 0.2)}
 #: Its shrinkage times the number of labelled items, if these are too few to choose it by.
 GIVEN_SHRINKAGE = 100
+#: The same if features follow the scores. The mixture then reads twice as many columns, of which
+#: those with a learner follow the items, too.
+FEATURES_MIXTURE = GIVEN_MIXTURE | {"evidence_weight": None}
+FEATURES_SHRINKAGE = 300
 
 
 @dataclass(frozen=True)
@@ -172,16 +176,19 @@ class Choice:
         if not tried:
             return f"<pre>{escape(repr(self))}</pre>"
         losses = np.array([candidate.loss for candidate in tried])
-        title = f"{self.name}, chosen in {self.seconds:.1f} s"
-        axis = "error on validation samples, as a ratio to that of the training prevalence"
-        return table(Dots([candidate.name for candidate in tried], losses, axis=axis, title=title))
+        title = (
+            f"{self.name}, chosen in {self.seconds:.1f} s. Errors on validation samples, as a "
+            "ratio to that of the training prevalence"
+        )
+        names = [candidate.name for candidate in tried]
+        return table(Dots(names, losses, axis="error", title=title))
 
 
 def choose(
     X: Items,
     Y: LabelMatrix,
     *,
-    given: bool = False,
+    given: Given | None = None,
     groups: Groups = None,
     time_budget: float = 600.0,
     random_state: int = 0,
@@ -193,8 +200,8 @@ def choose(
     ----------
     X : matrix of features, or texts
     Y : 0/1 array of int8, shape (n_items, n_labels)
-    given : bool
-        Whether X holds scores of labellers, as `prevalens.classifiers.Given` takes them.
+    given : Given, optional
+        Calibrates X if it holds scores of labellers.
     groups : sequence, one entry per item, optional
         Items of one group are never both trained on and scored.
     time_budget : float
@@ -214,7 +221,8 @@ def choose(
     all other classifiers, out of fold.
 
     Given scores are calibrated out of fold (several labellers together, and each besides), and read
-    by the mean posterior and by a scenario mixture with settings for few labelled items.
+    by the mean posterior and by a scenario mixture with settings for few labelled items; with
+    features besides the scores, by the mixture alone.
 
     Forests are chosen only if they lower the validation loss by at least 3 % of that of the
     best choice without them. A fitted forest may take 100 MB, and one of its trees 1 GB while it is
@@ -233,7 +241,7 @@ def choose(
     if len(Y) < 2:
         raise InputError("One labelled item is too few to learn from; give at least two.")
     search = _Search(X, Y, groups, time_budget, random_state, progress or (lambda _: None))
-    return search.run_given() if given else search.run()
+    return search.run() if given is None else search.run_given(given)
 
 
 @dataclass
@@ -332,14 +340,14 @@ class Trainer:
             for member, values in zip(members, scores, strict=True)
         ]
 
-    def given(self) -> list[Member]:
+    def given(self, given: Given) -> list[Member]:
         """Scores of labellers, calibrated out of fold; several labellers together and separate."""
-        several = self.X.shape[1] > self.Y.shape[1]
-        settings = [{"separate": False}, {}] if several else [{}]
+        several = (given.n_labellers or self.X.shape[1] // self.Y.shape[1]) > 1
+        settings = [{"separate": False}, {"separate": True}] if several else [{}]
         labelled = out_of_fold(
-            Given(), self.X, self.Y, self.divisions, settings=settings, refit=False
+            given, self.X, self.Y, self.divisions, settings=settings, refit=False
         )
-        kinds = [Given(**setting) for setting in settings]
+        kinds = [clone(given).set_params(**setting) for setting in settings]
         found = [labelled_scores.scores for labelled_scores in labelled]
         return [
             Member(_text(kind), kind, scores.values, members=scores.members)
@@ -515,14 +523,17 @@ class _Search:
         trees = self.trainer.trees() if self.splits else []
         return self._decide(_ensembles(plain, balanced, trees))
 
-    def run_given(self) -> Choice:
-        """The choice if the items are scores of labellers."""
-        self._mixture_settings = GIVEN_MIXTURE
+    def run_given(self, given: Given) -> Choice:
+        """The choice if the items are scores of labellers, with or without features."""
+        settings, weight = GIVEN_MIXTURE, GIVEN_SHRINKAGE
+        if given.n_labellers is not None:
+            settings, weight = FEATURES_MIXTURE, FEATURES_SHRINKAGE
+        self._mixture_settings = settings
         if len(self.Y) < MANY:
             # Too few to choose the shrinkage by; the fewer, the noisier are the covariances.
-            few = round(max(SHRINKAGE, min(1.0, GIVEN_SHRINKAGE / len(self.Y))), 2)
-            self._mixture_settings = GIVEN_MIXTURE | {"shrinkage": few}
-        return self._decide([[member] for member in self.trainer.given()])
+            few = round(max(SHRINKAGE, min(1.0, weight / len(self.Y))), 2)
+            self._mixture_settings = settings | {"shrinkage": few}
+        return self._decide([[member] for member in self.trainer.given(given)])
 
     def _divide(self) -> list[Division]:
         n_parts = len(self.Y if self.groups is None else np.unique(self.groups))
@@ -775,8 +786,15 @@ def _ensembles(
 
 
 def _counting(members: list[Member]) -> list[Aggregator]:
-    """The mean posterior; nothing if class weights distort the posteriors of some members."""
-    return [] if any(member.weighted for member in members) else [PCC(point="median")]
+    """The mean posterior; nothing if class weights distort the posteriors of some members.
+
+    Nor with features besides given scores: some hundred labelled items cannot tell when it is
+    better than the mixture, and its intervals are too narrow if items drift.
+    """
+    kinds = [member.classifier for member in members]
+    featured = any(isinstance(kind, Given) and kind.n_labellers is not None for kind in kinds)
+    weighted = any(member.weighted for member in members)
+    return [] if weighted or featured else [PCC(point="median")]
 
 
 def _text(part: object) -> str:

@@ -8,7 +8,6 @@ scored once for each), the inner loop over aggregator settings (the same scores,
 from __future__ import annotations
 
 import itertools
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
@@ -17,7 +16,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from prevalens.aggregators import Aggregator, QuantifierLike
 from prevalens.classifiers.settings import PerLabelSettings
@@ -153,7 +152,7 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
     n_jobs : int, optional
         Classifier settings tried at the same time. Settings that are solved together need none.
     progress : bool, optional
-        Whether to show a bar; default: only on a terminal.
+        Whether to show a bar; default: only on a terminal or in a notebook.
 
     Attributes
     ----------
@@ -397,7 +396,8 @@ class GridSearch(BaseEstimator):  # type: ignore[misc]
     ) -> list[SettingTrial]:
         """All trials, in the order of the candidates."""
         chunks = self._chunks(classifier, aggregator, candidates)
-        hidden = not (sys.stderr.isatty() if self.progress is None else self.progress)
+        # disable=None: no bar if standard error is neither a terminal nor a notebook.
+        hidden = None if self.progress is None else not self.progress
         jobs = (delayed(try_settings)(*chunk, task) for chunk in chunks)
         done = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
         bar = tqdm(done, total=len(chunks), desc="Settings", disable=hidden)

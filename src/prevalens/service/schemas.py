@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -109,8 +109,8 @@ class ReadingBody(_Strict):
     )
 
 
-class LabelsBody(_Strict):
-    """Where the labels of an upload are: in columns of 0 and 1, of tags, or of one label each."""
+class LabelPlaces(_Strict):
+    """Where the labels of a file are: in columns of 0 and 1, of tags, or of one label each."""
 
     labels: Annotated[list[ColumnName], Field(min_length=1)] | None = Field(
         None, description="Columns with 0 and 1."
@@ -123,27 +123,35 @@ class LabelsBody(_Strict):
         ",", description="Separator of the tags."
     )
 
+    @property
+    def n_places(self) -> int:
+        """How many of the three places are named."""
+        return sum(place is not None for place in (self.labels, self.tags, self.category))
+
     @model_validator(mode="after")
-    def _one_place(self) -> LabelsBody:
-        if sum(place is not None for place in (self.labels, self.tags, self.category)) != 1:
-            raise ValueError("give exactly one of labels, tags and category")
+    def _at_most_one(self) -> Self:
+        if self.n_places > 1:
+            raise ValueError("give at most one of labels, tags and category")
         return self
 
 
-class EvaluateBody(_Strict):
-    """Labelled items that the model has not seen, and how to draw samples from them."""
+class LabelsBody(LabelPlaces):
+    """Where the labels of an upload are."""
+
+    @model_validator(mode="after")
+    def _one_at_least(self) -> Self:
+        if not self.n_places:
+            raise ValueError("give one of labels, tags and category")
+        return self
+
+
+class EvaluateBody(LabelPlaces):
+    """Labelled items that the model has not seen, and how to draw samples from them.
+
+    If the place of the labels is omitted, they are in columns named like the model's labels.
+    """
 
     uploads: Annotated[list[Identifier], Field(min_length=1, max_length=200)]
-    labels: list[ColumnName] | None = Field(
-        None, description="Columns with 0 and 1; those named like the model's labels if omitted."
-    )
-    tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
-    category: ColumnName | None = Field(
-        None, description="Column with one label per item, instead of tags."
-    )
-    sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
-        ",", description="Separator of the tags."
-    )
     interval: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         0.9, description="Coverage of the intervals; null for none."
     )
@@ -155,7 +163,7 @@ class EvaluateBody(_Strict):
     )
 
 
-class TrainBody(_Strict):
+class TrainBody(LabelPlaces):
     """A labelled file and the roles of its columns."""
 
     upload: Identifier
@@ -177,16 +185,6 @@ class TrainBody(_Strict):
     scores_tags: list[ColumnName] | None = Field(
         None, description="Columns with a labeller's answers, such as billing:0.9;login."
     )
-    labels: Annotated[list[ColumnName], Field(min_length=1)] | None = Field(
-        None, description="Columns with 0 and 1."
-    )
-    tags: ColumnName | None = Field(None, description="Column with tags, instead of labels.")
-    category: ColumnName | None = Field(
-        None, description="Column with one label per item, instead of tags."
-    )
-    sep: Annotated[str, Field(min_length=1, max_length=5)] = Field(
-        ",", description="Separator of the tags."
-    )
     id: ColumnName | None = Field(None, description="Identifier column; not used.")
     time: ColumnName | None = Field(
         None,
@@ -207,12 +205,6 @@ class TrainBody(_Strict):
     holdout: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="Share of the items to test with; the model's `quality` tells the result."
     )
-
-    @model_validator(mode="after")
-    def _one_place(self) -> TrainBody:
-        if sum(place is not None for place in (self.labels, self.tags, self.category)) > 1:
-            raise ValueError("give at most one of labels, tags and category")
-        return self
 
 
 class RequestAnswer(QuantifyBody):
@@ -378,6 +370,7 @@ class Row(BaseModel):
     band_upper: float | None
     level: float | None = Field(description="Coverage that intervals and bands aim at.")
     training: float
+    moved: int = Field(description="1 or -1 where the band supports a move since training.")
     alarm: bool | None
     p_value: float | None
     n_labelled: int

@@ -162,7 +162,7 @@ def _count_labels(task: Task, report: Report) -> dict[str, Any]:
         counts.update(label for labels in sets for label in labels)
         n_items += len(sets)
         n_without += sets.count(set())
-    common = dict(counts.most_common(_COUNTED))
+    common = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_COUNTED])
     return {"n_items": n_items, "n_without": n_without, "n_labels": len(counts), "labels": common}
 
 
@@ -487,7 +487,10 @@ def answer_of(result: BatchResult, name: str, method: str) -> dict[str, Any]:
             {"name": row["group"], **{name: row[name] for name in row if name != "group"}}
             for row in result.batch_rows()
         ],
-        "rows": result.to_rows(),
+        "rows": [
+            {**row, "moved": move}
+            for row, move in zip(result.to_rows(), result.moved.ravel().tolist(), strict=True)
+        ],
         "warnings": [vars(notice) for notice in result.notices],
     }
 

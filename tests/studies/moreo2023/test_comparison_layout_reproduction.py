@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -74,19 +75,38 @@ def test_averages_leave_out_what_one_column_lacks(paper_like: Make) -> None:
     ]
 
 
-def test_four_methods_to_a_table(paper_like: Make) -> None:
+def test_four_methods_to_a_table_and_eight_if_run_in_one_way(paper_like: Make) -> None:
     results = paper_like("mlc", datasets=("scene",), variant="as described")
     grids = side_by_side_grids("classifiers", compare(tables_of(results), printed("mlc")))
     assert [len(grid.headings[0]) for grid in grids] == [4, 4]
     own = own_grids("AE", tables_of(results))
-    assert [len(grid.headings[0]) for grid in own] == [4, 4]
+    assert [len(grid.headings[0]) for grid in own] == [8]
+    (table,) = tables_of(results).values()
+    both = own_grids("AE", {"one way": table, "another": table})
+    assert [len(grid.headings[0]) for grid in both] == [4, 4]
     assert next(iter(own[0].lines())).entries[0].text == ".0840"
+
+
+def without(comparison: Comparison, dataset: str, source: str) -> Comparison:
+    """The comparison without what a source has on a dataset."""
+    place = comparison.sources.index(source)
+    cells = [
+        replace(cell, ours=tuple(None if i == place else own for i, own in enumerate(cell.ours)))
+        if cell.dataset == dataset
+        else cell
+        for cell in comparison.cells
+    ]
+    return replace(comparison, cells=tuple(cells))
 
 
 def test_near_cells_are_counted(comparison: Comparison) -> None:
     lines = {line.name: line.entries for line in agreements_grid({"PCC": comparison}).lines()}
     figures = [entry.text for entry in lines["PCC, as printed"]]
     assert figures == ["3", "36", "36 (100 %)", "36 (100 %)"]
+    # Datasets are counted for each way.
+    less = agreements_grid({"PCC": without(comparison, "scene", "as described")})
+    sizes = {line.name: [entry.text for entry in line.entries[:2]] for line in less.lines()}
+    assert sizes == {"PCC, as printed": ["3", "36"], "PCC, as described": ["2", "24"]}
     # At 1.3 only Genbase is near, by its allowance of .0005, save BC+MLA with .0022 and more.
     assert lines["PCC, as described"][2].text == "9 (25 %)"
 
@@ -137,4 +157,5 @@ def test_runs_by_table() -> None:
     lines = {line.name: [entry.text for entry in line.entries] for line in grid.lines()}
     assert lines["Scene"] == ["0, 1", "–", "0123456789ab"]  # noqa: RUF001
     assert lines["Emotions"] == ["–", "0", "ff"]  # noqa: RUF001
-    assert grid.notes == ("Made with prevalens 0.1.0.",)
+    assert grid.notes[0] == "Made with prevalens 0.1.0."
+    assert len(grid.notes) == 2

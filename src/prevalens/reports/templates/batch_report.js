@@ -332,21 +332,23 @@
     marker.setAttribute("x1", x(at));
     marker.setAttribute("x2", x(at));
   }
-  function move(to) {
+  // Only keys speak to screen readers; a pointer that passes by does not.
+  function move(to, spoken) {
     at = Math.max(0, Math.min(last, to));
+    value.setAttribute("aria-live", spoken ? "polite" : "off");
     read();
   }
   chart.addEventListener("pointermove", function (event) {
     var area = chart.getBoundingClientRect();
-    if (!data.ordered) { move(Math.floor((event.clientY - area.top - UPPER) / LINE)); return; }
+    if (!data.ordered) { move(Math.floor((event.clientY - area.top - UPPER) / LINE), false); return; }
     var inside = (event.clientX - area.left) / area.width * WIDE;
-    move(Math.round((inside - LEFT) / (WIDE - LEFT - RIGHT) * last));
+    move(Math.round((inside - LEFT) / (WIDE - LEFT - RIGHT) * last), false);
   });
   chart.addEventListener("keydown", function (event) {
     var to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: last }[event.key];
     if (to === undefined) { return; }
     event.preventDefault();
-    move(to);
+    move(to, true);
   });
   select.addEventListener("input", draw);
   ["show-counted", "show-true", "bar-order"].forEach(function (id) { if (by(id)) { by(id).addEventListener("input", draw); } });

@@ -66,12 +66,13 @@ export async function remove(path) {
 }
 
 // XMLHttpRequest, because fetch does not tell how much of a body has been sent.
-export function upload(files, onShare) {
+export function upload(files, onShare, reading = {}) {
   const form = new FormData();
+  const how = new URLSearchParams(Object.entries(reading).filter(([, value]) => value));
   for (const file of files) form.append("file", file, file.name);
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open("POST", "/v1/uploads");
+    request.open("POST", `/v1/uploads?${how}`);
     for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
     request.upload.onprogress = (event) => onShare(event.lengthComputable ? event.loaded / event.total : null);
     request.onerror = () => reject(new Refusal("unreachable", "The upload was cut off: the server refused it or is gone."));

@@ -15,8 +15,8 @@ function typeName(schema) {
   return schema.type ?? "anything";
 }
 
-function table(head, rows) {
-  return make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": head.join(", ") },
+function table(name, head, rows) {
+  return make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": name },
     make("table", {}, make("thead", {}, make("tr", {}, head.map((text) => make("th", { scope: "col" }, text)))),
       make("tbody", {}, rows.map((row) => make("tr", {}, row.map((text) => make("td", {}, text)))))));
 }
@@ -29,19 +29,20 @@ function operation(path, verb, about) {
   const parameters = (about.parameters ?? []).map((one) => [one.name, one.in, typeName(one.schema), one.description ?? ""]);
   const answers = Object.entries(about.responses).map(([status, one]) => [status, one.description, bodyRows(one.content).map((row) => row.join(": ")).join("; ")]);
   const body = bodyRows(about.requestBody?.content);
+  const name = `${verb.toUpperCase()} ${path}`;
   return make("div", { className: "operation" },
     make("h3", {}, make("span", { className: "verb" }, verb.toUpperCase()), make("code", {}, path)),
     make("p", {}, about.description ?? about.summary ?? ""),
-    parameters.length ? table(["Parameter", "In", "Type", ""], parameters) : null,
-    body.length ? table(["Body", "Type"], body) : null,
-    table(["Answer", "", "Type"], answers));
+    parameters.length ? table(`${name}, parameters`, ["Parameter", "In", "Type", "Meaning"], parameters) : null,
+    body.length ? table(`${name}, body`, ["Body", "Type"], body) : null,
+    table(`${name}, answers`, ["Answer", "Meaning", "Type"], answers));
 }
 
 function type(name, schema) {
   const needed = new Set(schema.required ?? []);
   const rows = Object.entries(schema.properties ?? {}).map(([field, one]) =>
     [field, typeName(one), needed.has(field) ? "needed" : `default ${JSON.stringify(one.default ?? null)}`, one.description ?? ""]);
-  return make("div", { className: "operation" }, make("h3", {}, name), make("p", {}, schema.description ?? ""), table(["Field", "Type", "", ""], rows));
+  return make("div", { className: "operation" }, make("h3", {}, name), make("p", {}, schema.description ?? ""), table(`${name}, fields`, ["Field", "Type", "Default", "Meaning"], rows));
 }
 
 document.documentElement.dataset.theme = localStorage.getItem(THEME) ?? "auto";

@@ -47,3 +47,31 @@ export function complain(error) {
 export function calm() {
   show(find("alert"), false);
 }
+
+// What a tab remembers when its page is loaded again; too much to keep is not kept.
+export function remember(name, value) {
+  try {
+    sessionStorage.setItem(`prevalens-${name}`, JSON.stringify(value));
+  } catch {
+    sessionStorage.removeItem(`prevalens-${name}`);
+  }
+}
+
+export const recall = (name) => JSON.parse(sessionStorage.getItem(`prevalens-${name}`) ?? "null");
+
+// Text of a live region; the same words are not said twice.
+export function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+// Something was done that can be undone.
+export function notice(text, undo) {
+  const button = find("notice-undo");
+  find("notice-text").textContent = text;
+  button.onclick = () => {
+    show(find("notice"), false);
+    undo();
+  };
+  show(find("notice"), true);
+  button.focus({ preventScroll: true });
+}

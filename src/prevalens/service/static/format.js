@@ -11,8 +11,7 @@ export function points(change) {
 
 // Mean width of the intervals of an answer.
 export function width(answer) {
-  const widths = answer.rows.map((row) => row.upper - row.lower);
-  return `${(100 * widths.reduce((sum, one) => sum + one, 0) / widths.length).toFixed(1)} points`;
+  return `${(100 * answer.width).toFixed(1)} points`;
 }
 
 export function count(number) {

@@ -25,16 +25,14 @@ export function labelling(model, body, answer, before, estimate) {
   return make("section", { className: "inset", id: "labelling", "aria-labelledby": "labelling-title" },
     make("h3", { id: "labelling-title" }, "A few labels narrow the intervals"),
     make("p", {}, gained(answer, before)),
-    make("div", { className: "actions" }, make("label", {}, answer.groups.length > 1 ? "Items per batch " : "Items ", drawn), save), drop, place);
+    make("div", { className: "actions" }, make("label", {}, answer.n_groups > 1 ? "Items per batch " : "Items ", drawn), save), drop, place);
 }
 
 function gained(answer, before) {
-  const used = answer.groups.reduce((sum, group) => sum + group.n_labelled, 0);
-  if (!used) return "The items are drawn at random, so their labels are right on average however wrong the model may be. Label them in a spreadsheet and hand them in: the intervals shrink.";
-  const more = answer.groups.map((group) => group.more_labels).filter((count) => count);
-  const next = more.length ? ` About ${plural(Math.max(...more), "more label")}${answer.groups.length > 1 ? " per batch" : ""} would halve them.` : "";
+  if (!answer.n_labelled) return "The items are drawn at random, so their labels are right on average however wrong the model may be. Label them in a spreadsheet and hand them in: the intervals shrink.";
+  const next = answer.more_labels ? ` About ${plural(answer.more_labels, "more label")}${answer.n_groups > 1 ? " per batch" : ""} would halve them.` : "";
   const without = before ? `, ${width(before)} without them` : "";
-  return `With ${plural(used, "labelled item")} the intervals are ${width(answer)} wide on average${without}.${next}`;
+  return `With ${plural(answer.n_labelled, "labelled item")} the intervals are ${width(answer)} wide on average${without}.${next}`;
 }
 
 async function hand(files, place, body, estimate) {

@@ -3,25 +3,32 @@
 import { finished, remove } from "./client.js";
 import { make, show } from "./dom.js";
 
+// The stage is announced when it changes; numbers and seconds are for the eyes.
 export async function follow(place, job, title) {
   const bar = make("progress", { max: 1, "aria-label": title });
-  const text = make("p", { role: "status" }, title);
+  const live = make("span", { className: "hidden-text", role: "status" });
+  const text = make("p", {}, title);
   const stop = make("button", { type: "button" }, "Cancel");
+  const before = document.activeElement;
   stop.addEventListener("click", () => {
-    stop.disabled = true;
+    stop.setAttribute("aria-disabled", "true");
     remove(`/v1/jobs/${job.id}`).catch(() => {});
   });
-  place.replaceChildren(text, bar, stop);
+  place.replaceChildren(live, text, bar, stop);
   show(place, true);
   try {
     return await finished(job, (now) => {
-      const said = `${title}: ${now.stage || now.state} (${Math.floor(now.seconds)} s)`;
-      if (text.textContent !== said) text.textContent = said;
+      const stage = `${title}: ${now.stage || now.state}`;
+      const said = stage.replace(/ [\d,]+ items?$/, "");
+      if (live.textContent !== said) live.textContent = said;
+      text.textContent = `${stage} (${Math.floor(now.seconds)} s)`;
       if (now.share === null) bar.removeAttribute("value");
       else bar.value = now.share;
     });
   } finally {
+    const inside = place.contains(document.activeElement);
     show(place, false);
+    if (inside) before?.focus();
   }
 }
 

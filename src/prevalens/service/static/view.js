@@ -5,12 +5,13 @@ export function viewOf(answer) {
   const column = new Map(labels.map((label, index) => [label, index]));
   const line = new Map(batches.map((batch, index) => [batch.name, index]));
   const empty = () => batches.map(() => labels.map(() => null));
-  const view = { labels, batches, point: empty(), lower: empty(), upper: empty(), training: labels.map((label) => training[label]) };
+  const view = { labels, batches, point: empty(), lower: empty(), upper: empty(), moved: empty(), training: labels.map((label) => training[label]) };
   for (const row of answer.rows) {
     const [b, l] = [line.get(row.group), column.get(row.label)];
     view.point[b][l] = row.prevalence;
     view.lower[b][l] = row.lower ?? null;
     view.upper[b][l] = row.upper ?? null;
+    view.moved[b][l] = row.moved;
   }
   view.level = answer.level;
   view.ordered = answer.ordered && batches.length > 1;
@@ -31,7 +32,7 @@ export function ranked(view, batch) {
 // Labels of one batch by how far they are from training.
 export function movers(view, batch) {
   return ranked(view, batch)
-    .map((row) => ({ ...row, change: row.point - row.training, clear: row.lower !== null && (row.training < row.lower || row.training > row.upper) }))
+    .map((row) => ({ ...row, change: row.point - row.training, clear: view.moved[batch][row.index] !== 0 }))
     .sort((a, b) => Math.abs(b.change) - Math.abs(a.change));
 }
 

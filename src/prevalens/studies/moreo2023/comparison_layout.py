@@ -223,7 +223,7 @@ def _best_of(figures: Mapping[str, float], method: str, digits: int) -> GridCell
 
 
 def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
-    """Our values alone, by the way they were run, four methods to a table.
+    """Our values alone, by the way they were run, four methods to a table, eight if in one way.
 
     Parameters
     ----------
@@ -248,12 +248,12 @@ def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
     averages, notes = ({"Average over samples": over_samples}, [note]) if counts[0][1] else ({}, [])
     return [
         _by_method(f"{title}: {', '.join(chunk)}.", first, chunk, names, cells, notes, averages)
-        for chunk in _abreast(columns)
+        for chunk in _abreast(columns, 2 * _ABREAST if len(names) == 1 else _ABREAST)
     ]
 
 
-def _abreast(methods: Sequence[str]) -> list[Sequence[str]]:
-    return [methods[start : start + _ABREAST] for start in range(0, len(methods), _ABREAST)]
+def _abreast(methods: Sequence[str], number: int = _ABREAST) -> list[Sequence[str]]:
+    return [methods[start : start + number] for start in range(0, len(methods), number)]
 
 
 def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRESHOLDS) -> Grid:
@@ -306,12 +306,12 @@ def agreements_grid(comparisons: Mapping[str, Comparison]) -> Grid:
     """
     rows = []
     for title, comparison in comparisons.items():
-        n_datasets = len({cell.dataset for cell in comparison.cells if cell.counted})
-        for source in comparison.sources[::-1]:
+        for place, source in reversed([*enumerate(comparison.sources)]):
+            run = {c.dataset for c in comparison.cells if c.counted and c.ours[place] is not None}
             counts = [agreement(comparison, source, within=within) for within in (0.15, 0.25)]
             if counts[0].n_cells:
                 shares = [f"{near.n_agreeing} ({percent(near.share)})" for near in counts]
-                sizes = (count(n_datasets), count(counts[0].n_cells))
+                sizes = (count(len(run)), count(counts[0].n_cells))
                 rows.append((f"{title}, {source}", *sizes, *shares))
     caption = "Cells that are near the printed ones."
     headings = ("datasets", "cells", "within 15 %", "within 25 %")
@@ -559,7 +559,9 @@ def runs_grid(runs: Mapping[str, Sequence[Run]]) -> Grid:
         seeds = [MISSING if run is None else ", ".join(map(str, run.seeds)) for run in own]
         checksums = ", ".join(sorted({run.data_sha for run in own if run is not None}))
         rows.append((dataset_title(dataset), *seeds, checksums[:12]))
-    versions = ", ".join(sorted({run.version for run in known}))
+    versions = ", ".join(sorted({name for run in known for name in run.version.split(", ")}))
     caption = "Seeds with which each table was run, by dataset."
-    note = f"Made with prevalens {versions}."
-    return Grid.from_rows(caption, "dataset", (*runs, "data SHA-256"), rows, [note])
+    notes = [f"Made with prevalens {versions}."]
+    if any(len(run.seeds) > 1 for run in known):
+        notes.append(_NOTES["seeds"])
+    return Grid.from_rows(caption, "dataset", (*runs, "data SHA-256"), rows, notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prevalens.studies.moreo2023.variants import CoarseAPP, InOrder
+from prevalens.studies.moreo2023.plan import CoarseAPP, InOrder
 from prevalens.validation import InputError
 
 

@@ -1,17 +1,17 @@
-"""The bar of a command."""
+"""The bar of long work, on a terminal."""
 
 from __future__ import annotations
 
 import io
 import sys
+import time
 from typing import Any
 
 import pytest
 from tqdm import tqdm
 
-from prevalens.cli import console
-from prevalens.cli.console import progress_bar
-from prevalens.model.progress import Step
+from prevalens.model import progress
+from prevalens.model.progress import Step, progress_bar
 
 
 def test_progress_is_quiet_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,7 +32,7 @@ def test_progress_names_the_stage_and_what_comes_next(monkeypatch: pytest.Monkey
     def at_once(**how: Any) -> Any:
         return tqdm(**{**how, "delay": 0, "ascii": True})
 
-    monkeypatch.setattr(console, "tqdm", at_once)
+    monkeypatch.setattr(progress, "tqdm", at_once)
     monkeypatch.setattr(sys, "stderr", Terminal())
     with progress_bar() as show:
         show(Step("reading", 3, 3))
@@ -57,4 +57,26 @@ def test_progress_names_the_stage_and_what_comes_next(monkeypatch: pytest.Monkey
     ],
 )
 def test_the_time_that_is_left(step: Step, seconds: float, text: str) -> None:
-    assert console.time_left(step, seconds) == text
+    assert progress.time_left(step, seconds) == text
+
+
+def test_the_clock_runs_during_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    refreshed: list[float] = []
+    monkeypatch.setattr(progress.tqdm, "refresh", lambda *_, **__: refreshed.append(time.time()))
+    with progress_bar() as show:
+        show(Step("fitting"))
+        before = len(refreshed)
+        time.sleep(1.2)
+    assert len(refreshed) > before
+
+
+def test_messages_alone_are_shown_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[str, float]] = []
+    monkeypatch.setattr(
+        progress.tqdm, "refresh", lambda bar, *_, **__: shown.append((bar.desc, bar.n))
+    )
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress_bar() as show:
+        show("correcting labels")
+        show(Step("scoring", 1, 4))
+    assert shown[-2:] == [("correcting labels", 0), ("scoring", 0.25)]

@@ -20,7 +20,7 @@ import pytest
 from prevalens.datasets.home import DataNotFoundError
 from prevalens.datasets.registry import lookup
 from prevalens.experiments import Plan, Store, dask_executor, run_plan
-from prevalens.experiments import cluster as module
+from prevalens.experiments import workers as module
 from prevalens.validation import InputError
 
 distributed = pytest.importorskip("distributed")
@@ -245,7 +245,7 @@ def test_wrong_addresses(address: str, reason: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_parts_of_a_script_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prevalens.experiments.runner.own_modules", lambda: ("__main__",))
+    monkeypatch.setattr("prevalens.experiments.workers.own_modules", lambda: ("__main__",))
     with (
         pytest.raises(InputError, match="cannot see parts that are registered in a script"),
         dask_executor("local"),

@@ -12,7 +12,7 @@ from prevalens.datasets import synthetic
 from prevalens.experiments.specs import parse
 from prevalens.protocols import MLAPP, Natural
 from prevalens.splits import stratified_holdout
-from prevalens.studies.moreo2023.variants import PARTS, InOrder, RejoinedSearch, SeenItems, TwiceSLD
+from prevalens.studies.moreo2023.plan import PARTS, InOrder, RejoinedSearch, SeenItems, TwiceSLD
 
 DATA = synthetic(n_train=400, n_test=300, n_labels=4, n_features=8, random_state=3)
 X, Y = DATA.train.X, DATA.train.Y
