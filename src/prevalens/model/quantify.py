@@ -33,7 +33,7 @@ from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
-from prevalens.tables.scores import unknown_labels_once
+from prevalens.tables.scores import ScorePreparation, unknown_labels_once
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, Ints, Items
 from prevalens.uncertainty import with_labels_of_sums
@@ -121,6 +121,8 @@ class BatchMonitor:
     def _add_scores(self, X: Items, codes: npt.NDArray[np.int32]) -> None:
         """Note how many items of each batch labellers voted for, and how many they answered."""
         n_labels = len(self.model.labels)
+        assert isinstance(self.model.preparation, ScorePreparation)  # the kind says so
+        X = self.model.preparation.scores_in(X)
         samples, batches = Samples.by_group(codes)
         answered = ~np.isnan(X).reshape(len(X), -1, n_labels).all(axis=1)
         counts = np.hstack([raw_votes(X, n_labels), answered])
