@@ -124,9 +124,13 @@ class BatchMonitor:
         assert isinstance(self.model.preparation, ScorePreparation)  # the kind says so
         X = self.model.preparation.scores_in(X)
         samples, batches = Samples.by_group(codes)
-        answered = ~np.isnan(X).reshape(len(X), -1, n_labels).all(axis=1)
-        counts = np.hstack([raw_votes(X, n_labels), answered])
-        sums = counts.sum(axis=0)[np.newaxis] if len(samples) == 1 else samples.sums(counts)
+        votes, whole = raw_votes(X, n_labels), len(samples) == 1
+        if whole and not np.isnan(X.sum()):
+            sums = np.append(votes.sum(axis=0), np.full(n_labels, len(X)))[np.newaxis]
+        else:
+            answered = ~np.isnan(X).reshape(len(X), -1, n_labels).all(axis=1)
+            counts = np.hstack([votes, answered])
+            sums = counts.sum(axis=0)[np.newaxis] if whole else samples.sums(counts)
         for code, size, own in zip(batches.tolist(), samples.sizes.tolist(), sums, strict=True):
             self._counts[code] += size
             self._votes[code] = self._votes.get(code, 0.0) + own
