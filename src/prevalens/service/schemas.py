@@ -179,8 +179,8 @@ class TrainBody(LabelPlaces):
     )
     scores: list[ColumnName | list[ColumnName]] | None = Field(
         None,
-        description="Columns with scores of a labeller, such as p_*, instead of texts; one entry "
-        "per labeller.",
+        description="Columns with scores of a labeller, such as p_*; one entry per labeller. Texts "
+        "and features are used besides these if they are named.",
     )
     scores_tags: list[ColumnName] | None = Field(
         None, description="Columns with a labeller's answers, such as billing:0.9;login."
