@@ -24,7 +24,7 @@ class NoBody(_Strict):
 
 
 class QuantifyBody(_Strict):
-    """Items to estimate the label frequencies of: texts, rows or uploads."""
+    """Items to estimate the prevalences of: texts, rows or uploads."""
 
     texts: Annotated[list[str], Field(min_length=1)] | None = Field(
         None, description="The items of a model for texts."
@@ -78,7 +78,7 @@ class UploadForm(_Strict):
 
 
 class QuantifyForm(_Strict):
-    """Files to estimate the label frequencies of; the part `file` may be repeated."""
+    """Files to estimate the prevalences of; the part `file` may be repeated."""
 
     file: Files
     columns: str = Field("", description="A JSON object, as in a JSON request.")
