@@ -138,7 +138,7 @@ def test_plain_words_have_no_commands_and_no_p_values() -> None:
     plain = in_plain_words(calm)[1]
     assert plain[0].endswith("drawn at random, to find out.")
     assert plain[1:] == ["Odd.", "3 groups stand together at the end."]
-    assert "(p = " not in plain[0]
+    assert "(chance alone " not in plain[0]
     # What the headline says is not said again.
     loud = _report(notices=notices, p_value=[0.9, 0.001])
     said, notes = in_plain_words(loud)

@@ -9,20 +9,20 @@
     var cell = row.cells[column], field = cell.querySelector("circle.point");
     return field ? field.getAttribute("cx") : cell.textContent.trim();
   }
-  function compare(a, b) {
+  // Figures in the direction asked for, those that are missing last in both.
+  function compare(a, b, up) {
     var x = number(a), y = number(b);
-    if (!isNaN(x) && !isNaN(y)) { return x - y; }
     if (isNaN(x) !== isNaN(y)) { return isNaN(x) ? 1 : -1; }
-    return a.localeCompare(b);
+    return (up ? 1 : -1) * (isNaN(x) ? a.localeCompare(b) : x - y);
   }
   function sort(table, column, head) {
     var up = head.getAttribute("aria-sort") === "descending" ||
-      (!head.hasAttribute("aria-sort") && column === 0);
+      (!head.hasAttribute("aria-sort") && (column === 0 || table.dataset.first === "ascending"));
     Array.prototype.forEach.call(table.tHead.rows[0].cells, function (one) { one.removeAttribute("aria-sort"); });
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
     Array.prototype.forEach.call(table.tBodies, function (body) {
       var rows = Array.prototype.slice.call(body.rows);
-      rows.sort(function (a, b) { return (up ? 1 : -1) * compare(key(a, column), key(b, column)); });
+      rows.sort(function (a, b) { return compare(key(a, column), key(b, column), up); });
       rows.forEach(function (row) { body.appendChild(row); });
     });
     limit(table);

@@ -161,11 +161,14 @@ function given(name) {
 
 function columnFields() {
   const list = names(state.files[0]);
-  const columnField = (name) => field(isText() ? "Text column" : `Column for ${name}`, `column-${wanted().indexOf(name)}`,
-    (select) => offer(select, [["", "choose a column"], ...pairs(list)], choices.columns[name] ?? (list.includes(name) ? name : null), guess(name)),
-    (own) => {
-      choices.columns[name] = own;
-    });
+  const fill = (name) => (select) => {
+    const own = given(name);
+    const sure = own === name || own === choices.columns[name];
+    offer(select, [["", "choose a column"], ...pairs(list)], sure ? own : null, own);
+  };
+  const columnField = (name) => field(isText() ? "Text column" : `Column for ${name}`, `column-${wanted().indexOf(name)}`, fill(name), (own) => {
+    choices.columns[name] = own;
+  });
   const [same, other] = [true, false].map((known) => wanted().filter((name) => (list.includes(name) && !isText()) === known).slice(0, FIELDS));
   if (!same.length) return other.map(columnField);
   const folded = make("details", { className: "wide", open: same.some((name) => given(name) !== name) },

@@ -37,6 +37,7 @@ export function setUpTraining({ onModel, onDemo }) {
 
 export function open(visible) {
   show(find("training"), visible);
+  remember("open", visible);
   find("train-open").setAttribute("aria-expanded", String(visible));
 }
 
@@ -54,8 +55,8 @@ export async function restoreTraining() {
     choices = kept.choices;
     for (const [id, text] of Object.entries(choices.general)) find(id).value = text;
     await get(`/v1/uploads/${kept.file}`).then(use, () => {});
-    if (file) open(true);
   }
+  open(recall("open") ?? false);
   const job = recall("job");
   if (job) working(find(job.kind === "demo" ? "demo" : "train-start"), () => run(job.id, job.kind));
 }
