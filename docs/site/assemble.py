@@ -20,6 +20,7 @@ import gallery
 import http_page
 
 from prevalens.reports import theme
+from prevalens.reports.leaderboard import leaderboard_page, read_records
 
 SITE = Path(__file__).parent
 ROOT = SITE.parents[1]
@@ -60,6 +61,15 @@ def main(target: Path) -> None:
         first, first.read_text("utf-8") + toctree([f"{name}/index" for name in SECTIONS], "hidden:")
     )
     write(target / "colours" / "figures.css", colours())
+    write(target / "extra" / "leaderboard.html", board())
+
+
+def board() -> str:
+    """The leaderboard as tables to search and sort."""
+    records = read_records(DOCS / "records" / "leaderboard.csv")
+    return leaderboard_page(
+        records, command="prevalens bench leaderboard.toml", source="records/leaderboard.csv"
+    )
 
 
 def generated(found: dict[Path, str]) -> dict[str, str]:

@@ -139,7 +139,7 @@ def test_plain_words_have_no_commands_and_no_p_values() -> None:
     plain = plain_notices(calm)
     assert plain[0].endswith("drawn at random, to find out.")
     assert plain[1:] == ["Odd.", "3 groups stand together at the end."]
-    assert "(p = " not in plain[0]
+    assert "(chance alone " not in plain[0]
     # What the headline says is not said again.
     loud = _report(notices=notices, p_value=[0.9, 0.001])
     assert plain_notices(loud) == plain[1:]

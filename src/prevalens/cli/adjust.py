@@ -16,7 +16,7 @@ from prevalens.cli.options import Decorator, labelled_options
 from prevalens.cli.results import Results, result_options
 from prevalens.errors import InputError
 from prevalens.model.adjust import AdjustedCounts, adjust_files
-from prevalens.reports.adjust_page import adjust_page
+from prevalens.reports.label_pages import adjust_page
 
 #: Rows that the table on the screen shows.
 _MOST_ROWS = 60

@@ -27,7 +27,7 @@ from prevalens.model.plan import (
 from prevalens.model.progress import progress_bar
 from prevalens.model.rows import check_ending
 from prevalens.model.sample import LabelSheet, sample_files
-from prevalens.reports.plan_page import plan_page
+from prevalens.reports.label_pages import plan_page
 
 #: Numbers of labels whose widths the screen shows, and the most rows.
 _SHOWN, _MOST_ROWS = (100, 300, 1000, 5000), 40

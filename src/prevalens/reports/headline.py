@@ -21,7 +21,7 @@ _NAMED = 3
 _TEXTS: dict[str, str] = CAPTIONS["headline"]
 _PARTS: dict[str, str] = CAPTIONS["parts"]
 #: A hint for the command line at the end of a sentence, and a p-value.
-_COMMAND = re.compile(r"[:;] (prevalens \w+|--)[^.;]*(?=\.$|\. )| \(p = [^)]*\)")
+_COMMAND = re.compile(r"[:;] (prevalens \w+|--)[^.;]*(?=\.$|\. )| \(chance alone [^)]*\)")
 
 
 @dataclass(frozen=True)

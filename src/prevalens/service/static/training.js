@@ -7,7 +7,7 @@ import { droppable, likely, names, offer, pairs, previewTable, readingFields, se
 import { follow } from "./progress.js";
 
 const FROM = [["text", "a text column"], ["features", "numbers and categories"], ["scores", "scores of a labeller"], ["answers", "answers of a labeller"]];
-const WHERE = [["", "choose"], ["labels", "columns of 0 and 1"], ["tags", "a column of tags"], ["category", "one label per item"]];
+const WHERE = [["", "choose"], ["labels", "0/1 columns"], ["tags", "a tag column"], ["category", "one label each"]];
 const TEXT = /^(text|body|message|content|description|comment|title)s?$/i;
 const LABEL = /^(label|category|topic|tag|class|target)(s|es)?$/i;
 const TITLES = { train: "Training", demo: "Preparing the demo" };

@@ -27,7 +27,7 @@ from prevalens.studies.moreo2023.comparison import (
     compare,
     orders,
 )
-from prevalens.studies.moreo2023.plan import DESCRIBED, GUARDED, PRINTED
+from prevalens.studies.moreo2023.plan import DESCRIBED, DISCUSSED, GUARDED, PRINTED
 from prevalens.studies.moreo2023.printed import (
     CAPTIONS,
     PAPER,
@@ -56,6 +56,8 @@ _CHECKED_TABLE = "pcc_general"
 _PRINTED_RAE = {"mlqreg": "mlqreg_mrae"}
 #: The tables whose validation and test results correlate, says the paper.
 _VALIDATED = ("mlc", "mlq", "mlqreg")
+#: The methods of these tables that the paper chose by its results on validation samples.
+_REPRESENTATIVES = {"Classifiers": "SG", "Aggregators": "SVR-RQ"}
 #: From this value on we call a rank correlation strong.
 _STRONG = 0.7
 _GROUPS = {"BC+BA", "MLC+BA", "BC+MLA", "MLC+MLA"}
@@ -71,7 +73,7 @@ def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section
     Parameters
     ----------
     summaries : mapping of str to TableSummary
-        By the name of the printed table; tables that are missing are left out.
+        By the name of the table; tables that are missing are left out.
     """
     known = {name: summaries[name] for name in PRINTED_TABLES if name in summaries}
     by_table = {name: _compared(summary) for name, summary in known.items()}
@@ -90,8 +92,10 @@ def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section
         grids = layout.side_by_side_grids(PRINTED_TABLES[name], comparison)
         grids += _guard_grids(known[name])
         sections.append(Section(f"{_title(name)}, AE", tuple(grids)))
+    ours = {DISCUSSED: summaries[DISCUSSED]} if DISCUSSED in summaries else {}
+    sections += [_discussed_section(summary) for summary in ours.values()]
     sections.append(_relative_section(known))
-    return [*sections, *_validation_sections(known), _provenance(known)]
+    return [*sections, *_validation_sections(known), _provenance(known, ours)]
 
 
 def _title(name: str) -> str:
@@ -103,6 +107,7 @@ def _title(name: str) -> str:
     ('PCC', 'Classifiers')
     """
     others = {"mlc": "Classifiers", "mlq": "Aggregators", "mlqreg": "Regressors"}
+    others[DISCUSSED] = "More classifiers"
     return others.get(name, name.removesuffix("_general").upper())
 
 
@@ -248,13 +253,31 @@ def _validation_sections(known: Mapping[str, TableSummary]) -> list[Section]:
         high=number(max(correlations), 2),
         best=sum(check.ratio == 1 for check in every),
         ratio=number(sum(check.ratio for check in every) / len(every), 2),
+        representatives="".join(
+            CAPTIONS["notes"]["representative"].format(
+                method=method,
+                table=table.lower(),
+                chosen=sum(check.chosen == method for check in checks[table].values()),
+                n=len(checks[table]),
+            )
+            for table, method in _REPRESENTATIVES.items()
+            if checks.get(table)
+        ),
     )
     parts = (text, layout.validation_grid(checks))
     return [Section("Do validation and test results correlate?", parts)]
 
 
-def _provenance(known: Mapping[str, TableSummary]) -> Section:
-    runs = {_title(name): summary.runs for name, summary in known.items()}
+def _discussed_section(summary: TableSummary) -> Section:
+    """The classifiers that the paper discusses without figures, next to those it has."""
+    notes = CAPTIONS["notes"]
+    tables = {DESCRIBED: summary.tables["ae"][DESCRIBED]}
+    grids = layout.own_grids(notes["discussed_title"], tables)
+    return Section(f"{_title(DISCUSSED)}, AE", (notes["discussed"], *grids))
+
+
+def _provenance(known: Mapping[str, TableSummary], ours: Mapping[str, TableSummary]) -> Section:
+    runs = {_title(name): summary.runs for name, summary in {**known, **ours}.items()}
     return Section(
         "Where the figures come from, and what is missing",
         (layout.runs_grid(runs), *CAPTIONS["not_run"], *_missing(known)),
