@@ -415,7 +415,7 @@ def _work(line: Connection, folder: Path, memory: int | None) -> None:
             task = line.recv()
             begun = time.monotonic()
             perform(task, line.send)
-            # Long tasks may leave much behind; of a single text this would be a quarter of the work.
+            # Long tasks may leave much behind; of a single text it would be a quarter of the work.
             if time.monotonic() - begun > _PAUSE:
                 gc.collect()
 
