@@ -335,8 +335,18 @@ def quantify_tables(
     labelled: Sequence[Table] = (),
     watch: Watch | None = None,
     examples: Examples | None = None,
+    with_provenance: bool = True,
 ) -> BatchResult:
-    """As `quantify_files`, for tables that are open; `examples` keeps items behind the numbers."""
+    """As `quantify_files`, for tables that are open.
+
+    Parameters
+    ----------
+    model, tables, grouping, min_items, interval, labelled, watch : as in `quantify_files`
+    examples : Examples, optional
+        Keeps items behind the numbers.
+    with_provenance : bool
+        Whether to state how the result was made, which takes a second look at the intervals.
+    """
     watch = watch or Watch(None, None)
     times = BatchTimes(model.quantifier, model.time_column, tables, grouping)
     monitor = BatchMonitor(model, max(_TINY, check_int(min_items, "min_items", minimum=0)))
@@ -362,7 +372,10 @@ def quantify_tables(
         if folded is not None:
             place |= dict.fromkeys(folded.codes, place[folded.codes[0]])
         estimate = with_labels_of_sums(estimate, batches, sizes, marked.matched(place))
-    price = price_of_drift(model.quantifier, batches, interval, at)
+    made: dict[str, Any] = {}
+    if with_provenance:
+        price = price_of_drift(model.quantifier, batches, interval, at)
+        made = provenance_of(model, [*tables, *labelled], n_items, interval, price)
     notices = (
         *grouping.notices(),
         *notices_of(estimate, folded),
@@ -375,7 +388,7 @@ def quantify_tables(
         training=model.prevalence,
         counted=counts_of(model, batches) if (raw := monitor.counted(order)) is None else raw,
         notices=notices,
-        provenance=provenance_of(model, [*tables, *labelled], n_items, interval, price),
+        provenance=made,
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )

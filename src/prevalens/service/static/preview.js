@@ -53,7 +53,7 @@ function readingSelects(id, reading) {
   const guess = ENCODINGS.find(([value]) => reading.guessed && value === reading.encoding);
   const shown = guess ? `${guess[1]} (a guess)` : "as the file shows";
   const [first, encoding] = field("Encoding", `${id}-encoding`, [["", shown], ...ENCODINGS], guess ? "" : reading.encoding ?? "");
-  const [second, delimiter] = field("Between columns", `${id}-delimiter`, [["", "as the file shows"], ...DELIMITERS], reading.delimiter ?? "");
+  const [second, delimiter] = field("Separator", `${id}-delimiter`, [["", "as the file shows"], ...DELIMITERS], reading.delimiter ?? "");
   const chosen = () => ({ encoding: encoding.value || null, delimiter: delimiter.value || null });
   return { labels: [first, second], selects: [encoding, delimiter], chosen };
 }
