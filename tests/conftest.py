@@ -148,3 +148,47 @@ def browser() -> Iterator[Any]:
         )
         yield running
         running.close()
+
+
+@pytest.fixture(scope="session")
+def faint() -> Callable[[Any, dict[str, str]], list[tuple[str, float]]]:
+    """What of a page has a contrast below 3 to what is behind it.
+
+    It is called with the page and, by selector, the property whose colour has to stand out.
+    """
+
+    def look(page: Any, parts: dict[str, str]) -> list[tuple[str, float]]:
+        found = page.evaluate(_COLOURS, parts)
+        assert {name for name, *_ in found} == set(parts), "some parts are not on the page"
+        ratios = [(name, round(_contrast(*map(_rgb, colours)), 2)) for name, *colours in found]
+        return [(name, ratio) for name, ratio in ratios if ratio < 3]
+
+    return look
+
+
+#: Selector, colour and ground of all parts that are visible.
+_COLOURS = """parts => Object.entries(parts).flatMap(([selector, property]) =>
+  [...document.querySelectorAll(selector)].filter(n => n.getClientRects().length).map(n => {
+    let behind = n.parentElement;
+    const ground = m => getComputedStyle(m).backgroundColor;
+    while (/, 0\\)$|transparent/.test(ground(behind))) behind = behind.parentElement;
+    return [selector, getComputedStyle(n)[property], ground(behind)];
+  }))"""
+
+
+def _rgb(colour: str) -> np.ndarray[Any, Any]:
+    numbers = colour[colour.index("(") + 1 : -1].replace(",", " ").split()
+    assert len(numbers) == 3 or float(numbers[3]) == 1, "a see-through colour has no contrast"
+    return np.array(list(map(float, numbers[:3])))
+
+
+def _contrast(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> float:
+    """Contrast ratio of the web content accessibility guidelines."""
+
+    def luminance(colour: np.ndarray[Any, Any]) -> float:
+        part = colour / 255
+        linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted([luminance(first), luminance(second)])
+    return (high + 0.05) / (low + 0.05)

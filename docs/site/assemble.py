@@ -20,6 +20,7 @@ import gallery
 import http_page
 
 from prevalens.reports import theme
+from prevalens.reports.leaderboard import leaderboard_page, read_records
 
 SITE = Path(__file__).parent
 ROOT = SITE.parents[1]
@@ -60,6 +61,15 @@ def main(target: Path) -> None:
         first, first.read_text("utf-8") + toctree([f"{name}/index" for name in SECTIONS], "hidden:")
     )
     write(target / "colours" / "figures.css", colours())
+    write(target / "extra" / "leaderboard.html", board())
+
+
+def board() -> str:
+    """The leaderboard as tables to search and sort."""
+    records = read_records(DOCS / "records" / "leaderboard.csv")
+    return leaderboard_page(
+        records, command="prevalens bench leaderboard.toml", source="records/leaderboard.csv"
+    )
 
 
 def generated(found: dict[Path, str]) -> dict[str, str]:
@@ -114,8 +124,9 @@ def colours() -> str:
 def new_link(link: str, source: Path, found: dict[Path, str]) -> str:
     """A link of a page: within the site, to the repository, or as it is, for Sphinx to refuse."""
     file = (source.parent / link).resolve()
-    if file in found:
-        return os.path.relpath(found[file], Path(found[source]).parent)
+    place = "gallery/index.md" if file == gallery.SCRIPTS else found.get(file)
+    if place is not None:
+        return os.path.relpath(place, Path(found[source]).parent)
     if file.exists() and file.is_relative_to(ROOT):
         return REPOSITORY + file.relative_to(ROOT).as_posix()
     return link

@@ -28,8 +28,9 @@ numpydoc_class_members_toctree = False
 html_theme = "pydata_sphinx_theme"
 html_title = "prevalens"
 html_baseurl = "https://prevalens.github.io/prevalens/"
-# The second folder is written by assemble.py.
+# The second folder is written by assemble.py, and so is that of the leaderboard.
 html_static_path = ["static", "../../build/docs/colours"]
+html_extra_path = ["../../build/docs/extra"]
 html_css_files = ["extra.css", "figures.css"]
 html_show_sourcelink = False
 html_copy_source = False

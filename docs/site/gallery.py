@@ -28,6 +28,8 @@ from prevalens.reports import theme
 mpl.use("Agg")
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "gallery"
+#: Wide tables are scrolled, also by the keys.
+_SHOWN = '<div class="shown" role="group" tabindex="0" aria-label="Output">'
 _CELL = re.compile(r"^# %%(.*)\n", re.MULTILINE)
 _SERIES = [theme.LIGHT[f"series-{number + 1}"] for number in range(theme.N_SERIES)]
 #: Colours of the reports. In a page they become variables, which follow its light or dark theme.
@@ -182,7 +184,7 @@ def markdown(cell: Cell, output: Output) -> Iterator[str]:
         yield f"```text\n{output.text.rstrip()}\n```"
     for element in (output.html, *output.figures):
         if element:
-            yield f'```{{raw}} html\n<div class="shown">{element}</div>\n```'
+            yield f"```{{raw}} html\n{_SHOWN}{element}</div>\n```"
 
 
 def title(path: Path) -> str:

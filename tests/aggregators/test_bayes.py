@@ -166,6 +166,24 @@ def test_levels_are_quantiles_and_bands_are_wider() -> None:
     assert wide.band_lower[0, 0] == shares[np.argmax(below >= (1 - 0.95**0.5) / 2)]
 
 
+def test_bands_are_intervals_that_hold_for_all_labels_together() -> None:
+    samples = Samples.from_indices([np.arange(60), np.arange(30, 150)], n_items=400)
+    found = PQ().fit(POSTERIORS, Y)
+    _, together = found.estimate(POSTERIORS, samples, 0.81)
+    # Two independent labels: each must hold with the root of the level.
+    _, each = found.estimate(POSTERIORS, samples, 0.9)
+    np.testing.assert_array_equal(together.band_lower, each.lower)
+    np.testing.assert_array_equal(together.band_upper, each.upper)
+    assert np.all(together.band_upper - together.band_lower > together.upper - together.lower)
+
+
+def test_numbers_of_items_are_recovered_from_shares() -> None:
+    sizes = np.arange(1, 400)
+    counts = np.array([np.diff([0, size // 7, size // 3, size]) for size in sizes])
+    shares = counts / sizes[:, np.newaxis]
+    np.testing.assert_array_equal(module._counts(shares, sizes), counts)
+
+
 def test_bins_are_quantiles_of_the_labelled_posteriors() -> None:
     fitted = PQ(5).fit(POSTERIORS, Y)
     for j in range(2):

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
@@ -88,6 +89,14 @@ def test_a_single_label_is_an_ordinary_support_vector_machine():
     svm = LinearSVC(C=4.0, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=10**6)
     svm.fit(items, Y[:, 0])
     np.testing.assert_allclose(weights[0] - weights[1], svm.coef_[0], rtol=1e-3)
+
+
+def test_a_single_label_is_ranked_against_its_complement():
+    X, Y = data(n_labels=1)
+    alone = RankSVM(tol=1e-8, max_iter=20_000).fit(X, Y)
+    both = RankSVM(tol=1e-8, max_iter=20_000).fit(X, np.hstack([Y, 1 - Y]))
+    np.testing.assert_allclose(alone.coef_[0], both.coef_[0], rtol=1e-3)
+    assert roc_auc_score(Y, alone.decision_function(X)) > 0.8
 
 
 def test_items_with_all_labels_or_none_only_move_the_threshold():

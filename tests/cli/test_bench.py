@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from prevalens.cli.bench import command
 from prevalens.errors import InputError
 from prevalens.experiments import Store
 from prevalens.reports.drift import drift
-from prevalens.reports.leaderboard import read_records
+from prevalens.reports.leaderboard import read_records, write_records
 
 PLAN = """
 name = "small"
@@ -140,6 +141,30 @@ def test_a_board_of_fewer_training_items_is_not_compared_with_print(
     page = (tmp_path / "board.md").read_text("utf-8")
     assert "at most 150 of them" in page
     assert "printed" not in page
+
+
+def test_earlier_records_complete_those_of_the_store(plan: Path, tmp_path: Path) -> None:
+    first, all_records = tmp_path / "first", tmp_path / "all.csv"
+    assert bench(plan, "--store", first, "--records", all_records).exit_code == 0
+    # Earlier records of a cell that the store has do not count, and others stay as they are.
+    earlier = [replace(record, version="old") for record in read_records(all_records)]
+    other = replace(earlier[0], method="given", dataset="other")
+    write_records([other, *reversed(earlier)], tmp_path / "earlier.csv")
+    asked = ("--from-records", tmp_path / "earlier.csv", "--records", tmp_path / "both.csv")
+    board = ("--leaderboard", tmp_path / "board.html")
+    result = bench(plan, "--store", tmp_path / "new", "--only", "seed=0", *asked, *board)
+    assert result.exit_code == 0, result.output
+    both = read_records(tmp_path / "both.csv")
+    assert {(r.seed, r.version == "old") for r in both if r.dataset != "other"} == {
+        (0, False),
+        (1, True),
+    }
+    assert len(both) == len(earlier) + 1
+    # In the order of the plan, what is not in it last.
+    assert list(dict.fromkeys(r.method for r in both)) == ["lr+cc", "PCC [plain]", "given"]
+    page = (tmp_path / "board.html").read_text("utf-8")
+    assert "AE by kind of shift" in page
+    assert ">PCC [plain]</th>" in page
 
 
 @pytest.mark.parametrize("option", ["--html", "--latex", "--records", "--leaderboard", "--drift"])

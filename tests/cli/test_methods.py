@@ -42,7 +42,9 @@ def test_an_aggregator_says_when_to_use_it() -> None:
     assert "Assumes: only the label mix has moved, and posteriors are calibrated" in output
     assert "lr+sld, error by that of the best method on" in output
     assert "When to use it" not in CliRunner().invoke(command, ["lr"]).output
-    assert "Not measured" in CliRunner().invoke(command, ["edy"]).output
+    assert "Not measured" in CliRunner().invoke(command, ["hdx"]).output
+    # Every aggregator that reads scores has figures.
+    assert "on 7 datasets: label-tilt" in CliRunner().invoke(command, ["edy"]).output
 
 
 def test_every_aggregator_has_its_guide() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import prevalens
 from prevalens import __version__
 from prevalens.batches import VALUES
 from prevalens.engines import partial_summaries, summarise_spark
@@ -61,3 +64,19 @@ def test_workers_of_another_version_are_refused(model: Model, frame: pd.DataFram
     (row,) = summarise_batches(model, iter(batches), SETTINGS, "99.0")
     assert "but the driver has 99.0; install the same" in row["error"][0].as_py()
     assert row["summary"][0].as_py() is None
+
+
+@pytest.mark.slow
+def test_the_code_of_the_documentation_runs(
+    spark: Any, model: Model, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n([^`]*summarise_spark[^`]*)```", page)
+    (tmp_path / "tickets").mkdir()
+    frame.assign(month="2026-01").to_parquet(tmp_path / "tickets" / "part.parquet")
+    model.save(tmp_path / "model.prevalens")
+    for name, own in (("s3://tickets/", "tickets"), ("model.prevalens", "model.prevalens")):
+        code = code.replace(name, str(tmp_path / own))
+    names: dict[str, Any] = {"spark": spark, "prevalens": prevalens}
+    exec(code, names)
+    assert names["summary"].n_items == len(frame)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest
 
 from prevalens.protocols import DirichletLabelsets
-from prevalens.protocols.simplex import _classes
+from prevalens.protocols.simplex import _classes, _numbers
 from prevalens.validation import InputError
 
 #: Four label sets of very different frequency.
@@ -72,3 +72,12 @@ def test_what_a_class_lacks_comes_from_the_others() -> None:
 def test_strange_parameters_are_named(options: dict, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         DirichletLabelsets(**options).draw(Y, 0)
+
+
+def test_classes_without_a_share_fill_up_where_the_others_have_too_few_items() -> None:
+    shares, available = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), np.array([3, 10, 4])
+    counts = _numbers(shares, available, 6, np.random.default_rng(0))
+    assert counts.sum(axis=1).tolist() == [6, 6]
+    assert counts[0, 0] == 3
+    assert counts[1, 2] == 4
+    assert np.all(counts <= available)

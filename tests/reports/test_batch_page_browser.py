@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -226,12 +226,14 @@ def test_the_trend_follows_the_choice_and_the_arrow_keys(opened: Opened) -> None
     opened.page.keyboard.press("ArrowLeft")
     opened.page.keyboard.press("ArrowLeft")
     sync_api.expect(value).to_contain_text("billing, 2026-03: 10.0 %")
+    sync_api.expect(value).to_have_attribute("aria-live", "polite")
     sync_api.expect(value).to_contain_text("uncorrected 8.0 %")
     opened.page.uncheck("#show-counted")
     sync_api.expect(value).not_to_contain_text("uncorrected")
     opened.page.keyboard.press("Tab")
     opened.page.locator("#trend-chart").hover(position={"x": 60, "y": 20})
     sync_api.expect(value).to_contain_text("billing, 2026-01: 20.0 %")
+    sync_api.expect(value).to_have_attribute("aria-live", "off")
 
 
 @pytest.mark.parametrize(("scheme", "other"), [("light", "Dark"), ("dark", "Light")])
@@ -296,3 +298,45 @@ def test_it_prints_on_paper_with_every_drawer_open(opened: Opened, tmp_path: Pat
         "rgb(255, 255, 255)",
         "rgba(0, 0, 0, 0)",
     )
+
+
+#: What has to stand out from what is behind it, and the property that does.
+PARTS = {
+    "select, input[type=search], button:not(.sort)": "border-top-color",
+    "#prevalence-table .interval": "stroke",
+    "#prevalence-table .point": "fill",
+    "#prevalence-table .training": "stroke",
+    "#trend-chart polyline, #trend-chart rect[fill-opacity]": "stroke",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "scheme", "width"),
+    [
+        ("time", "light", 1280),
+        ("time", "dark", 360),
+        ("groups", "light", 360),
+        ("groups", "dark", 1280),
+    ],
+)
+def test_the_report_is_accessible(
+    browser: Any,
+    address: str,
+    groups: str,
+    faint: Callable[..., list[Any]],
+    kind: str,
+    scheme: str,
+    width: int,
+) -> None:
+    axe = pytest.importorskip("axe_core_python.sync_playwright")
+    size = {"width": width, "height": 800}
+    url = {"time": address, "groups": groups}[kind]
+    view = Opened(browser, url, color_scheme=scheme, viewport=size)
+    found = axe.Axe().run(view.page, options={"resultTypes": ["violations"]})["violations"]
+    told = [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
+    assert told == []
+    assert view.page.locator("h1").count() == 1
+    # Phones show no bars in the table.
+    parts = {name: PARTS[name] for name in PARTS if width > 640 or "prevalence" not in name}
+    assert faint(view.page, parts) == []
+    view.context.close()

@@ -11,9 +11,8 @@ from prevalens.catalogue import ENTRIES
 from prevalens.model.result import BatchResult, Notice
 from prevalens.reports.headline import (
     headline,
+    in_plain_words,
     method_in_words,
-    plain_headline,
-    plain_notices,
 )
 from prevalens.reports.render import CAPTIONS
 from prevalens.uncertainty.goodness_of_fit import misfit_sentence
@@ -136,15 +135,16 @@ def test_plain_words_have_no_commands_and_no_p_values() -> None:
     folded = "3 groups stand together at the end; --min-items 1 shows each by name."
     notices = (Notice(folded, "note"), Notice(alarm), Notice("Odd."), Notice("Odd."))
     calm = _report(notices=notices)
-    plain = plain_notices(calm)
+    plain = in_plain_words(calm)[1]
     assert plain[0].endswith("drawn at random, to find out.")
     assert plain[1:] == ["Odd.", "3 groups stand together at the end."]
-    assert "(p = " not in plain[0]
+    assert "(chance alone " not in plain[0]
     # What the headline says is not said again.
     loud = _report(notices=notices, p_value=[0.9, 0.001])
-    assert plain_notices(loud) == plain[1:]
+    said, notes = in_plain_words(loud)
+    assert notes == plain[1:]
     assert "prevalens sample" in headline(loud).alarm
-    assert plain_headline(loud).alarm.endswith("before you rely on them.")
+    assert said.alarm.endswith("before you rely on them.")
 
 
 def test_every_part_has_words() -> None:

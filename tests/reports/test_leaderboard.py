@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from prevalens.records import Record
-from prevalens.reports.leaderboard import leaderboard, read_records, write_records
+from prevalens.reports.grid import MISSING
+from prevalens.reports.leaderboard import (
+    leaderboard,
+    leaderboard_page,
+    read_records,
+    write_records,
+)
 from prevalens.studies.moreo2023.printed import printed
 from prevalens.studies.moreo2023.table_summary import tuned_tables
 from prevalens.validation import FormatError
@@ -163,3 +170,55 @@ def test_the_pages_that_are_checked_in_are_made_of_the_records():
     assert (DOCS / "accuracy.md").read_text(encoding="utf-8") == page
     further = leaderboard(**checked_in("further", reference=None, max_train=3000))
     assert (DOCS / "accuracy-further.md").read_text(encoding="utf-8") == further
+
+
+def as_table(page, title):
+    """The rows of the table below a heading, as lists of texts, heads first."""
+    body = page.split(f"<h2>{title}</h2>")[1].split("</table>")[0]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in body.split("<tr>")[1:]]
+    return [[re.sub(r"<[^>]+>", "", cell) for cell in row] for row in rows]
+
+
+def test_the_page_compares_with_the_best_method_of_each_dataset(records):
+    page = leaderboard_page(records, command="x", source="y")
+    heads, *rows = as_table(page, "AE by kind of shift")
+    assert heads == ["method", "all kinds", "ml-app", "natural", "datasets"]
+    assert rows == [
+        ["auto", "1.00", "1.00", "1.00", "2"],
+        ["lr+mixture", "2.00", "2.00", "2.00", "2"],
+        ["lr+pcc", "8.00", "8.00", "8.00", "2"],
+    ]
+    heads, *rows = as_table(page, "natural, RAE")
+    assert heads == ["method", "by the best", "Emotions", "Scene"]
+    assert rows[0] == ["auto", "1.00", ".025", ".025"]
+
+
+def test_the_page_leaves_gaps_where_nothing_was_measured(records):
+    fewer = [r for r in records if (r.method, r.dataset) != ("auto", "scene")]
+    fewer = [r for r in fewer if (r.method, r.protocol) != ("lr+pcc", "natural")]
+    page = leaderboard_page(fewer, command="x", source="y")
+    rows = {row[0]: row[1:] for row in as_table(page, "AE by kind of shift")}
+    assert rows["auto"] == ["1.00", "1.00", "1.00", "1"]
+    # On Scene the best method is now another one.
+    assert rows["lr+mixture"] == ["1.41", "1.41", "1.41", "2"]
+    assert rows["lr+pcc"] == ["5.66", "5.66", MISSING, "2"]
+    natural = [row[0] for row in as_table(page, "natural, AE")]
+    assert natural == ["method", "auto", "lr+mixture"]
+
+
+def test_genbase_is_shown_but_not_in_the_ratios(records):
+    coarse = [replace(r, dataset="genbase", value=1.0) for r in records if r.dataset == "scene"]
+    page = leaderboard_page(records + coarse, command="x", source="y")
+    assert as_table(page, "AE by kind of shift")[1] == ["auto", "1.00", "1.00", "1.00", "2"]
+    assert as_table(page, "natural, AE")[0] == [
+        "method",
+        "by the best",
+        "Emotions",
+        "Scene",
+        "Genbase",
+    ]
+
+
+def test_the_page_loads_nothing(records):
+    page = leaderboard_page(records, command="x", source="y")
+    assert not re.findall(r'(?:src|href)="(?!#)', page)

@@ -172,6 +172,9 @@ def test_a_few_labels_shrink_the_intervals(
     )
     assert now < before
     expect(said).to_contain_text("more labels would halve them")
+    told = said.inner_text()
+    page.reload()
+    expect(said).to_have_text(told)
     expect(page.get_by_role("alert")).to_be_hidden()
     page.get_by_text("The same on the command line").click()
     expect(page.get_by_text("--labelled labels.csv")).to_be_visible()
@@ -270,6 +273,7 @@ def test_training_shows_progress_and_is_cancelled(
     train = page.get_by_role("button", name="Train", exact=True)
     train.click()
     expect(page.locator("[name=model][value=train]")).to_be_checked()
+    expect(page.locator("[name=model][value=train]")).to_be_focused()
     (pid,) = server.state.training.pids()
     psutil.Process(pid).suspend()
     page.get_by_role("button", name="Train from a labelled file").click()
@@ -280,6 +284,7 @@ def test_training_shows_progress_and_is_cancelled(
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("alert")).to_contain_text("cancelled")
     expect(page.get_by_role("progressbar")).to_be_hidden()
+    expect(train).to_be_focused()
     assert not psutil.pid_exists(pid)
     assert len(server.state.models.trained()) == 1
 

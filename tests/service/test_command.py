@@ -123,6 +123,18 @@ def _served(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
                 process.kill()
 
 
+@contextmanager
+def _unfinished_upload(address: str) -> Iterator[None]:
+    """A client whose request has arrived in part."""
+    head = "POST /v1/uploads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+    kind = "Content-Type: multipart/form-data; boundary=x\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", httpx.URL(address).port)) as line:
+        line.sendall((head + kind).encode())
+        # Until it has been taken up; its body never comes.
+        time.sleep(0.5)
+        yield
+
+
 @_NEEDS_FORK
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     with _served(tmp_path) as (process, address):
@@ -157,23 +169,17 @@ def test_it_says_what_it_waits_for_and_ends_at_the_second_interrupt(
                 for worker in helper.children():
                     worker.suspend()
             client.post(f"{place}?wait=false", json={"texts": ["x"]}).raise_for_status()
-            # A request that has not been answered must not delay the end either.
-            waiting = socket.create_connection(("127.0.0.1", httpx.URL(address).port))
-            waiting.sendall(
-                b"POST /v1/uploads HTTP/1.1\r\nHost: localhost\r\n"
-                b"Content-Type: multipart/form-data; boundary=x\r\n"
-                b"Content-Length: 1000\r\n\r\n"
-            )
         assert process.stderr.readline() == "Stop it with Ctrl-C.\n"
-        process.send_signal(signal.SIGINT)
-        assert process.stderr.readline() == (
-            "Stopping: waiting up to 10 s for 1 estimate; press Ctrl-C again to end at once.\n"
-        )
-        assert process.poll() is None
-        start = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
-        assert time.monotonic() - start < 5
+        # A request that has not been answered must not delay the end either.
+        with _unfinished_upload(address):
+            process.send_signal(signal.SIGINT)
+            assert process.stderr.readline() == (
+                "Stopping: waiting up to 10 s for 1 estimate; press Ctrl-C again to end at once.\n"
+            )
+            assert process.poll() is None
+            start = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+            assert time.monotonic() - start < 5
         assert "Traceback" not in process.stderr.read()
-        waiting.close()
     assert list(tmp_path.glob("prevalens-serve-*")) == []

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from prevalens.model.quantify import quantify_files
+from prevalens.model.result import BatchResult
 
 PLACE = "/v1/models/small/quantify"
 
@@ -24,6 +25,10 @@ def _form(paths: list[Path]) -> list[tuple[str, tuple[str, bytes]]]:
     return [("file", (path.name, path.read_bytes())) for path in paths]
 
 
+def _with_moves(result: BatchResult) -> zip[tuple[dict[str, Any], int]]:
+    return zip(result.to_rows(), result.moved.ravel().tolist(), strict=True)
+
+
 def test_files_as_a_form_give_what_the_workflow_writes(
     client: httpx.Client, months: list[Path], model_file: Path
 ) -> None:
@@ -33,7 +38,7 @@ def test_files_as_a_form_give_what_the_workflow_writes(
     assert csv.content == expected.to_bytes(".csv")
     assert csv.headers["content-disposition"] == 'attachment; filename="prevalence.csv"'
     answer = client.post(PLACE, files=_form(months), data=fields).json()
-    assert answer["rows"] == expected.to_rows()
+    assert answer["rows"] == [{**row, "moved": move} for row, move in _with_moves(expected)]
     assert answer["ordered"]
     assert answer["level"] == 0.8
 
@@ -52,7 +57,8 @@ def test_a_job_has_answer_and_files(
     job = finished(client, started.json())
     assert job["state"] == "done", job
     assert job["result"]["n_items"] == 180
-    assert client.get(job["result"]["answer"]).json()["rows"] == expected.to_rows()
+    rows = client.get(job["result"]["answer"]).json()["rows"]
+    assert [{**row, "moved": move} for row, move in _with_moves(expected)] == rows
     place = f"/v1/jobs/{job['id']}/result"
     assert client.get(f"{place}.csv").content == expected.to_bytes(".csv")
     assert client.get(f"{place}.json").json()["rows"] == expected.to_rows()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import resource
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -106,6 +107,30 @@ def test_the_end_finishes_or_cancels_and_leaves_nothing(
     assert not any(map(psutil.pid_exists, pids))
     with pytest.raises(httpx.TransportError):
         httpx.get(running.url, trust_env=False)
+
+
+def test_a_request_is_waited_for_until_the_second_signal(start: Callable[[Settings], Any]) -> None:
+    running = start(Settings())
+    said: list[str] = []
+    running.server._say = said.append
+    with running.raw() as line:
+        line.sendall(
+            b"POST /v1/uploads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+            b"Content-Type: multipart/form-data; boundary=x\r\n\r\n"
+        )
+        while not running.server.server_state.tasks:
+            time.sleep(0.01)
+        running.server.handle_exit(signal.SIGTERM, None)
+        # One more of these changes nothing: it comes from a supervisor, not from a person.
+        running.server.handle_exit(signal.SIGTERM, None)
+        time.sleep(0.3)
+        assert running.thread.is_alive()
+        running.server.handle_exit(signal.SIGINT, None)
+        running.thread.join(8)
+        assert not running.thread.is_alive()
+    sentence = "Stopping: waiting up to 10 s for 1 request; press Ctrl-C again to end at once."
+    assert said == [sentence]
+    running.socket.close()
 
 
 def test_with_a_token_only_the_page_is_open(start: Callable[[Settings], Any]) -> None:

@@ -17,7 +17,7 @@ from prevalens.validation import PrevalensWarning
         (
             [0.001],
             None,
-            r"The batch differs from the training data in more than .*0\.001",
+            r"The batch differs from the training data in more than .* in 0\.1 % of batches",
         ),
         ([0.5, 0.001], ["may", "june"], "Batch 'june' differs from"),
         ([1e-5] * 7, list(range(7)), "Batches 0, 1, 2, 3, 4 and 2 more differ from"),

@@ -133,8 +133,9 @@ def rotated(X: Matrix, *, normalize: bool) -> tuple[Floats, Callable[..., tuple[
 
     def to_features(weights: Floats, intercept: Floats) -> tuple[Floats, Floats]:
         if basis is not None:
-            parts = basis @ weights.T
-            weights = np.asarray(X.T @ parts).T - np.outer(parts.sum(axis=0), mean / scale)
+            # Principal axes of centred items are combinations whose parts sum to zero, so that
+            # the mean need not be subtracted.
+            weights = np.asarray(X.T @ (basis @ weights.T)).T
         coef = weights / scale
         return coef, intercept - coef @ mean
 

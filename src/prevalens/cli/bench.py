@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prevalens.cli.outputs import DOCUMENT, TABLE
+from prevalens.cli.outputs import DOCUMENT, PAGE, TABLE
 from prevalens.cli.plans import (
     FAILED,
     FILE,
@@ -39,7 +39,13 @@ from prevalens.experiments.runner import (
 from prevalens.experiments.store import Store
 from prevalens.records import Record, to_rows
 from prevalens.reports.drift import drift
-from prevalens.reports.leaderboard import leaderboard, read_records, write_records
+from prevalens.reports.leaderboard import (
+    leaderboard,
+    leaderboard_page,
+    read_records,
+    write_records,
+)
+from prevalens.reports.page import write_page
 from prevalens.reports.sections import protocol_sections
 from prevalens.reports.summarise import REGIMES
 from prevalens.studies.moreo2023.printed import printed
@@ -60,7 +66,15 @@ from prevalens.studies.moreo2023.table_summary import tuned_tables
     "--leaderboard",
     "board",
     type=FILE,
-    help="Write a page (Markdown) that compares the methods under each protocol.",
+    help="Write a page that compares the methods under each protocol: Markdown or, if the name "
+    "ends in .html, tables to search and sort.",
+)
+@click.option(
+    "--from-records",
+    "earlier",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Add the records of this CSV file, as --records has written it, for cells that are not "
+    "finished in the store.",
 )
 @click.option(
     "--tuned",
@@ -85,6 +99,7 @@ def command(
     pages: Pages,
     records: Path | None,
     board: Path | None,
+    earlier: Path | None,
     tuned: Path | None,
     drift_page: Path | None,
     no_run: bool,
@@ -101,7 +116,8 @@ def command(
     if listing:
         _list(cells, store, as_json=as_json)
         return
-    pages.check([plan], (TABLE, records), (DOCUMENT, board), (DOCUMENT, drift_page))
+    kind = PAGE if _is_page(board) else DOCUMENT
+    pages.check([plan], (TABLE, records), (kind, board), (DOCUMENT, drift_page))
     if drift_page is not None and read.interval is None:
         raise InputError(f"--drift needs intervals: put intervals = 0.9 into the plan {plan}.")
     if no_run:
@@ -110,6 +126,8 @@ def command(
         read, store, cells=cells, jobs=jobs, scheduler=scheduler, remember=not no_cache
     )
     finished = plan_records(cells, store)
+    if earlier is not None:
+        finished = _completed(finished, read_records(earlier), read)
     if as_json:
         _print_json(_report(summary, finished))
     else:
@@ -138,10 +156,34 @@ def _write(
         # Pages are made of what can be read there: values with fewer digits.
         finished, source = read_records(records), f"{records.parent.name}/{records.name}"
     origin = {"command": f"prevalens bench {path.name}", "source": source}
-    if board is not None:
+    if board is not None and _is_page(board):
+        write_page(board, leaderboard_page(finished, **origin))
+    elif board is not None:
         write_text(board, _board(finished, plan, tuned, origin))
     if drift_page is not None and plan.interval is not None:
         write_text(drift_page, drift(finished, level=plan.interval, **origin))
+
+
+def _is_page(path: Path | None) -> bool:
+    return path is not None and path.suffix.lower() in (".html", ".htm")
+
+
+def _completed(finished: list[Record], earlier: list[Record], plan: Plan) -> list[Record]:
+    """Finished records and, for cells without them, earlier ones, in the order of the plan."""
+
+    def cell(record: Record) -> tuple[str, str, str, int]:
+        return record.dataset, record.method, record.protocol, record.seed
+
+    done = {cell(record) for record in finished}
+    both = finished + [record for record in earlier if cell(record) not in done]
+    cells = plan.cells()
+    datasets, methods = (
+        {name: place for place, name in enumerate(dict.fromkeys(names))}
+        for names in ((c.dataset for c in cells), (c.method.name for c in cells))
+    )
+    # What is not in the plan comes last, in the order of the file.
+    last = len(cells)
+    return sorted(both, key=lambda r: (datasets.get(r.dataset, last), methods.get(r.method, last)))
 
 
 def _board(

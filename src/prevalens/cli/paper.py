@@ -30,7 +30,7 @@ from prevalens.reports.sections import tables_of
 from prevalens.studies.moreo2023.comparison import compare
 from prevalens.studies.moreo2023.comparison_layout import agreement_grid
 from prevalens.studies.moreo2023.plan import AT_HAND, TABLES, paper_plan, table_results
-from prevalens.studies.moreo2023.printed import method_place, printed
+from prevalens.studies.moreo2023.printed import PRINTED_TABLES, method_place, printed
 from prevalens.studies.moreo2023.reproduction import TITLE as REPRODUCTION_TITLE
 from prevalens.studies.moreo2023.reproduction import paper_sections, reproduction_sections
 from prevalens.studies.moreo2023.table_summary import (
@@ -176,6 +176,9 @@ def _print_agreement(table: str, results: Sequence[Result]) -> None:
     if not results:
         click.echo(f"{table}: nothing has been run yet.")
         return
+    if table not in PRINTED_TABLES:
+        click.echo(f"{table}: the paper prints no figures to compare with.")
+        return
     comparison = compare(tables_of(results, order=method_place), printed(table))
     click.echo(f"\n{table}\n{to_markdown(agreement_grid(comparison))}")
 
@@ -183,7 +186,8 @@ def _print_agreement(table: str, results: Sequence[Result]) -> None:
 def _sections(table: str, results: Sequence[Result]) -> list[Section]:
     if not results:
         return []
-    sections = paper_sections(results, metrics=("ae", "rae"), tables=[table])
+    tables = [table] if table in PRINTED_TABLES else []
+    sections = paper_sections(results, metrics=("ae", "rae"), tables=tables)
     return [Section(f"{table}: {section.title}", section.parts) for section in sections]
 
 

@@ -34,7 +34,7 @@ from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
-from prevalens.tables.scores import unknown_labels_once
+from prevalens.tables.scores import ScorePreparation, unknown_labels_once
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, Ints, Items
 from prevalens.uncertainty import with_labels_of_sums
@@ -126,10 +126,16 @@ class BatchMonitor:
     def _add_scores(self, X: Items, codes: npt.NDArray[np.int32]) -> None:
         """Note how many items of each batch labellers voted for, and how many they answered."""
         n_labels = len(self.model.labels)
+        assert isinstance(self.model.preparation, ScorePreparation)  # the kind says so
+        X = self.model.preparation.scores_in(X)
         samples, batches = Samples.by_group(codes)
-        answered = ~np.isnan(X).reshape(len(X), -1, n_labels).all(axis=1)
-        counts = np.hstack([raw_votes(X, n_labels), answered])
-        sums = counts.sum(axis=0)[np.newaxis] if len(samples) == 1 else samples.sums(counts)
+        votes, whole = raw_votes(X, n_labels), len(samples) == 1
+        if whole and not np.isnan(X.sum()):
+            sums = np.append(votes.sum(axis=0), np.full(n_labels, len(X)))[np.newaxis]
+        else:
+            answered = ~np.isnan(X).reshape(len(X), -1, n_labels).all(axis=1)
+            counts = np.hstack([votes, answered])
+            sums = counts.sum(axis=0)[np.newaxis] if whole else samples.sums(counts)
         for code, size, own in zip(batches.tolist(), samples.sizes.tolist(), sums, strict=True):
             self._counts[code] += size
             self._votes[code] = self._votes.get(code, 0.0) + own
@@ -329,8 +335,18 @@ def quantify_tables(
     labelled: Sequence[Table] = (),
     watch: Watch | None = None,
     examples: Examples | None = None,
+    with_provenance: bool = True,
 ) -> BatchResult:
-    """As `quantify_files`, for tables that are open; `examples` keeps items behind the numbers."""
+    """As `quantify_files`, for tables that are open.
+
+    Parameters
+    ----------
+    model, tables, grouping, min_items, interval, labelled, watch : as in `quantify_files`
+    examples : Examples, optional
+        Keeps items behind the numbers.
+    with_provenance : bool
+        Whether to state how the result was made, which takes a second look at the intervals.
+    """
     watch = watch or Watch(None, None)
     times = BatchTimes(model.quantifier, model.time_column, tables, grouping)
     monitor = BatchMonitor(model, max(_TINY, check_int(min_items, "min_items", minimum=0)))
@@ -356,7 +372,10 @@ def quantify_tables(
         if folded is not None:
             place |= dict.fromkeys(folded.codes, place[folded.codes[0]])
         estimate = with_labels_of_sums(estimate, batches, sizes, marked.matched(place))
-    price = price_of_drift(model.quantifier, batches, interval, at)
+    made: dict[str, Any] = {}
+    if with_provenance:
+        price = price_of_drift(model.quantifier, batches, interval, at)
+        made = provenance_of(model, [*tables, *labelled], n_items, interval, price)
     notices = (
         *grouping.notices(),
         *notices_of(estimate, folded),
@@ -369,7 +388,7 @@ def quantify_tables(
         training=model.prevalence,
         counted=counts_of(model, batches) if (raw := monitor.counted(order)) is None else raw,
         notices=notices,
-        provenance=provenance_of(model, [*tables, *labelled], n_items, interval, price),
+        provenance=made,
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )

@@ -21,7 +21,7 @@ _NAMED = 3
 _TEXTS: dict[str, str] = CAPTIONS["headline"]
 _PARTS: dict[str, str] = CAPTIONS["parts"]
 #: A hint for the command line at the end of a sentence, and a p-value.
-_COMMAND = re.compile(r"[:;] (prevalens \w+|--)[^.;]*(?=\.$|\. )| \(p = [^)]*\)")
+_COMMAND = re.compile(r"[:;] (prevalens \w+|--)[^.;]*(?=\.$|\. )| \(chance alone [^)]*\)")
 
 
 @dataclass(frozen=True)
@@ -151,25 +151,20 @@ def move_text(report: BatchResult, batch: int, label: int, kind: str = "time") -
     )
 
 
-def plain_notices(report: BatchResult) -> list[str]:
-    """The notices in plain words, warnings first; without those that the headline's alarm tells.
+def in_plain_words(report: BatchResult) -> tuple[Headline, list[str]]:
+    """The headline and the notices, warnings first, without commands and p-values.
 
-    Hints for the command line and p-values are left out.
+    Notices that say what the headline's alarm says are left out.
     """
-    alarm = bool(headline(report).alarm)
-    notices = [notice for notice in report.notices if not (alarm and _ALARM in notice.text)]
+    found = headline(report)
+    notices = [n for n in report.notices if not (found.alarm and _ALARM in n.text)]
     notices.sort(key=lambda notice: notice.level != "warning")
-    return list(dict.fromkeys(_COMMAND.sub("", notice.text) for notice in notices))
+    texts = dict.fromkeys(_COMMAND.sub("", notice.text) for notice in notices)
+    return Headline(_COMMAND.sub("", found.alarm), found.text, found.is_alarm), list(texts)
 
 
 #: Part of the sentence of an alarm; see `misfit_sentence`.
 _ALARM = "from the training data in more than the label mix"
-
-
-def plain_headline(report: BatchResult) -> Headline:
-    """The headline without hints for the command line."""
-    found = headline(report)
-    return Headline(_COMMAND.sub("", found.alarm), found.text, found.is_alarm)
 
 
 def method_in_words(method: str) -> str:

@@ -15,7 +15,8 @@ from scipy.stats import gmean
 from prevalens.files import write_whole
 from prevalens.metrics import SHIFT_NAMES
 from prevalens.records import Record, to_rows
-from prevalens.reports.grid import MISSING, dataset_title, number
+from prevalens.reports.grid import MISSING, Grid, GridCell, dataset_title, digits_of, number
+from prevalens.reports.page import Section, page
 from prevalens.reports.render import render_text
 from prevalens.reports.table import ResultTable
 from prevalens.validation import FormatError
@@ -193,6 +194,101 @@ def leaderboard(
         **_gaps(everything),
         versions=sorted({r.version for r in records}),
     )
+
+
+def leaderboard_page(records: Sequence[Record], *, command: str, source: str) -> str:
+    """The same figures as one self-contained HTML page, whose tables can be searched and sorted.
+
+    Parameters
+    ----------
+    records : list of Record
+    command, source : str
+        How and from what the page is made, for its first line.
+    """
+    figures = _Board(records)
+    metrics = list(dict.fromkeys(r.metric for r in records))
+    sections = [Section(f"{m.upper()} by kind of shift", (figures.overview(m),)) for m in metrics]
+    sections += [
+        Section(f"{protocol}, {metric.upper()}", (figures.by_dataset(protocol, metric),))
+        for metric in metrics
+        for protocol in figures.protocols
+    ]
+    lead = (
+        f"Made by {command} from {source}. Lower is better; a dash stands where a method was not "
+        "measured. Choose a head to sort by it, and once more to reverse the order."
+    )
+    return page("Leaderboard", sections, lead=lead, assets=["batch_report", "columns"])
+
+
+class _Board(Means):
+    """Means as tables, the methods with the least errors first."""
+
+    def overview(self, metric: str) -> Grid:
+        """How near each method is to the best one, over all protocols and by protocol."""
+        kinds = {"all kinds": self.protocols} | {name: [name] for name in self.protocols}
+        columns = {
+            head: [number(self._ratio(m, chosen, metric), 2) for m in self.methods]
+            for head, chosen in kinds.items()
+        }
+        columns["datasets"] = [str(self._n_datasets(m, metric)) for m in self.methods]
+        caption = (
+            f"{metric.upper()} divided by that of the best method on the same dataset, geometric "
+            "mean over the datasets of each method but Genbase, where the best errors are near 0."
+        )
+        return self._grid(caption, columns, plain=("datasets",))
+
+    def _n_datasets(self, method: str, metric: str) -> int:
+        """Datasets with some figure of the method, without Genbase."""
+        return sum(
+            d != _COARSE
+            and any(not math.isnan(self.get(d, method, p, metric=metric)) for p in self.protocols)
+            for d in self.datasets
+        )
+
+    def by_dataset(self, protocol: str, metric: str) -> Grid:
+        """The errors under one protocol, by dataset."""
+        ratios = [number(self._ratio(m, [protocol], metric), 2) for m in self.methods]
+        errors = {
+            dataset_title(d): [
+                number(self.get(d, m, protocol, metric=metric), digits_of(metric))
+                for m in self.methods
+            ]
+            for d in self.datasets
+            if not math.isnan(self._best(d, protocol, metric))
+        }
+        caption = f"{metric.upper()} under {protocol}, mean over all samples and seeds."
+        return self._grid(caption, {"by the best": ratios, **errors})
+
+    def _grid(
+        self, caption: str, columns: Mapping[str, Sequence[str]], plain: Sequence[str] = ()
+    ) -> Grid:
+        """Columns of figures, sorted by the first, the least of each bold; no empty rows."""
+        cells = []
+        for head, texts in columns.items():
+            known = [float(t) for t in texts if t != MISSING and head not in plain]
+            least = min(known, default=math.nan)
+            cells.append([GridCell(t, bold=t != MISSING and float(t) == least) for t in texts])
+        rows = [
+            (method, *row)
+            for method, *row in zip(self.methods, *cells, strict=True)
+            if any(cell.text != MISSING for cell in row)
+        ]
+        rows.sort(key=lambda row: math.inf if row[1].text == MISSING else float(row[1].text))
+        return Grid.from_rows(caption, "method", list(columns), rows)
+
+    def _best(self, dataset: str, protocol: str, metric: str) -> float:
+        values = [self.get(dataset, m, protocol, metric=metric) for m in self.methods]
+        return min((value for value in values if not math.isnan(value)), default=math.nan)
+
+    def _ratio(self, method: str, protocols: Sequence[str], metric: str) -> float:
+        """Geometric mean of the ratios to the best method, where this one was measured."""
+        ratios = [
+            self.get(d, method, p, metric=metric) / self._best(d, p, metric)
+            for d in self.datasets
+            for p in protocols
+            if d != _COARSE and not math.isnan(self.get(d, method, p, metric=metric))
+        ]
+        return _geometric(ratios)
 
 
 def _with_methods(

@@ -17,7 +17,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from prevalens.errors import InputError
+from prevalens.errors import InputError, counted
 from prevalens.service.app import create_app
 from prevalens.service.problems import Problem
 from prevalens.service.settings import Settings
@@ -116,12 +116,17 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """Note a signal, and act on it as soon as nothing else is in the middle of its work."""
-        again = self.should_exit and sig == signal.SIGINT
-        self.should_exit, self.force_exit = True, self.force_exit or again
-        self._loop.call_soon_threadsafe(self._end_at_once if again else self._announce_end)
+        if not self.should_exit:
+            self.should_exit = True
+            self._loop.call_soon_threadsafe(self._announce_end)
+        elif sig == signal.SIGINT:
+            self.force_exit = True
+            self._loop.call_soon_threadsafe(self._end_at_once)
 
     def _announce_end(self) -> None:
-        unfinished = self._state.stop_soon()
+        # Estimates that a request waits for are among the jobs.
+        requests = len(self.server_state.tasks)
+        unfinished = self._state.stop_soon() or (counted(requests, "request") if requests else "")
         if unfinished:
             seconds = self._state.limits.grace_seconds
             self._say(

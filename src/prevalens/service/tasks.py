@@ -32,7 +32,7 @@ from prevalens.model.sample import sample_tables
 from prevalens.model.trust import ESTIMATE, TRAINING, TrustReport
 from prevalens.reports.batch_page import report_html
 from prevalens.reports.batches import size_order
-from prevalens.reports.headline import method_in_words, plain_headline, plain_notices
+from prevalens.reports.headline import in_plain_words, method_in_words
 from prevalens.reports.page import write_page
 from prevalens.reports.trust_page import trust_page, verdict
 from prevalens.service.answers import encoded, write_answer
@@ -302,6 +302,7 @@ def estimate(model: Model, task: Task, progress: Progress) -> dict[str, Any]:
         labelled=[opened(Path(path), name, task["limits"]) for path, name in labelled],
         watch=Watch(progress, None),
         examples=examples,
+        with_provenance=bool(task["formats"]),
     )
     answer = answer_of(result, task["name"], model.summary.method)
     names = [[name for _, name in given] for given in (files, labelled)]
@@ -470,9 +471,10 @@ def answer_of(result: BatchResult, name: str, method: str) -> dict[str, Any]:
     """The answer of the HTTP interface."""
     known = None if result.n_labelled is None else int(result.n_labelled.sum())
     more = [result.more_labels_of(i) or 0 for i in range(len(result.batches))] if known else [0]
+    headline, messages = in_plain_words(result)
     return {
-        "headline": vars(plain_headline(result)),
-        "messages": plain_notices(result),
+        "headline": vars(headline),
+        "messages": messages,
         "model": name,
         "method": method_in_words(method),
         "n_items": int(result.sizes.sum()),

@@ -412,8 +412,12 @@ def _work(line: Connection, folder: Path, memory: int | None) -> None:
     threading.Thread(target=_end_with_server, daemon=True).start()
     with contextlib.suppress(EOFError):
         while True:
-            perform(line.recv(), line.send)
-            gc.collect()
+            task = line.recv()
+            begun = time.monotonic()
+            perform(task, line.send)
+            # Long tasks may leave much behind; of a single text it would be a quarter of the work.
+            if time.monotonic() - begun > _PAUSE:
+                gc.collect()
 
 
 def _end_with_server() -> None:

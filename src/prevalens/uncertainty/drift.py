@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
+from scipy.special import ndtri
 from scipy.stats import chi2, norm, t
 from sklearn.base import clone
 
@@ -113,7 +114,7 @@ def _farther(lower: Floats, upper: Floats, point: Floats, reach: Any) -> tuple[F
 
 def quantile(level: float) -> float:
     """Reach of an interval of this level in standard deviations of a Gaussian."""
-    return float(norm.ppf(0.5 + level / 2.0))
+    return float(ndtri(0.5 + level / 2.0))
 
 
 @lru_cache(maxsize=256)

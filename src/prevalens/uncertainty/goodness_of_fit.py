@@ -306,9 +306,10 @@ def misfit_sentence(p_value: float, names: Sequence[Any] | None) -> str:
         Of the batches that alarm; None if there is a single batch without a name.
     """
     return (
-        f"{_subject(names)} from the training data in more than the label mix (p = "
-        f"{p_value:.2g}): errors may be larger there than the intervals say. Label about 50 items "
-        "of such a batch, drawn at random, to find out: prevalens sample MODEL BATCH -n 50."
+        f"{_subject(names)} from the training data in more than the label mix (chance alone makes "
+        f"such a difference in {100 * p_value:.2g} % of batches): errors may be larger there than "
+        "the intervals say. Label about 50 items of such a batch, drawn at random, to find out: "
+        "prevalens sample MODEL BATCH -n 50."
     )
 
 

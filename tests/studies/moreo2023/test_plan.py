@@ -15,6 +15,7 @@ from prevalens.experiments.specs import parse
 from prevalens.records import Result
 from prevalens.studies.moreo2023.plan import (
     DESCRIBED,
+    DISCUSSED,
     GUARDED,
     PARTS,
     PRINTED,
@@ -134,8 +135,29 @@ def test_results_find_their_table_and_its_names() -> None:
     assert [r.method for r in table_results([*results, ridge], "mlq")] == ["SVR-RQ", "Ridge-RQ"]
 
 
+def test_discussed_classifiers_stand_next_to_those_of_the_printed_table() -> None:
+    def labels(table: str) -> dict[str, str]:
+        methods = paper_plan([table], ["emotions"]).methods
+        return {m.label: m.expression for m in methods if m.variant == DESCRIBED}
+
+    more, printed = labels(DISCUSSED), labels("mlc")
+    assert printed.items() <= more.items()
+    added = ["AdaBoost.MH", "ML-ARAM", "HOMER", "HOMER-R", "RankSVM", "ML-TSVM", "ML-MPM"]
+    assert [label for label in more if label not in printed] == [*added, "Fun-KFCV", "Fun-TAT"]
+
+
+def test_datasets_without_discussed_classifiers_are_not_among_their_results() -> None:
+    def result(dataset: str, label: str) -> Result:
+        return Result(dataset, "ml-app", label, "x", 0, np.zeros(1), {}, DESCRIBED)
+
+    results = [result("emotions", "RF"), result("emotions", "HOMER"), result("birds", "RF")]
+    found = [(r.dataset, r.method) for r in table_results(results, DISCUSSED)]
+    assert found == [("emotions", "RF"), ("emotions", "HOMER")]
+
+
 def test_keys_of_stored_results_are_still_known() -> None:
-    keys = [cell.key("ab" * 32) for cell in paper_plan().cells()]
+    printed = [table for table in TABLES if table != DISCUSSED]
+    keys = [cell.key("ab" * 32) for cell in paper_plan(printed).cells()]
     assert keys[0] == "c19dd48e100767373413259fefc4bf7d"
     assert hashlib.sha256("".join(keys).encode()).hexdigest()[:16] == "e5ab786ff46191ea"
 

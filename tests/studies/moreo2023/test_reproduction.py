@@ -13,8 +13,9 @@ import pytest
 from prevalens.records import Result
 from prevalens.reports.grid import Grid
 from prevalens.reports.page import Section, markdown_page
+from prevalens.reports.render import to_markdown
 from prevalens.reports.table import ranks
-from prevalens.studies.moreo2023.plan import GUARDED, paper_plan
+from prevalens.studies.moreo2023.plan import DISCUSSED, GUARDED, paper_plan
 from prevalens.studies.moreo2023.printed import printed
 from prevalens.studies.moreo2023.reproduction import (
     ABOUT,
@@ -24,21 +25,26 @@ from prevalens.studies.moreo2023.reproduction import (
     TITLE,
     reproduction_sections,
 )
-from prevalens.studies.moreo2023.table_summary import read_summaries, summarise_table
+from prevalens.studies.moreo2023.table_summary import TableSummary, read_summaries, summarise_table
 
 Make = Callable[..., list[Result]]
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
+_LAST = "Where the figures come from, and what is missing"
+
+
+def _summary(results: list[Result]) -> TableSummary:
+    both = [replace(r, errors={**r.errors, "rae": r.errors["ae"]}) for r in results]
+    return summarise_table("pcc_general", both)
+
+
 def sections_of(paper_like: Make, **more: object) -> dict[str, Section]:
     results = paper_like(datasets=CHECKED, variant="as printed") + paper_like(
         datasets=CHECKED, variant="as described", factor=2.0
     )
-    both = [
-        replace(result, errors={**result.errors, "rae": result.errors["ae"]}) for result in results
-    ]
-    made = reproduction_sections({"pcc_general": summarise_table("pcc_general", both)}, **more)
+    made = reproduction_sections({"pcc_general": _summary(results)}, **more)
     return {section.title: section for section in made}
 
 
@@ -89,6 +95,28 @@ def test_what_was_run_in_part_is_said(paper_like: Make) -> None:
     *_, last = reproduction_sections({"pcc_general": summary})
     (own,) = [part for part in last.parts if str(part).startswith("PCC, as")]
     assert str(own).endswith("On Scene without MLC+BA.")
+
+
+def test_classifiers_without_printed_figures_have_a_section_of_their_own(paper_like: Make) -> None:
+    given = paper_like(datasets=["emotions"], variant="as described")
+    names = {"BC+BA": "RF", "MLC+BA": "HOMER"}
+    results = [
+        replace(r, method=names[r.method], errors={**r.errors, "rae": r.errors["ae"]})
+        for r in given
+        if r.method in names
+    ]
+    tables = {"pcc_general": _summary(given), DISCUSSED: summarise_table(DISCUSSED, results)}
+    sections = {section.title: section for section in reproduction_sections(tables)}
+    text, grid = sections["More classifiers, AE"].parts
+    assert isinstance(text, str)
+    assert "RankSVM" in text
+    page = to_markdown(grid)  # type: ignore[arg-type]
+    assert "classifiers with PCC, as described: RF, HOMER" in page
+    low = printed("pcc_general").cell("emotions", "low", "MLC+BA")
+    assert low is not None
+    assert f"{low.value:.4f}".removeprefix("0") in page
+    assert "More classifiers" in to_markdown(sections[_LAST].parts[0])  # type: ignore[arg-type]
+    assert "More classifiers, AE" not in sections_of(paper_like)
 
 
 def test_columns_of_the_pcc_table_are_taken_from_there(paper_like: Make) -> None:

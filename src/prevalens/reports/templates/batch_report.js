@@ -9,20 +9,20 @@
     var cell = row.cells[column], field = cell.querySelector("circle.point");
     return field ? field.getAttribute("cx") : cell.textContent.trim();
   }
-  function compare(a, b) {
+  // Figures in the direction asked for, those that are missing last in both.
+  function compare(a, b, up) {
     var x = number(a), y = number(b);
-    if (!isNaN(x) && !isNaN(y)) { return x - y; }
     if (isNaN(x) !== isNaN(y)) { return isNaN(x) ? 1 : -1; }
-    return a.localeCompare(b);
+    return (up ? 1 : -1) * (isNaN(x) ? a.localeCompare(b) : x - y);
   }
   function sort(table, column, head) {
     var up = head.getAttribute("aria-sort") === "descending" ||
-      (!head.hasAttribute("aria-sort") && column === 0);
+      (!head.hasAttribute("aria-sort") && (column === 0 || table.dataset.first === "ascending"));
     Array.prototype.forEach.call(table.tHead.rows[0].cells, function (one) { one.removeAttribute("aria-sort"); });
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
     Array.prototype.forEach.call(table.tBodies, function (body) {
       var rows = Array.prototype.slice.call(body.rows);
-      rows.sort(function (a, b) { return (up ? 1 : -1) * compare(key(a, column), key(b, column)); });
+      rows.sort(function (a, b) { return compare(key(a, column), key(b, column), up); });
       rows.forEach(function (row) { body.appendChild(row); });
     });
     limit(table);
@@ -332,21 +332,23 @@
     marker.setAttribute("x1", x(at));
     marker.setAttribute("x2", x(at));
   }
-  function move(to) {
+  // Only keys speak to screen readers; a pointer that passes by does not.
+  function move(to, spoken) {
     at = Math.max(0, Math.min(last, to));
+    value.setAttribute("aria-live", spoken ? "polite" : "off");
     read();
   }
   chart.addEventListener("pointermove", function (event) {
     var area = chart.getBoundingClientRect();
-    if (!data.ordered) { move(Math.floor((event.clientY - area.top - UPPER) / LINE)); return; }
+    if (!data.ordered) { move(Math.floor((event.clientY - area.top - UPPER) / LINE), false); return; }
     var inside = (event.clientX - area.left) / area.width * WIDE;
-    move(Math.round((inside - LEFT) / (WIDE - LEFT - RIGHT) * last));
+    move(Math.round((inside - LEFT) / (WIDE - LEFT - RIGHT) * last), false);
   });
   chart.addEventListener("keydown", function (event) {
     var to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: last }[event.key];
     if (to === undefined) { return; }
     event.preventDefault();
-    move(to);
+    move(to, true);
   });
   select.addEventListener("input", draw);
   ["show-counted", "show-true", "bar-order"].forEach(function (id) { if (by(id)) { by(id).addEventListener("input", draw); } });

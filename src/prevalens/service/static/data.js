@@ -68,8 +68,8 @@ async function stillThere(wanted) {
   if (!wanted.length) return [];
   const { uploads } = await get("/v1/uploads");
   const found = wanted.map(({ id }) => uploads.find((upload) => upload.id === id)).filter(Boolean);
-  const gone = wanted.filter(({ id, name }) => name && !uploads.some((upload) => upload.id === id));
-  if (gone.length) complain(new Error(`The server no longer has ${gone.map(({ name }) => name).join(", ")}; add what is missing again.`));
+  const gone = wanted.filter(({ id }) => !uploads.some((upload) => upload.id === id));
+  if (gone.length) complain(new Error(`The server no longer has ${gone.map(({ name }) => name ?? "a file of this result").join(", ")}; add what is missing again.`));
   return found;
 }
 
@@ -161,11 +161,14 @@ function given(name) {
 
 function columnFields() {
   const list = names(state.files[0]);
-  const columnField = (name) => field(isText() ? "Text column" : `Column for ${name}`, `column-${wanted().indexOf(name)}`,
-    (select) => offer(select, [["", "choose a column"], ...pairs(list)], choices.columns[name] ?? (list.includes(name) ? name : null), guess(name)),
-    (own) => {
-      choices.columns[name] = own;
-    });
+  const fill = (name) => (select) => {
+    const own = given(name);
+    const sure = own === name || own === choices.columns[name];
+    offer(select, [["", "choose a column"], ...pairs(list)], sure ? own : null, own);
+  };
+  const columnField = (name) => field(isText() ? "Text column" : `Column for ${name}`, `column-${wanted().indexOf(name)}`, fill(name), (own) => {
+    choices.columns[name] = own;
+  });
   const [same, other] = [true, false].map((known) => wanted().filter((name) => (list.includes(name) && !isText()) === known).slice(0, FIELDS));
   if (!same.length) return other.map(columnField);
   const folded = make("details", { className: "wide", open: same.some((name) => given(name) !== name) },

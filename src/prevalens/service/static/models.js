@@ -106,8 +106,8 @@ function showQuality(model) {
   const legend = key(...lines.map((name, number) => [SYMBOLS[["line", "dots", "dashes"][number]](), name]));
   drawErrors = () => chart.replaceChildren(legend, errorChart(quality, place.clientWidth));
   const reasons = quality.reasons.map((reason) => make("li", {}, reason.text));
-  place.replaceChildren(make("h3", {}, `How good is ${model.name}?`), make("p", {}, quality.sentence), chart,
-    make("details", {}, make("summary", {}, "What the test found"), make("p", {}, quality.headline), make("ul", {}, reasons), make("p", { className: "muted" }, quality.tested), errorTable(quality)));
+  place.replaceChildren(make("h3", {}, `How good is ${model.name}?`), make("p", {}, make("strong", {}, quality.headline), ` ${quality.sentence}`), chart,
+    make("details", {}, make("summary", {}, "What the test found"), make("ul", {}, reasons), make("p", { className: "muted" }, quality.tested), errorTable(quality)));
   drawErrors();
 }
 

@@ -13,6 +13,7 @@ const ENCODINGS = [
 ];
 const DELIMITERS = [[",", "comma"], [";", "semicolon"], ["\t", "tab"], ["|", "vertical bar"], [" ", "space"]];
 const BINARY = /\.(parquet|pq|xlsx|xlsm)$/i;
+const JSON_FILE = /\.(json|jsonl|ndjson)(\.gz)?$/i;
 
 export function previewTable(file) {
   const numeric = file.columns.map((column) => column.kind === "number" || column.kind === "binary");
@@ -53,7 +54,7 @@ function readingSelects(id, reading) {
   const guess = ENCODINGS.find(([value]) => reading.guessed && value === reading.encoding);
   const shown = guess ? `${guess[1]} (a guess)` : "as the file shows";
   const [first, encoding] = field("Encoding", `${id}-encoding`, [["", shown], ...ENCODINGS], guess ? "" : reading.encoding ?? "");
-  const [second, delimiter] = field("Between columns", `${id}-delimiter`, [["", "as the file shows"], ...DELIMITERS], reading.delimiter ?? "");
+  const [second, delimiter] = field("Separator", `${id}-delimiter`, [["", "as the file shows"], ...DELIMITERS], reading.delimiter ?? "");
   const chosen = () => ({ encoding: encoding.value || null, delimiter: delimiter.value || null });
   return { labels: [first, second], selects: [encoding, delimiter], chosen };
 }
@@ -74,7 +75,7 @@ export function readingFields(file, id, changed) {
       document.getElementById(select.id)?.focus({ preventScroll: true });
     });
   }
-  return labels;
+  return JSON_FILE.test(file.name) ? labels.slice(0, 1) : labels;
 }
 
 // Send files; those that cannot be read are sent again as soon as one says how to read them.

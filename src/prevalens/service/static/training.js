@@ -7,14 +7,14 @@ import { droppable, likely, names, offer, pairs, previewTable, readingFields, se
 import { follow } from "./progress.js";
 
 const FROM = [["text", "a text column"], ["features", "numbers and categories"], ["scores", "scores of a labeller"], ["answers", "answers of a labeller"]];
-const WHERE = [["", "choose"], ["labels", "in columns of 0 and 1"], ["tags", "in one column of tags"], ["category", "one label in one column"]];
+const WHERE = [["", "choose"], ["labels", "0/1 columns"], ["tags", "a tag column"], ["category", "one label each"]];
 const TEXT = /^(text|body|message|content|description|comment|title)s?$/i;
 const LABEL = /^(label|category|topic|tag|class|target)(s|es)?$/i;
 const TITLES = { train: "Training", demo: "Preparing the demo" };
 // Fields whose choice does not depend on the columns of the file.
 const GENERAL = ["train-name", "train-method", "train-budget", "train-test", "train-scores"];
-// Items that a test needs at least, and as many to learn from.
-const TESTED = 30;
+// A test needs 30 items, and as many to learn from; a division by labels is not exact.
+const TESTED = 33;
 const NAMED = 8;
 
 let file = null;
@@ -37,6 +37,7 @@ export function setUpTraining({ onModel, onDemo }) {
 
 export function open(visible) {
   show(find("training"), visible);
+  remember("open", visible);
   find("train-open").setAttribute("aria-expanded", String(visible));
 }
 
@@ -54,8 +55,8 @@ export async function restoreTraining() {
     choices = kept.choices;
     for (const [id, text] of Object.entries(choices.general)) find(id).value = text;
     await get(`/v1/uploads/${kept.file}`).then(use, () => {});
-    if (file) open(true);
   }
+  open(recall("open") ?? false);
   const job = recall("job");
   if (job) working(find(job.kind === "demo" ? "demo" : "train-start"), () => run(job.id, job.kind));
 }
@@ -103,6 +104,7 @@ function fillSelects() {
   offer(find("train-time"), [["", "not known"], ...pairs(names(file))], own["train-time"], times[0]);
   const column = file.columns.find(({ name }) => name === value("train-tags"));
   find("train-sep").value = own["train-sep"] ?? column?.separator ?? ",";
+  show(find("train-sep-guess"), own["train-sep"] === undefined);
 }
 
 function fillTicks(id, list, guess) {

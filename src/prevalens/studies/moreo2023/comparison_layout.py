@@ -223,7 +223,7 @@ def _best_of(figures: Mapping[str, float], method: str, digits: int) -> GridCell
 
 
 def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
-    """Our values alone, by the way they were run, four methods to a table.
+    """Our values alone, by the way they were run, four methods to a table, eight if in one way.
 
     Parameters
     ----------
@@ -248,12 +248,12 @@ def own_grids(title: str, tables: Mapping[str, ResultTable]) -> list[Grid]:
     averages, notes = ({"Average over samples": over_samples}, [note]) if counts[0][1] else ({}, [])
     return [
         _by_method(f"{title}: {', '.join(chunk)}.", first, chunk, names, cells, notes, averages)
-        for chunk in _abreast(columns)
+        for chunk in _abreast(columns, 2 * _ABREAST if len(names) == 1 else _ABREAST)
     ]
 
 
-def _abreast(methods: Sequence[str]) -> list[Sequence[str]]:
-    return [methods[start : start + _ABREAST] for start in range(0, len(methods), _ABREAST)]
+def _abreast(methods: Sequence[str], number: int = _ABREAST) -> list[Sequence[str]]:
+    return [methods[start : start + number] for start in range(0, len(methods), number)]
 
 
 def agreement_grid(comparison: Comparison, *, thresholds: Sequence[float] = THRESHOLDS) -> Grid:

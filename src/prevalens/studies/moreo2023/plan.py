@@ -47,8 +47,10 @@ from prevalens.types import Floats, LabelMatrix
 from prevalens.validation import InputError, take_items
 
 BASES = ("cc", "pcc", "acc", "pacc", "sld")
-#: The names of the paper's tables, as in its printed figures.
-TABLES = (*(f"{base}_general" for base in BASES), "mlc", "mlq", "mlqreg")
+#: The table of classifiers that the paper discusses without figures, next to those it has.
+DISCUSSED = "discussed"
+#: The names of the paper's tables, as in its printed figures, and of ours.
+TABLES = (*(f"{base}_general" for base in BASES), "mlc", "mlq", "mlqreg", DISCUSSED)
 DESCRIBED, PRINTED, GUARDED = "as described", "as printed", "with the guard"
 
 #: Parts of expressions, and what they become where there are very many labels.
@@ -110,8 +112,8 @@ def paper_plan(
 def table_results(results: Iterable[Result], table: str) -> list[Result]:
     """The results that belong to one of the paper's tables, with the methods' names in it.
 
-    Some tables repeat columns of the PCC table; a dataset on which nothing else was run is not
-    among the results of these.
+    Some tables repeat columns of others; a dataset on which nothing else was run is not among the
+    results of these.
 
     Parameters
     ----------
@@ -122,13 +124,19 @@ def table_results(results: Iterable[Result], table: str) -> list[Result]:
     """
     wanted = {(method["label"], method["variant"]) for method in _table(table)}
     chosen = [result for result in results if (result.method, result.variant) in wanted]
-    # Results of methods that this table does not share with the PCC table.
-    own = {r.dataset for r in chosen if r.method.startswith("pcc ") == (table == "pcc_general")}
+    own = {result.dataset for result in chosen if _is_own(result.method, table)}
     return [
         replace(result, method=_printed_name(result.method, table))
         for result in chosen
         if result.dataset in own
     ]
+
+
+def _is_own(label: str, table: str) -> bool:
+    """Tell whether a method of a table is not repeated from another."""
+    if table == DISCUSSED:
+        return label in {method["label"] for method in _METHODS[DISCUSSED]}
+    return label.startswith("pcc ") == (table == "pcc_general")
 
 
 def _printed_name(label: str, table: str) -> str:
@@ -161,9 +169,12 @@ def _table(name: str) -> list[dict[str, Any]]:
         [pcc[f"pcc {group}", way] for way in (DESCRIBED, PRINTED)]
         for group in ("BC+BA", "MLC+BA", "BC+MLA")
     )
-    own = {table: [_method(method, {}) for method in _METHODS[table]] for table in TABLES[-3:]}
+    own = {table: [_method(method, {}) for method in _METHODS[table]] for table in TABLES[-4:]}
     if name == "mlc":
         return [single[0], stacked[0], single[1], stacked[1], *own["mlc"]]
+    if name == DISCUSSED:
+        described = [method for method in own["mlc"] if method["variant"] == DESCRIBED]
+        return [single[0], stacked[0], *described, *own[DISCUSSED]]
     regressors = own["mlqreg"]
     if name == "mlq":
         shared = [method for method in regressors if method["label"] in ("Ridge-RQ", "RF-RQ")]

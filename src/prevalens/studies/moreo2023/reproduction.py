@@ -27,7 +27,13 @@ from prevalens.studies.moreo2023.comparison import (
     compare,
     orders,
 )
-from prevalens.studies.moreo2023.plan import DESCRIBED, GUARDED, PRINTED, shared_columns
+from prevalens.studies.moreo2023.plan import (
+    DESCRIBED,
+    DISCUSSED,
+    GUARDED,
+    PRINTED,
+    shared_columns,
+)
 from prevalens.studies.moreo2023.printed import (
     CAPTIONS,
     PAPER,
@@ -73,7 +79,7 @@ def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section
     Parameters
     ----------
     summaries : mapping of str to TableSummary
-        By the name of the printed table; tables that are missing are left out.
+        By the name of the table; tables that are missing are left out.
     """
     known = _with_shared({name: summaries[name] for name in PRINTED_TABLES if name in summaries})
     by_table = {name: _compared(summary) for name, summary in known.items()}
@@ -92,8 +98,10 @@ def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section
         grids = layout.side_by_side_grids(PRINTED_TABLES[name], comparison)
         grids += _guard_grids(known[name])
         sections.append(Section(f"{_title(name)}, AE", tuple(grids)))
+    ours = {DISCUSSED: summaries[DISCUSSED]} if DISCUSSED in summaries else {}
+    sections += [_discussed_section(summary) for summary in ours.values()]
     sections.append(_relative_section(known))
-    return [*sections, *_validation_sections(known), _provenance(known)]
+    return [*sections, *_validation_sections(known), _provenance(known, ours)]
 
 
 def _with_shared(known: Mapping[str, TableSummary]) -> dict[str, TableSummary]:
@@ -161,6 +169,7 @@ def _title(name: str) -> str:
     ('PCC', 'Classifiers')
     """
     others = {"mlc": "Classifiers", "mlq": "Aggregators", "mlqreg": "Regressors"}
+    others[DISCUSSED] = "More classifiers"
     return others.get(name, name.removesuffix("_general").upper())
 
 
@@ -321,8 +330,16 @@ def _validation_sections(known: Mapping[str, TableSummary]) -> list[Section]:
     return [Section("Do validation and test results correlate?", parts)]
 
 
-def _provenance(known: Mapping[str, TableSummary]) -> Section:
-    runs = {_title(name): summary.runs for name, summary in known.items()}
+def _discussed_section(summary: TableSummary) -> Section:
+    """The classifiers that the paper discusses without figures, next to those it has."""
+    notes = CAPTIONS["notes"]
+    tables = {DESCRIBED: summary.tables["ae"][DESCRIBED]}
+    grids = layout.own_grids(notes["discussed_title"], tables)
+    return Section(f"{_title(DISCUSSED)}, AE", (notes["discussed"], *grids))
+
+
+def _provenance(known: Mapping[str, TableSummary], ours: Mapping[str, TableSummary]) -> Section:
+    runs = {_title(name): summary.runs for name, summary in {**known, **ours}.items()}
     return Section(
         "Where the figures come from, and what is missing",
         (layout.runs_grid(runs), *CAPTIONS["not_run"], *_missing(known)),
