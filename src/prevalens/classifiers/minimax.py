@@ -180,11 +180,13 @@ class _Sides:
         return np.asarray(solved[:, 0] + missing / (self.difference @ solved[:, 1]) * solved[:, 1])
 
     def _weighted(self, own: float, other: float) -> Floats:
-        """The covariances of both sides, times two weights, in one matrix."""
+        """The covariances of both sides, times two weights, in one matrix.
+
+        Without the part of the difference of the means, in whose direction the weights are fixed.
+        """
         found = self.centred.T @ self.centred
         found *= (own - self.odds * other) / len(self.centred)
         found += (1 + self.odds) * other * self.total
-        found -= self.share * other * np.outer(self.difference, self.difference)
         found[np.diag_indices_from(found)] += self.ridge * (own + other)
         return np.asarray(found)
 
