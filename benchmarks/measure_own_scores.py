@@ -6,7 +6,8 @@
 The tables of docs/guides/labellers.md: three labellers each for GoEmotions and UN roll calls. They
 look for the names of the labels, follow rules (the words of weak_labellers.toml), or are a small
 model that was trained elsewhere, with balanced classes, so that it overcounts rare labels. Human
-labels are drawn from the training period, the batches come after it. About six minutes on one core.
+labels are drawn from the training period, the batches come after it. "With texts" learns from the
+texts of the items with human labels, too. About ten minutes on one core.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import ppi_py
+import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
@@ -30,6 +32,7 @@ from prevalens import Quantifier, datasets
 from prevalens.classifiers import Given
 from prevalens.protocols import MLAPP, LabelsetWeights, LabelTilt, Natural
 from prevalens.samples import Samples
+from prevalens.tables import TextPreparation
 
 WORDS = tomllib.loads(Path(__file__).with_name("weak_labellers.toml").read_text(encoding="utf-8"))
 LEVEL = 0.9
@@ -42,6 +45,15 @@ FAMILIES = ("ml-app", "label-tilt", "labelset-weights", "natural", "real")
 
 Floats = npt.NDArray[np.float64]
 Ends = tuple[Floats, Floats]
+#: From batches to estimates, and the ends of their intervals if there are any.
+Estimate = Callable[[Samples], tuple[Floats, Ends | None]]
+
+
+class Items(NamedTuple):
+    """Scores and texts of some items."""
+
+    scores: Floats
+    texts: npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True)
@@ -51,8 +63,10 @@ class Case:
     dataset: str
     labeller: str
     scores: Floats
+    texts: npt.NDArray[np.object_]
     Y: npt.NDArray[np.int8]
     later_scores: Floats
+    later_texts: npt.NDArray[np.object_]
     later_labels: npt.NDArray[np.int8]
     #: Family of shift to batches of the later items.
     batches: dict[str, Samples]
@@ -98,7 +112,7 @@ def cases() -> Iterator[Case]:
 def labellers(
     name: str, dataset: str, data: Any, elsewhere: Any, batches: dict[str, Samples]
 ) -> Iterator[Case]:
-    train, test = np.asarray(data.train.X, dtype=object), data.test.X
+    train, test = (np.asarray(part.X, dtype=object) for part in (data.train, data.test))
     own, Y = train[~elsewhere], data.train.Y[~elsewhere]
     model = small_model(train[elsewhere], data.train.Y[elsewhere])
     names = [label.lower().split(" and ") for label in data.train.labels]
@@ -109,44 +123,70 @@ def labellers(
         "small model": model.predict_proba,
     }
     for labeller, answer in answers.items():
-        yield Case(name, labeller, answer(own), Y, answer(test), data.test.Y, batches)
+        later = answer(test), test, data.test.Y
+        yield Case(name, labeller, answer(own), own, Y, *later, batches)
 
 
-def raw(scores: Floats, Y: Any, later: Floats, samples: Samples) -> tuple[Floats, Ends | None]:
-    return samples.mean((later >= 0.5).astype(np.float64)), None
+def raw(labelled: Items, Y: Any, later: Items) -> Estimate:
+    votes = (later.scores >= 0.5).astype(np.float64)
+    return lambda samples: (samples.mean(votes), None)
 
 
-def human(scores: Floats, Y: Any, later: Floats, samples: Samples) -> tuple[Floats, Ends | None]:
+def human(labelled: Items, Y: Any, later: Items) -> Estimate:
     share = Y.mean(axis=0)
     half = 1.645 * np.sqrt(share * (1 - share) / len(Y))
-    tile = lambda row: np.tile(row, (len(samples), 1))  # noqa: E731
-    return tile(share), (tile(share - half), tile(share + half))
+
+    def estimate(samples: Samples) -> tuple[Floats, Ends | None]:
+        point, low, high = (
+            np.tile(row, (len(samples), 1)) for row in (share, share - half, share + half)
+        )
+        return point, (low, high)
+
+    return estimate
 
 
-def prediction_powered(
-    scores: Floats, Y: Any, later: Floats, samples: Samples
-) -> tuple[Floats, Ends | None]:
-    point, low, high = np.empty((3, len(samples), Y.shape[1]))
-    for i, rows in enumerate(samples):
-        given = (Y.astype(np.float64), scores, later[rows])
-        point[i] = np.ravel(ppi_py.ppi_mean_pointestimate(*given))
-        low[i], high[i] = ppi_py.ppi_mean_ci(*given, alpha=1 - LEVEL)
-    return np.clip(point, 0, 1), (low, high)
+def prediction_powered(labelled: Items, Y: Any, later: Items) -> Estimate:
+    def estimate(samples: Samples) -> tuple[Floats, Ends | None]:
+        point, low, high = np.empty((3, len(samples), Y.shape[1]))
+        for i, rows in enumerate(samples):
+            given = (Y.astype(np.float64), labelled.scores, later.scores[rows])
+            point[i] = np.ravel(ppi_py.ppi_mean_pointestimate(*given))
+            low[i], high[i] = ppi_py.ppi_mean_ci(*given, alpha=1 - LEVEL)
+        return np.clip(point, 0, 1), (low, high)
+
+    return estimate
 
 
-def corrected(
-    scores: Floats, Y: Any, later: Floats, samples: Samples
-) -> tuple[Floats, Ends | None]:
-    quantifier = Quantifier(Given()).fit(scores, Y)
-    found = quantifier.aggregate(quantifier.score(later), samples, LEVEL)
-    return found.point, (found.lower, found.upper)
+def corrected(labelled: Items, Y: Any, later: Items) -> Estimate:
+    return fitted(Quantifier(Given()).fit(labelled.scores, Y), later.scores)
 
 
-METHODS: dict[str, Callable[..., tuple[Floats, Ends | None]]] = {
+def with_texts(labelled: Items, Y: Any, later: Items) -> Estimate:
+    # The terms too come from the texts with human labels alone.
+    terms = TextPreparation().fit(labelled.texts)
+    X, later_X = (
+        sp.hstack([items.scores, terms.transform(items.texts)], format="csr")
+        for items in (labelled, later)
+    )
+    return fitted(Quantifier(Given(n_labellers=1)).fit(X, Y), later_X)
+
+
+def fitted(quantifier: Quantifier, later: Any) -> Estimate:
+    scores = quantifier.score(later)
+
+    def estimate(samples: Samples) -> tuple[Floats, Ends | None]:
+        found = quantifier.aggregate(scores, samples, LEVEL)
+        return found.point, (found.lower, found.upper)
+
+    return estimate
+
+
+METHODS: dict[str, Callable[[Items, Any, Items], Estimate]] = {
     "counts of the labeller": raw,
     "human labels alone": human,
     "ppi-python": prediction_powered,
     "prevalens": corrected,
+    "prevalens with texts": with_texts,
 }
 
 
@@ -157,11 +197,13 @@ def measured(case: Case, n_human: int) -> dict[str, dict[str, Floats]]:
     for _ in range(DRAWS):
         rows = rng.choice(len(case.Y), n_human, replace=False)
         kept = np.flatnonzero(case.Y[rows].sum(axis=0) >= LEAST)
-        scores, Y, later = case.scores[rows][:, kept], case.Y[rows][:, kept], case.later_scores
+        labelled = Items(case.scores[rows][:, kept], case.texts[rows])
+        later = Items(case.later_scores[:, kept], case.later_texts)
         for name, method in METHODS.items():
+            estimate = method(labelled, case.Y[rows][:, kept], later)
             for family, samples in case.batches.items():
                 truth = samples.mean(case.later_labels[:, kept].astype(np.float64))
-                point, ends = method(scores, Y, later[:, kept], samples)
+                point, ends = estimate(samples)
                 holds = np.nan
                 if ends is not None:
                     # Shares as floats: an end that equals the truth may differ in the last digit.

@@ -48,6 +48,7 @@ def main() -> None:
             "errors": errors(demo),
             "intervals": intervals(demo),
             "groups": groups(),
+            "choosing": choosing(),
             **of_shifts(),
         }
         write(found)
@@ -201,6 +202,52 @@ def evaluated(method: str) -> Evaluation:
     quantifier = parse(method).set_params(uncertainty=None)
     quantifier.fit(data.train.X, data.train.Y, labels=data.train.labels)
     return evaluate(quantifier, data.test, MLAPP(more_than=2000), random_state=0)
+
+
+#: Questions of the guide, in order, and the method for those who answer yes.
+QUESTIONS = {
+    "Fewer than 20 labelled items with the label?": "lr+pcc",
+    "No way to train a classifier?": "rq(hdx,ridge)",
+    "Does the label mix hardly move?": "lr+pcc",
+    "Labels occur together, some hundred items?": "lr+rq(pcc,ridge)",
+    "Labels occur together, a few thousand?": "stack(lr)+rq(pcc,ridge)",
+    "Does the classifier predict labels well?": "lr+pacc",
+}
+OTHERWISE = "lr+mixture, or no --method"
+
+
+def choosing() -> str:
+    """The questions as a decision tree: yes leads to a method, no to the next question."""
+    title = "Which method when, as a decision tree"
+    steps = [step(row, *pair) for row, pair in enumerate(QUESTIONS.items())]
+    bottom = 40.0 + 56 * len(QUESTIONS)
+    last = box(0.0, bottom, 290.0, OTHERWISE, raised=True)
+    return svg.document(520.0, bottom + 44, title, svg.heading(title), *steps, last)
+
+
+def step(row: int, question: str, method: str) -> str:
+    """One question, the way to its method, and the way to the next."""
+    top = 40.0 + 56 * row
+    ways = (svg.line(290.0, top + 18, 350.0, top + 18), svg.line(30.0, top + 36, 30.0, top + 56))
+    return svg.element(
+        "g",
+        svg.element("g", *ways, stroke=colour("muted")),
+        svg.label("yes", 320.0, top + 13, text_anchor="middle", fill=colour("muted")),
+        svg.label("no", 38.0, top + 51, fill=colour("muted")),
+        box(0.0, top, 290.0, question),
+        box(350.0, top, 170.0, method, raised=True),
+    )
+
+
+def box(left: float, top: float, width: float, text: str, *, raised: bool = False) -> Markup:
+    """A text in a box; methods are raised."""
+    fill, weight = (colour("raised"), 600) if raised else ("none", 400)
+    frame = svg.element(
+        "rect", x=left, y=top, width=width, height=36.0, rx=6, fill=fill, stroke=colour("line")
+    )
+    middle = left + width / 2
+    written = svg.label(text, middle, top + 23, text_anchor="middle", font_weight=weight)
+    return svg.element("g", frame, written)
 
 
 def groups() -> str:

@@ -6,7 +6,8 @@ The labeller is a set of rules, a few words per label; it stands for a language 
 service that names labels. Its answers and those of people are written as CSV files to FOLDER, so
 that the same can be done without Python:
 
-    prevalens fit labelled-300.csv --scores-tags llm_labels --tags human_labels --sep ';'
+    prevalens fit labelled-300.csv --scores-tags llm_labels --text text \\
+        --tags human_labels --sep ';'
     prevalens quantify model.prevalens months.csv --by month --html report.html
 """
 
@@ -67,16 +68,19 @@ def main(folder: Path) -> None:
     for n_labelled in (100, 300, 1000):
         path = folder / f"labelled-{n_labelled}.csv"
         write(path, data.train, order[:n_labelled], labelled=True)
-        model = fit_files(path, scores_tags=["llm_labels"], tags="human_labels", sep=";")
-        found = quantify_files(model, folder / "months.csv", by="month")
-        own = [labels.index(label) for label in found.labels]
-        error = 100 * np.abs(found.point - truth[:, own]).mean()
-        holds = ((found.lower <= truth[:, own]) & (truth[:, own] <= found.upper)).mean()
-        width = 100 * (found.upper - found.lower).mean()
-        print(
-            f"corrected with {n_labelled} labels of people: off by {error:.1f} points; "
-            f"{holds:.0%} of the 90 % intervals hold, {width:.0f} points wide"
-        )
+        for text in (None, "text"):
+            columns = {"scores_tags": ["llm_labels"], "text": text, "tags": "human_labels"}
+            model = fit_files(path, sep=";", **columns)
+            found = quantify_files(model, folder / "months.csv", by="month")
+            own = [labels.index(label) for label in found.labels]
+            error = 100 * np.abs(found.point - truth[:, own]).mean()
+            holds = ((found.lower <= truth[:, own]) & (truth[:, own] <= found.upper)).mean()
+            width = 100 * (found.upper - found.lower).mean()
+            print(
+                f"corrected with {n_labelled} labels of people{' and texts' if text else ''}: "
+                f"off by {error:.1f} points; {holds:.0%} of the 90 % intervals hold, "
+                f"{width:.0f} points wide"
+            )
     print(f"\n{'last month':12}{'rules':>8}{'corrected':>11}{'90 % interval':>16}{'truth':>8}")
     for j, label in zip(own, found.labels, strict=True):
         k = found.labels.index(label)

@@ -188,6 +188,19 @@ def test_figures_have_a_name_for_screen_readers() -> None:
                 assert 'role="img"' in (page.parent / target).read_text("utf-8")
 
 
+def test_the_decision_tree_is_that_of_the_guide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    figures = importlib.import_module("draw_figures")
+    drawn = (DOCS / "images" / "figure-choosing.svg").read_text("utf-8")
+    assert drawn == figures.standalone(figures.choosing()) + "\n"
+    said = (
+        (DOCS / "guides" / "choosing.md").read_text("utf-8").partition("\nThe same as a table")[0]
+    )
+    for method in (*figures.QUESTIONS.values(), figures.OTHERWISE.partition(",")[0]):
+        assert f"`{method}`" in said
+        parse(method)
+
+
 @pytest.mark.data
 def test_the_figures_of_datasets_are_those_of_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(DOCS))

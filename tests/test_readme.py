@@ -9,11 +9,13 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from prevalens import PrevalenceEstimate
-from prevalens.cli.demo import DemoRun, run_demo
+from prevalens.cli.demo import DemoRun, command, run_demo
 
 README = Path(__file__).parents[1] / "README.md"
+TEXT = README.read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -61,6 +63,20 @@ def test_the_first_table_is_what_the_demo_finds() -> None:
     for (name, _), errors in zip(list(answers.items())[1:], story.errors().values(), strict=True):
         said = float(_row(name)[-1].replace("*", "").removesuffix(" points"))
         assert said == pytest.approx(100 * errors.mean(), abs=0.1)
+
+
+def test_the_second_table_is_what_the_demo_prints() -> None:
+    result = CliRunner().invoke(command, ["--table"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    moved = result.output.partition("The label mix has moved")[2].partition("It has not")[0]
+    said = re.findall(r"^\| `(\S+)`: .*?((?: \| \**\.\d{3}\**){4}) \|$", TEXT, re.MULTILINE)
+    assert len(said) == 4
+    for method, cells in said:
+        line = next(line for line in moved.splitlines() if line.split()[:1] == [method])
+        printed = [float(figure) for figure in re.findall(r"(?<!\S)\.\d{3}", line)[:4]]
+        figures = [float(figure) for figure in re.findall(r"\.\d{3}", cells)]
+        # Another processor may round the last digit otherwise.
+        np.testing.assert_allclose(figures, printed, atol=0.0011)
 
 
 def test_the_concepts_say_the_same_errors_of_the_demo() -> None:

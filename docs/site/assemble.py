@@ -124,8 +124,9 @@ def colours() -> str:
 def new_link(link: str, source: Path, found: dict[Path, str]) -> str:
     """A link of a page: within the site, to the repository, or as it is, for Sphinx to refuse."""
     file = (source.parent / link).resolve()
-    if file in found:
-        return os.path.relpath(found[file], Path(found[source]).parent)
+    place = "gallery/index.md" if file == gallery.SCRIPTS else found.get(file)
+    if place is not None:
+        return os.path.relpath(place, Path(found[source]).parent)
     if file.exists() and file.is_relative_to(ROOT):
         return REPOSITORY + file.relative_to(ROOT).as_posix()
     return link

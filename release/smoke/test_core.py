@@ -53,3 +53,14 @@ def test_from_files_to_estimates(tmp_path: Path) -> None:
     assert len(rows) == 8 * 9  # months x labels
     assert all(0 <= float(row["prevalence"]) <= 1 for row in rows)
     assert "</html>" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_results_show_themselves_in_notebooks() -> None:
+    data = prevalens.datasets.synthetic(200, 100, n_labels=3)
+    quantifier = prevalens.parse("lr+pcc").fit(data.train.X, data.train.Y)
+    bundle = quantifier._repr_mimebundle_()
+    assert "Quantifier" in bundle["text/plain"]
+    # The diagram of scikit-learn, then the training prevalences.
+    assert "sk-container" in bundle["text/html"]
+    assert bundle["text/html"].count("<svg width") == 3
+    assert quantifier.quantify(data.test.X)._repr_html_().count("<svg") == 3

@@ -10,7 +10,7 @@ posteriors and flat votes; scikit-multilearn returns sparse matrices.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -69,6 +69,14 @@ class HasMulticlass(Protocol):
 
     def multiclass(self) -> Any:
         """The counterpart, unfitted, with the same settings."""
+
+
+@runtime_checkable
+class HasClassWeights(Protocol):
+    """A classifier whose labels have class weights of their own."""
+
+    def label_class_weights(self) -> Sequence[Any]:
+        """The class weights of each label, as scikit-learn's `class_weight`; None for none."""
 
 
 def offers(classifier: Any) -> set[Kind]:
@@ -283,7 +291,7 @@ def weighted_prior(classifier: Any, Y: LabelMatrix) -> Floats | None:
     >>> weighted_prior(weighted, np.array([[1], [0], [0], [0]])).tolist()
     [0.5]
     """
-    weights = _class_weight(classifier)
+    weights = class_weight_of(classifier)
     if weights is None:
         return None
     shares = np.asarray(Y.mean(axis=0), dtype=np.float64)
@@ -293,16 +301,22 @@ def weighted_prior(classifier: Any, Y: LabelMatrix) -> Floats | None:
     return np.array([_under_weight(share, weight) for share, weight in pairs])
 
 
-def _class_weight(classifier: Any) -> Any:
-    """The class weights of the classifier that answers; None if there are none."""
+def class_weight_of(classifier: Any) -> Any:
+    """The class weights of the classifier that answers; None if there are none.
+
+    A list has those of each label.
+    """
     if isinstance(classifier, Pipeline):
-        return _class_weight(classifier.steps[-1][1])
+        return class_weight_of(classifier.steps[-1][1])
+    if isinstance(classifier, HasClassWeights):
+        weights = list(classifier.label_class_weights())
+        return None if all(weight is None for weight in weights) else weights
     if not isinstance(classifier, BaseEstimator) or isinstance(classifier, CalibratedClassifierCV):
         # Calibration on items without weights undoes the weights.
         return None
     parameters = classifier.get_params(deep=False)
     inside = [parameters[name] for name in _ANSWERING if parameters.get(name) is not None]
-    return _class_weight(inside[0]) if inside else parameters.get("class_weight")
+    return class_weight_of(inside[0]) if inside else parameters.get("class_weight")
 
 
 def _under_weight(share: float, weight: Any) -> float:

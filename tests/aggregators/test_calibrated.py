@@ -248,6 +248,18 @@ def test_groups_are_found_and_a_tilt_of_the_features_costs_little() -> None:
     assert ae(true, single).mean() > 0.9 * plain
 
 
+def test_items_are_divided_where_posteriors_are_wrong_not_where_labels_differ() -> None:
+    rng = np.random.default_rng(10)
+    region = rng.integers(0, 2, 1500)
+    # The first label varies most, and its posteriors are right.
+    posteriors = np.column_stack([rng.choice([0.05, 0.95], 1500), np.where(region, 0.6, 0.4)])
+    wrong = np.where(region, 0.8, -0.8)[:, np.newaxis] * [0.0, 1.0]
+    Y = (rng.random(posteriors.shape) < expit(logit(posteriors) + wrong)).astype(np.int8)
+    scores, (samples, _) = Scores(posteriors), Samples.by_group(region)
+    found = MulticalibratedPCC(2, penalty=1e-6).fit(scores, Y)
+    np.testing.assert_allclose(found.aggregate(scores, samples), samples.mean(Y), atol=1e-6)
+
+
 def test_later_batches_of_a_timeline_whose_regions_change_their_shares() -> None:
     scores, Y, _ = regions(4)
     new, truth, where = regions(5, 4000)

@@ -201,6 +201,16 @@ def test_scores_and_features_that_do_not_fit_are_refused_in_a_sentence(n_labelle
         Given(n_labellers=n_labellers).fit(np.repeat(X, 10, axis=0), Y)
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_scores_by_column_and_by_row_have_the_same_posteriors(missing):
+    scores, Y = _labelled(200, np.random.default_rng(19), missing=missing)
+    given = Given().fit(scores, Y)
+    expected = given.predict_proba(np.ascontiguousarray(scores))
+    by_column = given.predict_proba(np.asfortranarray(scores))
+    np.testing.assert_allclose(by_column, expected, rtol=1e-12)
+    assert given.predict_proba(np.asfortranarray(scores, dtype=np.float32)).dtype == np.float64
+
+
 def test_other_methods_still_refuse_missing_values():
     scores, Y = _labelled(50, np.random.default_rng(9), missing=0.2)
     with pytest.raises(InputError, match="fill or drop missing"):

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from prevalens import Quantifier
+from prevalens.aggregators import SLD
 from prevalens.classifiers import CrossFit, HoldOut, MLkNN, PerLabel, Stacked, Tree
 from prevalens.classifiers.settings import PerLabelSettings
 from prevalens.crossfit import fit_settings
 from prevalens.datasets import synthetic
+from prevalens.response import weighted_prior
 from prevalens.validation import InputError
 
 DATA = synthetic(n_train=200, n_test=50, n_labels=3, n_features=6, random_state=0)
@@ -28,6 +31,25 @@ CASES: list[tuple[Any, list[dict[str, Any]]]] = [
     (Tree(random_state=0), [{"criterion": "gini"}, {"criterion": "entropy"}]),
 ]
 IDS = [f"{type(classifier).__name__}-{len(settings)}" for classifier, settings in CASES]
+
+
+def test_each_label_has_the_prior_of_its_own_class_weights() -> None:
+    plain, balanced = {"C": 2.0}, {"C": 0.5, "class_weight": "balanced"}
+    mixed = PerLabelSettings(PerLabel(), [plain, balanced], choice=[1, 0, 1])
+    prior = weighted_prior(mixed, Y)
+    assert prior is not None
+    np.testing.assert_allclose(prior, [0.5, Y[:, 1].mean(), 0.5])
+    assert weighted_prior(PerLabelSettings(PerLabel(), [plain], choice=[0, 0, 0]), Y) is None
+    estimates = {
+        name: np.asarray(Quantifier(classifier, SLD(), uncertainty=None).fit(X, Y).quantify(X[:60]))
+        for name, classifier in (
+            ("mixed", mixed),
+            ("plain", PerLabel(**plain)),
+            ("balanced", PerLabel(**balanced)),
+        )
+    }
+    both = np.where([True, False, True], estimates["balanced"], estimates["plain"])
+    np.testing.assert_allclose(estimates["mixed"], both, atol=1e-6)
 
 
 def complete(classifier: Any) -> Any:

@@ -14,7 +14,7 @@ from prevalens import Quantifier
 from prevalens.aggregators import PCC
 from prevalens.classifiers import Given
 from prevalens.errors import FormatError, InputError, PrevalensWarning
-from prevalens.model import Model, fit_files, quantify_files
+from prevalens.model import Model, compare_files, evaluate_files, fit_files, quantify_files
 
 LABELS = ["billing", "login", "bug"]
 #: A method that is fitted quickly, as no intervals are prepared.
@@ -224,6 +224,79 @@ def test_errors_in_parquet_files_show_the_number(train, batch, tmp_path, score):
         quantify_files(model, tmp_path / "b.parquet")
 
 
+def _worded(frame, seed):
+    """The frame with texts that name every label of people in words, and noise."""
+    rng = np.random.default_rng(seed)
+    words = {"billing": ["invoice", "card"], "login": ["password", "locked"], "bug": ["crash"]}
+    texts = [
+        " ".join(
+            [*(rng.choice(words[t]) for t in tags.split(",") if t), *rng.choice(list("xyz"), 4)]
+        )
+        for tags in frame["human"]
+    ]
+    return frame.assign(text=texts)
+
+
+WITH_TEXT = {
+    "votes": {"scores": ["r_*"], "labels": ["y_*"], "text": "text"},
+    "answers": {"scores_tags": ["llm"], "tags": "human", "text": "text"},
+    "panel": {"scores": ["r_*", "p_*"], "labels": ["y_*"], "text": "text"},
+    "features": {"scores": ["r_*"], "labels": ["y_*"], "features": ["text", "p_bug"]},
+}
+
+
+@pytest.mark.parametrize("source", list(WITH_TEXT))
+def test_texts_besides_the_answers_sharpen_the_estimate(tmp_path, train, batch, source):
+    few = _written(tmp_path, _worded(train[:150], 2))
+    later = _worded(batch[:400], 3).assign(llm=lambda f: f["llm"].where(f.index % 9 > 0, "refused"))
+    path = _written(tmp_path, later, "batch.csv")
+    columns = WITH_TEXT[source] | ({"kinds": {"text": "text"}} if source == "features" else {})
+    model = fit_files(few, **columns)
+    assert model.summary.kind == "scores"
+    assert "text" in model.columns
+    model.save(tmp_path / "model.prevalens")
+    result = quantify_files(tmp_path / "model.prevalens", path)
+    names = [f"y_{label.removeprefix('y_')}" for label in result.labels]
+    truth = later[names].mean().to_numpy()
+    alone = fit_files(
+        few, **{k: v for k, v in columns.items() if k not in ("text", "features", "kinds")}
+    )
+    without = quantify_files(alone, path)
+    assert np.abs(result.point - truth).mean() < 0.6 * np.abs(without.point - truth).mean() + 0.005
+    assert (result.upper - result.lower).mean() < (without.upper - without.lower).mean()
+    np.testing.assert_array_equal(result.counted, without.counted)
+    later.drop(columns="text").to_csv(tmp_path / "no_text.csv", index=False)
+    with pytest.raises(InputError, match=r"no_text\.csv has no column 'text'"):
+        quantify_files(model, tmp_path / "no_text.csv")
+
+
+def test_texts_besides_scores_in_memory_are_those_of_files(tmp_path, train):
+    frame = _worded(train, 2).assign(p_bug=train["p_bug"].where(train.index % 5 > 0))
+    columns = {"scores": ["p_*"], "text": "text"}
+    Y = frame[[f"y_{label}" for label in LABELS]]
+    own = Model.fit(frame, Y, method=QUICK, **columns)
+    read = fit_files(_written(tmp_path, frame), labels=["y_*"], method=QUICK, **columns)
+    assert own.summary.method == "given(n_labellers=1)+pcc"
+    assert own.quantify(frame, interval=None).point == pytest.approx(
+        quantify_files(read, tmp_path / "train.csv", interval=None).point[0]
+    )
+    assert np.isfinite(own.feature_means).all()
+
+
+def test_methods_are_compared_and_evaluated_with_texts_besides_scores(tmp_path, train):
+    frame = _worded(train[:120], 2)
+    path = _written(tmp_path, frame.assign(p_bug=frame["p_bug"].where(frame.index % 5 > 0)))
+    columns = {"scores": ["p_*"], "labels": ["y_*"], "text": "text"}
+    board = compare_files(path, "given+pcc;given+cc", folds=2, n_samples=20, **columns)
+    assert set(board.methods) == {"given(n_labellers=1)+pcc", "given(n_labellers=1)+cc"}
+    assert board.best == "given(n_labellers=1)+pcc"
+    model = fit_files(path, method=QUICK, **columns)
+    shifts = {"protocols": ["covariate-tilt"], "n_samples": 20, "interval": None}
+    result = evaluate_files(model, path, labels=["y_*"], **shifts)
+    (trial,) = result.trials
+    assert np.abs(trial.estimated - trial.true).mean() < 0.1
+
+
 COLUMNS = {"scores": ["p_*"], "labels": ["y_*"]}
 ANSWERS = {"scores_tags": ["llm"], "tags": "human"}
 #: What is changed in the training file, what is asked for, and what the sentence says.
@@ -237,8 +310,20 @@ BAD = {
     "answers and tags": ({}, {"scores_tags": ["human"], "tags": "human"}, "a score and a label"),
     "named twice": ({}, {"scores": ["p_*", "p_*"], "labels": ["y_*"]}, "named twice"),
     "answers named twice": ({}, {"scores_tags": ["llm", "llm"], "tags": "human"}, "named twice"),
-    "texts and scores": ({}, COLUMNS | {"text": "text"}, "scores need no texts"),
-    "features and scores": ({}, COLUMNS | {"features": ["text"]}, "scores need no texts"),
+    "score and text": ({}, ANSWERS | {"text": "llm"}, "'llm' cannot be a score and a feature"),
+    "score and feature": ({}, COLUMNS | {"features": ["p_bug"]}, "be a score and a feature"),
+    "label and feature": ({}, COLUMNS | {"features": ["y_bug"]}, "be a feature and a label"),
+    "no such text": ({}, COLUMNS | {"text": "words"}, "has no column 'words'"),
+    "features of none": (
+        {},
+        COLUMNS | {"method": "given(n_labellers=1)+pcc"},
+        "there are no features; leave n_labellers out",
+    ),
+    "other labellers": (
+        {},
+        COLUMNS | {"features": ["r_bug"], "method": "given(n_labellers=2)+pcc"},
+        "reads 2 labellers and features .* there are 1 labellers and features",
+    ),
     "kinds and scores": ({}, COLUMNS | {"kinds": {"text": "drop"}}, "nothing to change"),
     "no names in common": (
         {"q_rain": 0.1, "q_sun": 0.3},

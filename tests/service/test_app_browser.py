@@ -172,6 +172,9 @@ def test_a_few_labels_shrink_the_intervals(
     )
     assert now < before
     expect(said).to_contain_text("more labels would halve them")
+    told = said.inner_text()
+    page.reload()
+    expect(said).to_have_text(told)
     expect(page.get_by_role("alert")).to_be_hidden()
     page.get_by_text("The same on the command line").click()
     expect(page.get_by_text("--labelled labels.csv")).to_be_visible()

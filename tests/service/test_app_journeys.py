@@ -157,6 +157,16 @@ def test_every_usual_layout_is_trained_from(
         assert words in shown
         assert shown.endswith("(a guess)")
     expect(page.locator("#train-summary")).to_have_text(summary)
+    guess = page.locator("#train-sep-guess")
+    if layout == "tags":
+        expect(page.locator("#train-sep")).to_have_value(";")
+        expect(guess).to_be_visible()
+    if layout == "lists":
+        # A separator is no part of lists, and one that was chosen is no guess.
+        page.locator("#train-sep").fill("|")
+        page.locator("#train-sep").blur()
+        expect(guess).to_be_hidden()
+        expect(page.locator("#train-summary")).to_have_text(summary)
     if layout == "columns":
         assert _violations(page) == []
         ticks = page.locator("#train-features input:checked")
@@ -366,6 +376,13 @@ def test_choices_stay_and_files_of_one_name_are_two_batches(
     page.reload()
     expect(page.locator("#batch option")).to_have_count(2)
     unchanged()
+    # Another tab gets what is left of its inputs, and is told that a file is gone.
+    other = page.context.new_page()
+    other.goto(address)
+    expect(other.locator("#batch option")).to_have_count(2)
+    expect(other.locator("#alert-text")).to_contain_text("no longer has a file of this result")
+    expect(other.locator("#column-0")).to_have_value("body of it")
+    expect(other.locator("#stale")).to_be_visible()
     expect(page.get_by_role("button", name="Remove may.csv")).to_have_count(1)
     expect(stale).to_be_visible()
     page.get_by_role("button", name="Estimate").click()

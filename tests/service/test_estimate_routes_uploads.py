@@ -177,7 +177,7 @@ def test_labels_of_an_upload_are_counted(
     [
         ({"tags": "nothing"}, "no column 'nothing'"),
         ({"labels": ["topic"]}, "the label 'topic' is 'x'"),
-        ({}, "give one of labels, tags and category"),
+        ({}, "Give one of labels, tags and category"),
         ({"labels": []}, "Labels"),
     ],
 )

@@ -48,6 +48,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     `mean_of`                (`prevalens.response.HasMembers`)
     `multiclass`             the counterpart for one target with many classes
                              (`prevalens.response.HasMulticlass`)
+    `label_class_weights`    class weights of each label, if they differ
+                             (`prevalens.response.HasClassWeights`)
     `expression`             the name in the grammar of methods, if it is not `code` with the
                              parameters that differ from their defaults
     `of_members`             makes the classifier from any number of others, in that grammar

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.utils.validation import validate_data
 
 from prevalens.classifiers.base import MultiLabelClassifier
@@ -190,20 +191,24 @@ class Given(MultiLabelClassifier):
         Shape (n_items, (n_labellers + 1) * n_labels) for several labellers or one with features,
         or (n_items, n_labels) for one without. Labellers that are not separate count as one.
         """
-        odds = self._log_odds(self._check_items(X, reset=False))
+        X = self._check_items(X, reset=False)
+        if not self.coefficients_:
+            return self._posteriors(X)
+        odds = self._log_odds(X)
         parts, start = [], 0
         for theta in self.coefficients_:
             end = start + theta.shape[1] // 2 * self.n_labels_
             parts.append(_posteriors(odds[:, start:end], theta))
             start = end
-        together = _posteriors(odds, self.joint_coefficients_)
-        return np.hstack([*parts, together]) if parts else together
+        return np.hstack([*parts, _posteriors(odds, self.joint_coefficients_)])
 
     def mean_of(self, member_posteriors: Floats) -> Floats:
         """The posteriors of all labellers together, shape (n_items, n_labels)."""
         return member_posteriors[:, -self.n_labels_ :]
 
     def _posteriors(self, X: Any) -> Floats:
+        if self.learner_ is None and self.n_labellers_ == 1 and X.flags.f_contiguous:
+            return _posteriors_by_column(X, self.joint_coefficients_)
         return _posteriors(self._log_odds(X), self.joint_coefficients_)
 
     def _votes(self, X: Any) -> npt.NDArray[Any]:
@@ -309,3 +314,27 @@ def _posteriors(odds: Floats, coefficients: Floats) -> Floats:
         np.exp(linear, out=linear)
     linear += 1.0
     return np.reciprocal(linear, out=linear)
+
+
+def _posteriors_by_column(scores: Floats, coefficients: Floats) -> Floats:
+    """As `_posteriors` of the log-odds of one labeller's scores, which lie column by column.
+
+    A column passes through all steps while it is in the cache, which takes half the time.
+    """
+    posteriors = np.empty_like(scores, dtype=np.float64)
+    other = np.empty(len(scores))
+    for j, (constant, slope, missing) in enumerate(coefficients.tolist()):
+        column = posteriors[:, j]
+        np.add(scores[:, j], _SMOOTHING, out=column)
+        np.subtract(1 + _SMOOTHING, scores[:, j], out=other)
+        column /= other
+        np.log(column, out=column)
+        column *= -slope / _LARGEST
+        column -= constant
+        with np.errstate(over="ignore"):
+            np.exp(column, out=column)
+        column += 1.0
+        np.reciprocal(column, out=column)
+        if np.isnan(column.sum()):
+            column[np.isnan(column)] = expit(constant + missing)
+    return posteriors

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from prevalens.classifiers.powerset import LabelsetEnsemble
-from prevalens.response import train
+from prevalens.response import class_weight_of, train
 from prevalens.types import LabelMatrix, Settings
 from prevalens.validation import InputError
 
@@ -51,6 +51,15 @@ class PerLabelSettings(LabelsetEnsemble):
         self.settings = settings
         self.choice = choice
 
+    def label_class_weights(self) -> list[Any]:
+        """The class weights of each label, from its settings."""
+        weights = [class_weight_of(self._with(setting)) for setting in self.settings]
+        return [weights[number] for number in self.choice]
+
+    def _with(self, setting: Settings) -> Any:
+        """The classifier with some settings, unfitted."""
+        return clone(self.classifier).set_params(**setting)
+
     def _fit(self, X: Any, Y: LabelMatrix) -> None:
         choice = np.asarray(self.choice)
         if choice.shape != (Y.shape[1],):
@@ -61,6 +70,6 @@ class PerLabelSettings(LabelsetEnsemble):
         chosen = np.unique(choice)
         self.labelsets_ = [np.flatnonzero(choice == number) for number in chosen]
         self.classifiers_ = [
-            train(clone(self.classifier).set_params(**self.settings[number]), X, Y[:, labels])
+            train(self._with(self.settings[number]), X, Y[:, labels])
             for number, labels in zip(chosen, self.labelsets_, strict=True)
         ]

@@ -56,7 +56,7 @@ def command(train: tuple[str, ...], methods: str | None, results: Results, **set
     """Compare methods on the labelled items in TRAIN.
 
     In cross-validation, every method is trained on all folds but one and estimates samples of the
-    left-out fold whose label frequencies have moved. The table lists the methods by their error.
+    left-out fold whose label mix has moved. The table lists the methods by their error.
     """
     results.check(*train)
     with printed_warnings(), progress_bar() as progress:

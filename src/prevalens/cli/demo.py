@@ -230,7 +230,7 @@ def command(
     quick: bool,
     force: bool,
 ) -> None:
-    """Estimate label frequencies in months of generated support tickets.
+    """Estimate the prevalence of each label in months of generated support tickets.
 
     The demo trains on 1,200 labelled tickets of 2025 and estimates the share of each label in eight
     months of 2026, in which the label mix drifts. It prints the estimates, the truth and counts of

@@ -41,7 +41,7 @@ def command(model: Path, labelled: tuple[str, ...], results: Results, **settings
 
     LABELLED holds items that the model has not seen, with their labels: columns of 0 and 1 that
     have the names of the model's labels (or are named with --labels), or a column of --tags.
-    Samples with other label frequencies are drawn from them. The model's estimates are compared
+    Samples with another label mix are drawn from them. The model's estimates are compared
     with the truth, with counts of the classifier's votes, and with the training prevalence.
     """
     results.check(model, *labelled)

@@ -127,7 +127,7 @@ labelled_options = together(
     reading_options,
 )
 
-#: Answers of labellers, instead of texts or features.
+#: Answers of labellers; texts and features are used besides these only if they are named.
 score_options = together(
     click.option(
         "--scores",
@@ -135,7 +135,8 @@ score_options = together(
         metavar="PATTERN",
         callback=lambda _context, _option, values: [listed([value]) for value in values] or None,
         help="Score columns of a labeller, such as 'p_*': probabilities or votes, empty if it did "
-        "not answer. Matched with the labels by name. Repeat for several labellers.",
+        "not answer. Matched with the labels by name. Repeat for several labellers. With --text or "
+        "--features, the items themselves are learnt from, too.",
     ),
     click.option(
         "--scores-tags",

@@ -29,6 +29,7 @@ from prevalens.model.items import (
     training_items,
 )
 from prevalens.model.labelled import LabelledColumns, read_labelled
+from prevalens.model.model import reading_features
 from prevalens.model.progress import Cancelled, CancelledError, Progress, Watch
 from prevalens.parallel import compute, is_elsewhere
 from prevalens.protocols import Protocol
@@ -327,7 +328,7 @@ def compare_methods(
     >>> board.best
     'lr+pcc'
     """
-    names = _names(methods)
+    names = _names(methods, preparation)
     Y, _ = label_matrix(Y, None)
     groups = None if groups is None else np.asarray(groups)
     of_item = stratified_folds(Y, check_int(folds, "folds", minimum=2), seed=seed, groups=groups)
@@ -356,14 +357,15 @@ def compare_methods(
     )
 
 
-def _names(methods: str | Sequence[Any]) -> list[str]:
+def _names(methods: str | Sequence[Any], preparation: Any) -> list[str]:
+    """The methods, each once, as expressions that read what the preparation makes."""
     given = methods.split(";") if isinstance(methods, str) else methods
     names = list(dict.fromkeys(str(name).strip() for name in given if str(name).strip()))
     if not names:
         raise InputError("Name at least one method, such as lr+pacc; several with ; between them.")
-    for name in names:
-        parse(name)
-    return names
+    parsed = {name: parse(name) for name in names}
+    read = {name: reading_features(method, preparation) for name, method in parsed.items()}
+    return [name if read[name] is parsed[name] else read[name].name for name in names]
 
 
 def _prepared(items: Items, given: Any) -> Items:
@@ -427,7 +429,7 @@ class _Fold:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrevalensWarning)
                 quantifier = self.sharing(without_intervals(parse(name)))
-                if name in ("auto", "auto(given)"):
+                if quantifier.is_automatic and "time_budget" not in name:
                     quantifier.set_params(time_budget=self.time_budget)
                 quantifier.fit(self.X, self.Y, groups=self.groups, progress=progress)
                 scores = quantifier.score(self.pool_X)

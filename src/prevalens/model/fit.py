@@ -134,8 +134,8 @@ def fit_files(
         Answers of a second annotator, at least of some rows; cells are empty where there are none.
         In a column of tags, ``-`` means that there is no label.
     scores : sequence of str, or of sequences of str, optional
-        Scores of labellers, to learn from instead of texts or features: for each labeller its
-        columns, as a pattern such as ``p_*`` or several names.
+        Scores of labellers: for each labeller its columns, as a pattern such as ``p_*`` or several
+        names. Texts and features are learnt from besides only if `text` or `features` names them.
     scores_tags : sequence of str, optional
         For each further labeller, the column of its answers, which name labels.
     """
@@ -228,7 +228,7 @@ def _preparation(
     date_form: str | None,
 ) -> Any:
     """The preparation; what has nothing to change is refused."""
-    if data.scores is not None and (given is not None or kinds):
+    if data.scores is not None and (given is not None or (kinds and not data.features)):
         what = "`kinds=`" if given is None else "a preparation"
         raise InputError(f"Scores are read as they are, so that {what} has nothing to change.")
     if kinds and (given is not None or data.only_texts):

@@ -30,18 +30,29 @@ def stacked(blocks: Sequence[Items]) -> Items:
 
 def has_missing(X: Items) -> bool:
     """Whether a matrix has values that are missing; only given scores have some."""
-    return not sp.issparse(X) and bool(np.isnan(X.sum()))
+    return bool(np.isnan(X.sum()))
 
 
 def filled(X: Items) -> Items:
     """The matrix with the mean of its column in place of each missing value."""
-    return np.where(np.isnan(X), column_means(X), X) if has_missing(X) else X
+    if not has_missing(X):
+        return X
+    if not sp.issparse(X):
+        return np.where(np.isnan(X), column_means(X), X)
+    full = X.copy()
+    missing = np.isnan(full.data)
+    full.data[missing] = column_means(X)[full.indices[missing]]
+    return full
 
 
 def column_means(X: Items) -> Floats:
     """Means of the columns of a matrix, over the values that are there; 0 if there is none."""
     if not has_missing(X):
         return np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    if sp.issparse(X):
+        missing = np.isnan(X.data)
+        known = np.bincount(X.indices, np.where(missing, 0.0, X.data), X.shape[1])
+        return known / np.maximum(X.shape[0] - np.bincount(X.indices[missing], None, X.shape[1]), 1)
     given = ~np.isnan(X)
     sums = np.where(given, X, 0.0).sum(axis=0)
     return np.asarray(sums / np.maximum(given.sum(axis=0), 1))
@@ -75,12 +86,17 @@ def labelled_preparation(
     date_form: str | None = None,
 ) -> Preparation:
     """The preparation of labelled items from files, for the labels that are kept."""
-    if data.scores is not None:
-        return ScorePreparation(*data.scores.for_labels(kept))
     if data.only_texts:
         return TextPreparation()
-    texts = {} if data.text is None else {data.text: "text"}
-    return ColumnPreparation(data.columns, kinds={**texts, **(kinds or {})}, date_form=date_form)
+    features = None
+    if data.features:
+        texts = {} if data.text is None else {data.text: "text"}
+        how = {**texts, **(kinds or {})}
+        features = ColumnPreparation(data.features, kinds=how, date_form=date_form)
+    if data.scores is not None:
+        return ScorePreparation(*data.scores.for_labels(kept), features)
+    assert features is not None  # without scores there are features
+    return features
 
 
 def _looks_like_texts(items: Items) -> bool:

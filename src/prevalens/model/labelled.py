@@ -62,7 +62,7 @@ class Labelled:
     time : TimeColumn or None
         The column of the times.
     scores : MatchedScores or None
-        Whose scores of which label the columns are, if items are answers of labellers.
+        Whose scores of which label the first columns are, if items are answers of labellers.
     second : array of float, shape (n_items, n_labels), or None
         Answers of a second annotator; NaN in rows that were not labelled twice.
     """
@@ -79,6 +79,12 @@ class Labelled:
     time: TimeColumn | None = None
     scores: MatchedScores | None = None
     second: Floats | None = None
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns that are items, without those of scores."""
+        scored = () if self.scores is None else self.scores.table_columns()
+        return tuple(name for name in self.columns if name not in scored)
 
     @property
     def only_texts(self) -> bool:
@@ -194,7 +200,8 @@ def read_labelled(
     reading : Reading, optional
         Delimiter, encoding, sheet.
     scores : sequence of str, or of sequences of str, optional
-        Scores of labellers instead of texts or features: for each labeller its columns, as a
+        Scores of labellers, besides texts or features only if these are named: for each labeller
+        its columns, as a
         pattern such as ``p_*`` or as several names. Columns and labels are matched by name, apart
         from what the pattern fixes; see `prevalens.tables.labellers.match_scores`.
     scores_tags : sequence of str, optional
@@ -231,7 +238,8 @@ def read_labelled(
     if labellers is not None:
         matched, kept = labellers.match(tables[0], names, labels or ())
         names, Y = [names[j] for j in kept], Y[:, kept]
-        columns = list(matched.table_columns())
+        scored = labellers.columns(tables[0], label_names)
+        columns = [*matched.table_columns(), *(name for name in columns if name not in scored)]
     items = _joined(parts, columns, tables)
     files = [{"name": table.name, "size": table.total} for table in tables]
     source = {"files": files, "rows": len(items)}
@@ -312,15 +320,14 @@ def _chosen(
 ) -> tuple[list[str], list[str]]:
     """The columns of labels and of items, which all tables must have, as well as the others."""
     label_names = _label_names(tables[0], labels, tags)
-    if labellers is None:
-        columns = _item_columns(tables[0], text, features, label_names, others)
-    elif text is not None or features:
-        raise InputError(
-            "Name either scores (`scores=`, `scores_tags=`) or the texts or features to learn "
-            "from; scores need no texts."
-        )
-    else:
-        columns = labellers.columns(tables[0], label_names)
+    columns = [] if labellers is None else labellers.columns(tables[0], label_names)
+    if labellers is None or text is not None or features or EMBEDDINGS in tables[0].columns:
+        named = features or ([EMBEDDINGS] if labellers is not None and text is None else None)
+        items = _item_columns(tables[0], text, named, label_names, others)
+        for name in items:
+            if name in columns:
+                raise InputError(f"The column {name!r} cannot be a score and a feature at once.")
+        columns = [*columns, *items]
     for table in tables:
         table.check_columns([*columns, *label_names, *others])
     return label_names, columns

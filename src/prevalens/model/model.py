@@ -42,6 +42,7 @@ from prevalens.selection import GridSearch
 from prevalens.selection.backtest import Prepare
 from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import ColumnGuard, guard_of
+from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.formats import as_table
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.preparation import ArrayPreparation, Preparation
@@ -211,8 +212,8 @@ class Model:
         preparation : transformer, optional
             A transformer of scikit-learn; chosen by the items if omitted.
         scores, scores_tags : sequence, optional
-            Columns of the items that hold answers of labellers, as `fit_files` takes them; nothing
-            else of the items is then used.
+            Columns of the items that hold answers of labellers, as `fit_files` takes them; of the
+            other columns only those that `text` and `columns` name are then used.
         time_budget : float, optional
             Seconds that all of it may take on an ordinary core, with ``"auto"`` or
             `time`; ten minutes if omitted.
@@ -245,11 +246,12 @@ class Model:
         if labellers is not None:
             matched, kept = labellers.match(as_table(items), label_names)
             Y, label_names = Y[:, kept], tuple(label_names[j] for j in kept)
-            preparation, names = ScorePreparation(*matched), matched.table_columns()
+            preparation = ScorePreparation(*matched, _features(text, columns))
+            text, names = None, preparation.table_columns()
         chosen = preparation_for(items, names, text=text is not None, given=preparation)
         # A method that is not understood is refused before the work begins.
         how: dict[str, Any] = {"drift": drift, "dated": time is not None}
-        how["scores"] = isinstance(chosen, ScorePreparation)
+        how["scores"] = chosen if isinstance(chosen, ScorePreparation) else None
         unfitted = quantifier_of(method, time_budget, random_state, **how)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -496,7 +498,7 @@ def quantifier_of(
     *,
     drift: float | None = None,
     dated: bool = False,
-    scores: bool = False,
+    scores: ScorePreparation | None = None,
 ) -> Quantifier | GridSearch:
     """The quantifier of a method, checked.
 
@@ -511,13 +513,14 @@ def quantifier_of(
         The drift that intervals of a method by name allow for.
     dated : bool
         Whether it is to be fitted with times.
-    scores : bool
-        Whether it is to be fitted to scores of labellers; ``"auto"`` then chooses among methods for
-        these.
+    scores : ScorePreparation, optional
+        Of the scores of labellers that it is to be fitted to, and of features besides these;
+        ``"auto"`` then chooses among methods for these.
     """
     quantifier = _unseeded(method, drift, dated=dated)
-    if scores and method == "auto":
+    if scores is not None and method == "auto":
         quantifier.set_params(classifier=Given())
+    quantifier = reading_features(quantifier, scores)
     if time_budget is not None and isinstance(method, str) and (method == "auto" or dated):
         # The rest of the budget is for the work before and after the choice of a method.
         share = _WITH_BACKTEST if dated else _FOR_CHOICE
@@ -529,6 +532,30 @@ def quantifier_of(
         seeded.set_params(scheme=CrossFit())
     set_seeds(seeded, random_state)
     return seeded
+
+
+def reading_features(quantifier: Any, preparation: Any) -> Any:
+    """The method; if features follow given scores, it is told how many labellers there are."""
+    part = quantifier.get_params().get("classifier")
+    if not isinstance(preparation, ScorePreparation) or not isinstance(part, Given):
+        return quantifier
+    n_labellers = None if preparation.features is None else preparation.n_labellers
+    if part.n_labellers == n_labellers:
+        return quantifier
+    if part.n_labellers is not None:
+        found = "no features" if n_labellers is None else f"{n_labellers} labellers and features"
+        raise InputError(
+            f"The method reads {part.n_labellers} labellers and features (n_labellers=), but there "
+            f"are {found}; leave n_labellers out, and it is found by itself."
+        )
+    return clone(quantifier).set_params(classifier__n_labellers=n_labellers)
+
+
+def _features(text: str | None, columns: Sequence[str] | None) -> ColumnPreparation | None:
+    """The preparation of what is used besides scores; None if nothing is named."""
+    texts = {} if text is None else {text: "text"}
+    named = list(dict.fromkeys([*texts, *(columns or ())]))
+    return ColumnPreparation(named, kinds=texts) if named else None
 
 
 def _unseeded(method: Method, drift: float | None, *, dated: bool) -> Quantifier | GridSearch:
@@ -555,7 +582,9 @@ def _prepare(items: Items, preparation: Preparation, quantifier: Any) -> Prepare
     """How the backtest prepares items; None if their rows need no preparation of their own."""
     # A classifier that was fitted elsewhere needs the columns of the preparation as it is.
     fixed = isinstance(quantifier.classifier, FrozenEstimator)
-    if fixed or isinstance(preparation, (ArrayPreparation, ScorePreparation)):
+    if fixed or isinstance(preparation, ArrayPreparation):
+        return None
+    if isinstance(preparation, ScorePreparation) and preparation.features is None:
         return None
     return refitted(items, preparation)
 

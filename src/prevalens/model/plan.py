@@ -249,7 +249,8 @@ def plan_files(
     X = _prepared(model, data.items)
     items = None if batch is None else _batch_items(model, batch, columns.get("reading"))
     size = _size(batch_size, None if items is None else items.shape[0])
-    unfitted = quantifier_of(named, None, random_state, drift=drift, scores=scored)
+    own = model.preparation if isinstance(model.preparation, ScorePreparation) else None
+    unfitted = quantifier_of(named, None, random_state, drift=drift, scores=own)
     on_stage = watch.within("measuring widths", n_items=len(Y))
     rng = np.random.default_rng(random_state)
     measured = _measured(unfitted, X, Y, items, size, level, rng, on_stage)

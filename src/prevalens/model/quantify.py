@@ -34,7 +34,7 @@ from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
-from prevalens.tables.scores import unknown_labels_once
+from prevalens.tables.scores import ScorePreparation, unknown_labels_once
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, Ints, Items
 from prevalens.uncertainty import with_labels_of_sums
@@ -126,10 +126,16 @@ class BatchMonitor:
     def _add_scores(self, X: Items, codes: npt.NDArray[np.int32]) -> None:
         """Note how many items of each batch labellers voted for, and how many they answered."""
         n_labels = len(self.model.labels)
+        assert isinstance(self.model.preparation, ScorePreparation)  # the kind says so
+        X = self.model.preparation.scores_in(X)
         samples, batches = Samples.by_group(codes)
-        answered = ~np.isnan(X).reshape(len(X), -1, n_labels).all(axis=1)
-        counts = np.hstack([raw_votes(X, n_labels), answered])
-        sums = counts.sum(axis=0)[np.newaxis] if len(samples) == 1 else samples.sums(counts)
+        votes, whole = raw_votes(X, n_labels), len(samples) == 1
+        if whole and not np.isnan(X.sum()):
+            sums = np.append(votes.sum(axis=0), np.full(n_labels, len(X)))[np.newaxis]
+        else:
+            answered = ~np.isnan(X).reshape(len(X), -1, n_labels).all(axis=1)
+            counts = np.hstack([votes, answered])
+            sums = counts.sum(axis=0)[np.newaxis] if whole else samples.sums(counts)
         for code, size, own in zip(batches.tolist(), samples.sizes.tolist(), sums, strict=True):
             self._counts[code] += size
             self._votes[code] = self._votes.get(code, 0.0) + own

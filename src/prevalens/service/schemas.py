@@ -24,7 +24,7 @@ class NoBody(_Strict):
 
 
 class QuantifyBody(_Strict):
-    """Items to estimate the label frequencies of: texts, rows or uploads."""
+    """Items to estimate the prevalences of: texts, rows or uploads."""
 
     texts: Annotated[list[str], Field(min_length=1)] | None = Field(
         None, description="The items of a model for texts."
@@ -78,7 +78,7 @@ class UploadForm(_Strict):
 
 
 class QuantifyForm(_Strict):
-    """Files to estimate the label frequencies of; the part `file` may be repeated."""
+    """Files to estimate the prevalences of; the part `file` may be repeated."""
 
     file: Files
     columns: str = Field("", description="A JSON object, as in a JSON request.")
@@ -179,8 +179,8 @@ class TrainBody(LabelPlaces):
     )
     scores: list[ColumnName | list[ColumnName]] | None = Field(
         None,
-        description="Columns with scores of a labeller, such as p_*, instead of texts; one entry "
-        "per labeller.",
+        description="Columns with scores of a labeller, such as p_*; one entry per labeller. Texts "
+        "and features are used besides these if they are named.",
     )
     scores_tags: list[ColumnName] | None = Field(
         None, description="Columns with a labeller's answers, such as billing:0.9;login."

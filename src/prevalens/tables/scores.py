@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import clone
 
 from prevalens.errors import InputError, PrevalensWarning, counted
 from prevalens.tables.answers import answer_scores, range_hint, separator_of_answers
 from prevalens.tables.cells import number_of, shown
+from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.kinds import ColumnUse
 from prevalens.tables.labellers import LabelNames, MatchedScores, listed
 from prevalens.tables.preparation import CellError, Preparation
@@ -80,7 +83,7 @@ def unknown_labels_once() -> Iterator[list[str]]:
 
 
 class ScorePreparation(Preparation):
-    """Scores of one or several labellers, one column per labeller and label.
+    """Scores of one or several labellers, one column per labeller and label, and features.
 
     Parameters
     ----------
@@ -91,9 +94,12 @@ class ScorePreparation(Preparation):
         labeller does not know is left out; it never answers for it.
     tags : sequence of str
         For each labeller with one column of answers that name labels, this column.
+    features : ColumnPreparation, optional
+        Of further columns, such as that of the texts, which become features after the scores.
 
     Attributes
     ----------
+    features_ : fitted ColumnPreparation, or None
     separators_ : dict of column to str
         What divides the labels of an answer, for columns of answers that are texts.
     counts_ : array of float, shape (n_labellers, n_labels)
@@ -108,8 +114,9 @@ class ScorePreparation(Preparation):
     Notes
     -----
     The matrix has shape (n_items, n_labellers * n_labels), with the labellers of `columns` first,
-    and NaN where there is no answer. `prevalens.classifiers.Given` reads it. A column of numbers is
-    converted as a whole, a column of answers cell by cell.
+    and NaN where there is no answer; features follow, and it is then sparse if they are.
+    `prevalens.classifiers.Given` reads it. A column of numbers is converted as a whole, a column of
+    answers cell by cell.
 
     An answer is a text such as ``billing;login`` or ``billing:0.9;login:0.4``, a list of such
     texts, or a mapping of labels to scores; lists and mappings may be written as JSON. A label with
@@ -131,29 +138,55 @@ class ScorePreparation(Preparation):
         labels: Mapping[str, str],
         columns: Sequence[Mapping[str, str]] = (),
         tags: Sequence[str] = (),
+        features: ColumnPreparation | None = None,
     ) -> None:
         self.labels = labels
         self.columns = columns
         self.tags = tags
+        self.features = features
 
     def fit_transform(self, items: Any, y: Any = None, **_: Any) -> Any:
         """Learn from the answers; the labels of people are only kept to compare counts with."""
-        scores = self._learn(items)
+        matrix = self._learn(items)
         self.human_ = None if y is None else np.asarray(y).mean(axis=0, dtype=np.float64)
-        return scores
+        return matrix
 
-    def _learn(self, items: Any) -> Floats:
+    def _learn(self, items: Any) -> Any:
         self.human_ = None
-        self.n_features_ = (len(self.columns) + len(self.tags)) * len(self.labels)
+        self.n_features_ = self.n_labellers * len(self.labels)
         names = LabelNames(self.labels)
         self.separators_ = {
             column: separator_of_answers(items[column], names) for column in self.tags
         }
-        scores = self._transform(items)
+        scores = self._scores(items)
         self._check_answers(scores)
-        return scores
+        self.features_: ColumnPreparation | None = None
+        if self.features is None:
+            return scores
+        self.features_ = clone(self.features)
+        features = self.features_.fit_transform(items)
+        self.n_features_ += self.features_.n_features_
+        return _side_by_side(scores, features)
 
-    def _transform(self, items: Any) -> Floats:
+    def _transform(self, items: Any) -> Any:
+        scores = self._scores(items)
+        if self.features_ is None:
+            return scores
+        return _side_by_side(scores, self.features_.transform(items))
+
+    @property
+    def n_labellers(self) -> int:
+        """Number of labellers."""
+        return len(self.columns) + len(self.tags)
+
+    def scores_in(self, X: Any) -> Floats:
+        """The scores in a matrix of prepared items, without the features."""
+        if self.features is None:
+            return np.asarray(X)
+        scores = X[:, : self.n_labellers * len(self.labels)]
+        return np.asarray(scores.toarray() if sp.issparse(scores) else scores)
+
+    def _scores(self, items: Any) -> Floats:
         blocks, n_labels = [], len(self.labels)
         for columns in self.columns:
             n_items = len(items[next(iter(columns.values()))])
@@ -212,11 +245,12 @@ class ScorePreparation(Preparation):
 
     def for_labels(self, kept: Sequence[int]) -> ScorePreparation:
         """An unfitted copy for some of the labels, by their numbers."""
-        return ScorePreparation(*self._matched.for_labels(kept))
+        return ScorePreparation(*self._matched.for_labels(kept), self.features)
 
     def table_columns(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return self._matched.table_columns()
+        others = () if self.features is None else self.features.columns or ()
+        return (*self._matched.table_columns(), *others)
 
     def score_columns(self) -> tuple[str, ...]:
         """See `Preparation`."""
@@ -234,7 +268,8 @@ class ScorePreparation(Preparation):
                 uses.append(ColumnUse(column, f"scores of {label}", self._count(k, [label])))
         for k, column in enumerate(self.tags, start=len(self.columns)):
             uses.append(ColumnUse(column, "answers", self._count(k, names)))
-        return tuple(uses)
+        features = () if self.features_ is None else self.features_.column_uses(None)
+        return (*uses, *features)
 
     def _count(self, labeller: int, labels: Sequence[str]) -> str:
         """What a labeller counts, and people; of many labels those that differ most."""
@@ -258,12 +293,20 @@ class ScorePreparation(Preparation):
             own.get(label, f"(no column): {label}") for own in self.columns for label in self.labels
         ]
         names += [f"{column}: {label}" for column in self.tags for label in self.labels]
+        if self.features_ is not None:
+            names += self.features_.get_feature_names_out().tolist()
         return np.array(names, dtype=object)
 
     def describe(self) -> str:
         """A short description for people."""
-        n_labellers = len(self.columns) + len(self.tags)
-        return f"scores of {counted(n_labellers, 'labeller')} as given"
+        scores = f"scores of {counted(self.n_labellers, 'labeller')} as given"
+        return scores if self.features_ is None else f"{scores}; {self.features_.describe()}"
+
+
+def _side_by_side(scores: Floats, features: Any) -> Any:
+    if sp.issparse(features):
+        return sp.hstack([sp.csr_matrix(scores), features], format="csr")
+    return np.hstack([scores, features])
 
 
 def column_scores(cells: Sequence[Any] | Array, column: str) -> Floats:

@@ -75,12 +75,15 @@ def test_averages_leave_out_what_one_column_lacks(paper_like: Make) -> None:
     ]
 
 
-def test_four_methods_to_a_table(paper_like: Make) -> None:
+def test_four_methods_to_a_table_and_eight_if_run_in_one_way(paper_like: Make) -> None:
     results = paper_like("mlc", datasets=("scene",), variant="as described")
     grids = side_by_side_grids("classifiers", compare(tables_of(results), printed("mlc")))
     assert [len(grid.headings[0]) for grid in grids] == [4, 4]
     own = own_grids("AE", tables_of(results))
-    assert [len(grid.headings[0]) for grid in own] == [4, 4]
+    assert [len(grid.headings[0]) for grid in own] == [8]
+    (table,) = tables_of(results).values()
+    both = own_grids("AE", {"one way": table, "another": table})
+    assert [len(grid.headings[0]) for grid in both] == [4, 4]
     assert next(iter(own[0].lines())).entries[0].text == ".0840"
 
 

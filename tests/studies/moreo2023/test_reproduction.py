@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from prevalens.records import Result
+from prevalens.reports.grid import Grid
 from prevalens.reports.page import Section, markdown_page
 from prevalens.reports.render import to_markdown
 from prevalens.reports.table import ranks
@@ -116,6 +117,24 @@ def test_classifiers_without_printed_figures_have_a_section_of_their_own(paper_l
     assert f"{low.value:.4f}".removeprefix("0") in page
     assert "More classifiers" in to_markdown(sections[_LAST].parts[0])  # type: ignore[arg-type]
     assert "More classifiers, AE" not in sections_of(paper_like)
+
+
+def test_columns_of_the_pcc_table_are_taken_from_there(paper_like: Make) -> None:
+    pcc = paper_like(datasets=("emotions", "scene"), variant="as described", factor=1.05)
+    own = paper_like("mlc", datasets=("scene",), variant="as described", methods=("DT",))
+    summaries = {
+        "pcc_general": summarise_table("pcc_general", pcc, metrics=("ae",)),
+        "mlc": summarise_table("mlc", own, metrics=("ae",)),
+    }
+    sections = {part.title: part for part in reproduction_sections(summaries)}
+    grid = sections["Classifiers, AE"].parts[0]
+    assert isinstance(grid, Grid)
+    assert [heading.text for heading in grid.headings[0]] == ["BC+BA", "DT", "SG"]
+    first = next(iter(grid.lines()))
+    ours = [entry.text for entry in first.entries[1::2]]
+    # The printed .0842, .042 and .0362, the first and the last times 1.05; none on Emotions.
+    assert ours == [".0884", ".0420", ".0380"]
+    assert grid.groups[0].title == "Scene"
 
 
 def test_whether_validation_and_test_results_correlate_is_said(paper_like: Make) -> None:

@@ -68,8 +68,8 @@ async function stillThere(wanted) {
   if (!wanted.length) return [];
   const { uploads } = await get("/v1/uploads");
   const found = wanted.map(({ id }) => uploads.find((upload) => upload.id === id)).filter(Boolean);
-  const gone = wanted.filter(({ id, name }) => name && !uploads.some((upload) => upload.id === id));
-  if (gone.length) complain(new Error(`The server no longer has ${gone.map(({ name }) => name).join(", ")}; add what is missing again.`));
+  const gone = wanted.filter(({ id }) => !uploads.some((upload) => upload.id === id));
+  if (gone.length) complain(new Error(`The server no longer has ${gone.map(({ name }) => name ?? "a file of this result").join(", ")}; add what is missing again.`));
   return found;
 }
 

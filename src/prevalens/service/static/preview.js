@@ -13,6 +13,7 @@ const ENCODINGS = [
 ];
 const DELIMITERS = [[",", "comma"], [";", "semicolon"], ["\t", "tab"], ["|", "vertical bar"], [" ", "space"]];
 const BINARY = /\.(parquet|pq|xlsx|xlsm)$/i;
+const JSON_FILE = /\.(json|jsonl|ndjson)(\.gz)?$/i;
 
 export function previewTable(file) {
   const numeric = file.columns.map((column) => column.kind === "number" || column.kind === "binary");
@@ -74,7 +75,7 @@ export function readingFields(file, id, changed) {
       document.getElementById(select.id)?.focus({ preventScroll: true });
     });
   }
-  return labels;
+  return JSON_FILE.test(file.name) ? labels.slice(0, 1) : labels;
 }
 
 // Send files; those that cannot be read are sent again as soon as one says how to read them.

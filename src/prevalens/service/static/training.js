@@ -104,6 +104,7 @@ function fillSelects() {
   offer(find("train-time"), [["", "not known"], ...pairs(names(file))], own["train-time"], times[0]);
   const column = file.columns.find(({ name }) => name === value("train-tags"));
   find("train-sep").value = own["train-sep"] ?? column?.separator ?? ",";
+  show(find("train-sep-guess"), own["train-sep"] === undefined);
 }
 
 function fillTicks(id, list, guess) {

@@ -146,6 +146,20 @@ def _printed_name(label: str, table: str) -> str:
     return name if table.endswith("_general") else others.get(name, name)
 
 
+def shared_columns(table: str) -> dict[str, str]:
+    """The groups of the PCC table that are columns of another table, with their names there.
+
+    Examples
+    --------
+    >>> shared_columns("mlc")
+    {'BC+BA': 'BC+BA', 'MLC+BA': 'SG'}
+    """
+    if table.endswith("_general"):
+        return {}
+    labels = dict.fromkeys(m["label"] for m in _table(table) if m["label"].startswith("pcc "))
+    return {label.removeprefix("pcc "): _printed_name(label, table) for label in labels}
+
+
 def _table(name: str) -> list[dict[str, Any]]:
     """The methods of a table; some tables begin and end with columns of the PCC table."""
     if name.endswith("_general"):

@@ -17,7 +17,7 @@ from prevalens.reports.sections import (
     tables_of,
 )
 from prevalens.reports.summarise import of_one_protocol
-from prevalens.reports.table import ResultTable
+from prevalens.reports.table import ResultTable, TableRow
 from prevalens.studies.moreo2023 import comparison_layout as layout
 from prevalens.studies.moreo2023.comparison import (
     PRINT,
@@ -27,7 +27,13 @@ from prevalens.studies.moreo2023.comparison import (
     compare,
     orders,
 )
-from prevalens.studies.moreo2023.plan import DESCRIBED, DISCUSSED, GUARDED, PRINTED
+from prevalens.studies.moreo2023.plan import (
+    DESCRIBED,
+    DISCUSSED,
+    GUARDED,
+    PRINTED,
+    shared_columns,
+)
 from prevalens.studies.moreo2023.printed import (
     CAPTIONS,
     PAPER,
@@ -36,7 +42,7 @@ from prevalens.studies.moreo2023.printed import (
     method_place,
     printed,
 )
-from prevalens.studies.moreo2023.table_summary import TableSummary
+from prevalens.studies.moreo2023.table_summary import TableSummary, merge_summaries
 
 #: What was run, as paragraphs.
 ABOUT: list[str] = [*CAPTIONS["about"], *CAPTIONS["variants"], *CAPTIONS["how"]]
@@ -75,7 +81,7 @@ def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section
     summaries : mapping of str to TableSummary
         By the name of the table; tables that are missing are left out.
     """
-    known = {name: summaries[name] for name in PRINTED_TABLES if name in summaries}
+    known = _with_shared({name: summaries[name] for name in PRINTED_TABLES if name in summaries})
     by_table = {name: _compared(summary) for name, summary in known.items()}
     comparisons = {_title(name): comparison for name, comparison in by_table.items()}
     groups = {_title(name): by_table[name] for name in known if name.endswith("_general")}
@@ -96,6 +102,62 @@ def reproduction_sections(summaries: Mapping[str, TableSummary]) -> list[Section
     sections += [_discussed_section(summary) for summary in ours.values()]
     sections.append(_relative_section(known))
     return [*sections, *_validation_sections(known), _provenance(known, ours)]
+
+
+def _with_shared(known: Mapping[str, TableSummary]) -> dict[str, TableSummary]:
+    """Fill the columns that tables share with the PCC table from there, as the paper does."""
+    pcc = known.get(_CHECKED_TABLE)
+    if pcc is None:
+        return dict(known)
+    return {
+        name: _with_columns_of(summary, pcc, columns)
+        if (columns := shared_columns(name))
+        else summary
+        for name, summary in known.items()
+    }
+
+
+def _with_columns_of(
+    summary: TableSummary, other: TableSummary, columns: Mapping[str, str]
+) -> TableSummary:
+    """Fill cells that a summary lacks, on datasets that it has, from columns of another table.
+
+    `columns` maps the names of methods in the other table to those in this one.
+    """
+    tables = {
+        metric: {
+            way: _missing_part(table, other.tables[metric][way], columns)
+            for way, table in by_way.items()
+            if way in other.tables.get(metric, {})
+        }
+        for metric, by_way in summary.tables.items()
+    }
+    methods = {
+        way: {columns[name]: text for name, text in known.items() if name in columns}
+        for way, known in other.methods.items()
+    }
+    return merge_summaries(TableSummary(summary.name, tables, methods, ()), summary)
+
+
+def _missing_part(
+    table: ResultTable, other: ResultTable, columns: Mapping[str, str]
+) -> ResultTable:
+    """The cells of another table that this one lacks on its datasets, under its names."""
+    names = {name: own for name, own in columns.items() if name in other.columns}
+    rows = [
+        TableRow(
+            row.dataset,
+            row.shift,
+            tuple(
+                None
+                if table.cell(row.dataset, row.shift, own)
+                else other.cell(row.dataset, row.shift, name)
+                for name, own in names.items()
+            ),
+        )
+        for row in table.rows
+    ]
+    return ResultTable(table.metric, table.protocol, tuple(names.values()), tuple(rows))
 
 
 def _title(name: str) -> str:
