@@ -28,6 +28,8 @@ from prevalens.tables.formats import as_table
         (["a;b", "b;c", "a"], "tags"),
         (["red,blue", "blue", "red", "red,blue"], "tags"),
         ([["red", "blue"], [], None], "tags"),
+        (['["red"]', "[]", '["blue"]'], "tags"),
+        (["no wheel", "too late", "two wheels"], "text"),
         (["red", "blue", "red"], "category"),
         (["m1", "m2", "m3"], "category"),
         (["My order, which I paid, has not come.", "Hello, I cannot log in, please help."], "text"),
@@ -45,10 +47,27 @@ def test_columns_are_what_they_seem(values: list[Any], kind: str) -> None:
         (["a|b", "a", "b|a"], "|"),
         (["a;b", *[None] * 9], ";"),
         (["red", "blue", "red"], None),
+        (['["red, or pink", "blue"]', '["blue"]'], None),
     ],
 )
 def test_the_separator_of_tags_is_told(values: list[str], separator: str | None) -> None:
     assert preview(as_table({"x": values}))["columns"][0]["separator"] == separator
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("id", ["t1", "t2", "t3"], "id"),
+        ("customer_id", [4, 7, 9], "id"),
+        ("customer_id", [4, 4, 9], "number"),
+        ("ID", ["a b", "c d", "e f"], "id"),
+        ("age", [4, 7, 9], "number"),
+        ("n", list(range(100)), "id"),
+    ],
+)
+def test_identifiers_are_no_features(name: str, values: list[Any], kind: str) -> None:
+    (column,) = preview(as_table({name: values}))["columns"]
+    assert column["kind"] == kind
 
 
 @given(st.lists(st.one_of(st.none(), st.text(), st.floats(), st.integers(), st.booleans())))

@@ -380,8 +380,8 @@ def preview(table: Table) -> dict[str, Any]:
     for name in table.columns:
         values = [] if chunk is None else list(chunk[name])
         known = [_cut(value) for value in values if not is_missing(value)]
-        kind = _kind(name, known)
         listed = bool(known) and all(json_list(str(value)) is not None for value in known)
+        kind = "tags" if listed else _kind(name, known)
         separator = separator_of(known) if kind == "tags" and not listed else None
         columns.append({"name": name, "kind": kind, "separator": separator})
         cells.append([_json_cell(value) for value in values[:_SHOWN]])
