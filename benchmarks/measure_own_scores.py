@@ -2,6 +2,7 @@
 
     pip install ppi-python
     PREVALENS_DATA=... python benchmarks/measure_own_scores.py > benchmarks/results/own_scores.md
+    PREVALENS_DATA=... python benchmarks/measure_own_scores.py 300  # with 300 human labels only
 
 The tables of docs/guides/labellers.md: three labellers each for GoEmotions and UN roll calls. They
 look for the names of the labels, follow rules (the words of weak_labellers.toml), or are a small
@@ -12,9 +13,10 @@ texts of the items with human labels, too. About ten minutes on one core.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -228,11 +230,11 @@ def shown(cell: Floats) -> str:
     return f"{error:.1f}" if np.isnan(holds) else f"{error:.1f} ({holds:.2f})"
 
 
-def main() -> None:
+def main(human_labels: Sequence[int]) -> None:
     everything = list(cases())
     header = f"| dataset | labeller | | {' | '.join(FAMILIES)} | mean |"
     means: dict[int, dict[str, list[Floats]]] = {}
-    for n_human in HUMAN:
+    for n_human in human_labels:
         print(f"\n## {n_human} human labels\n\n{header}\n|{'---|' * (len(FAMILIES) + 4)}")
         for case in everything:
             if n_human > len(case.Y):
@@ -251,4 +253,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main()
+    main([int(number) for number in sys.argv[1:]] or HUMAN)

@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
 from prevalens.errors import InputError
-from prevalens.model.items import chunk_items, chunks_of, is_table, preparation_for, refitted
+from prevalens.model.items import (
+    chunk_items,
+    chunks_of,
+    column_means,
+    filled,
+    is_table,
+    preparation_for,
+    refitted,
+)
 from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.formats import as_table
 from prevalens.tables.preparation import ArrayPreparation, GivenPreparation
@@ -68,3 +77,15 @@ def test_a_preparation_is_fitted_again_on_some_rows_alone() -> None:
     given = GivenPreparation(StandardScaler()).fit([[1.0], [3.0], [50.0]])
     _, last = refitted([[1.0], [3.0], [50.0]], given)(np.array([0, 1]), np.array([2]))
     assert last.tolist() == [[48.0]]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
+def test_missing_values_are_filled_with_the_mean_of_their_column(form: type) -> None:
+    nan = np.nan
+    X = form(np.array([[0.5, nan, 0.0], [nan, nan, 4.0], [0.0, nan, 2.0], [1.0, nan, nan]]))
+    assert column_means(X) == pytest.approx([0.5, 0.0, 2.0])
+    full = filled(X)
+    dense = full.toarray() if sp.issparse(full) else full
+    assert dense.tolist() == [[0.5, 0, 0], [0.5, 0, 4], [0, 0, 2], [1, 0, 2]]
+    assert np.isnan(X.sum())
+    assert filled(full) is full

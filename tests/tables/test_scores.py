@@ -4,8 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from prevalens.errors import InputError, PrevalensWarning
+from prevalens.tables.columns import ColumnPreparation
 from prevalens.tables.preparation import CellError
 from prevalens.tables.scores import ScorePreparation, column_scores, unknown_labels_once
 
@@ -76,3 +78,28 @@ def test_unknown_labels_of_many_chunks_are_one_sentence_and_other_warnings_stay(
     (sentence,) = said
     assert "2 labels" in sentence
     assert "'b' (6 items), 'c' (3 items)" in sentence
+
+
+@pytest.mark.parametrize("kind", ["text", "number"])
+def test_features_follow_the_scores(kind):
+    labels = {"billing": "billing", "login": "login"}
+    words = ["my invoice", "the password", "my card", "an invoice"]
+    items = {
+        "llm": ["billing", "login", None, ""],
+        "note": words if kind == "text" else [1, 2, 3, 4],
+    }
+    features = ColumnPreparation(["note"], kinds={"note": kind})
+    both = ScorePreparation(labels, tags=["llm"], features=features)
+    matrix = both.fit_transform(items)
+    alone = ScorePreparation(labels, tags=["llm"]).fit_transform(items)
+    own = ColumnPreparation(["note"], kinds={"note": kind}).fit_transform(items)
+    assert sp.issparse(matrix) == sp.issparse(own)
+    assert matrix.shape == (4, 2 + own.shape[1]) == (4, both.n_features_)
+    np.testing.assert_array_equal(both.scores_in(matrix), alone)
+    assert abs(matrix[:, 2:] - own).max() == 0
+    assert abs(both.transform(items)[:, 2:] - own).max() == 0
+    assert len(both.get_feature_names_out()) == both.n_features_
+    assert both.table_columns() == ("llm", "note")
+    assert [use.column for use in both.column_uses(None)] == ["llm", "note"]
+    assert both.for_labels([1]).table_columns() == ("llm", "note")
+    assert not hasattr(features, "encoders_")
