@@ -250,7 +250,7 @@ class MulticalibratedPCC(Aggregator):
     ----------
     leaves_ : int
         Number of groups.
-    shifts_ : array of float, shape (leaves_, n_labels)
+    shifts_ : array of float, shape (n_leaves, n_labels)
         What is added to the log-odds of each label in each group.
     columns_ : array of int
         The labels whose posteriors the tree reads: the 32 whose posteriors vary most.

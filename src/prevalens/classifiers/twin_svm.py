@@ -17,7 +17,7 @@ class MLTSVM(MarginClassifier):
     The hyperplane of a label minimises half the squared scores of the items that have it, plus
     half `alpha` times the squared norm of weights and intercept, plus C times how far the scores of
     the other items exceed -1. An item has the labels to whose hyperplanes its distance is at most
-    the least of 1 / |w| over all labels.
+    the least of ``1 / |w|`` over all labels.
 
     Parameters
     ----------
