@@ -99,7 +99,7 @@ class MLMPM(MarginClassifier):
         ridge = check_number(self.ridge, "ridge", _TINY)
         coupling = check_number(self.coupling, "coupling", 0.0)
         ties, total = coupling * _co_occurrence(Y), _covariance(items)
-        sides = [_Sides.of(items, y, total, ridge) for y in Y.T]
+        sides = [_ClassMoments.of(items, y, total, ridge) for y in Y.T]
         weights = np.zeros((len(sides), items.shape[1]))
         deviations = np.ones((len(sides), 2))
         least, self.n_iter_ = np.inf, 0
@@ -114,7 +114,9 @@ class MLMPM(MarginClassifier):
                 break
         return weights, self._intercepts(sides, weights, deviations)
 
-    def _intercepts(self, sides: list[_Sides], weights: Floats, deviations: Floats) -> Floats:
+    def _intercepts(
+        self, sides: list[_ClassMoments], weights: Floats, deviations: Floats
+    ) -> Floats:
         """Boundaries with equal worst cases on both sides; keeps the bounds of these."""
         sums = np.maximum(deviations.sum(axis=1), _TINY)
         gaps = np.array([w @ label.difference for w, label in zip(weights, sides, strict=True)])
@@ -125,7 +127,7 @@ class MLMPM(MarginClassifier):
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _ClassMoments:
     """Moments of the items with a label, and of those without it.
 
     The covariance of the others is what remains of that of all items, so that only the items with
@@ -153,7 +155,7 @@ class _Sides:
     ridge: float
 
     @classmethod
-    def of(cls, items: Floats, y: LabelMatrix, total: Floats, ridge: float) -> _Sides:
+    def of(cls, items: Floats, y: LabelMatrix, total: Floats, ridge: float) -> _ClassMoments:
         has, lacks = items[y == 1], items[y == 0]
         mean = has.mean(axis=0)
         share = len(has) / len(items)

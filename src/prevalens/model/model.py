@@ -266,10 +266,9 @@ class Model:
             if time is not None:
                 given |= {"time": time, "prepare": _prepare(own, chosen, unfitted)}
             quantifier = _fitted(unfitted, X, Y, given, on_stage)
-        seconds = perf_counter() - start
         description = Description(
             label_names,
-            _summary(chosen, quantifier, Y, seconds, caught),
+            _summary(chosen, quantifier, Y, perf_counter() - start, caught),
             provenance(_method_name(quantifier), source),
             # Batches need not have columns that are not used.
             None if names is None else tuple(u.column for u in uses if u.use != "dropped"),

@@ -368,10 +368,8 @@ def quantify_tables(
     given = {"interval": interval, "index": names, "time": at}
     estimate, warned = estimated(model, batches, given)
     if marked is not None:
-        place = {code: number for number, code in enumerate(order)}
-        if folded is not None:
-            place |= dict.fromkeys(folded.codes, place[folded.codes[0]])
-        estimate = with_labels_of_sums(estimate, batches, sizes, marked.matched(place))
+        matched = marked.matched(_places(order, folded))
+        estimate = with_labels_of_sums(estimate, batches, sizes, matched)
     made: dict[str, Any] = {}
     if with_provenance:
         price = price_of_drift(model.quantifier, batches, interval, at)
@@ -392,6 +390,14 @@ def quantify_tables(
         ordered=grouping.ordered,
         feature_means=monitor.feature_means(order),
     )
+
+
+def _places(order: Sequence[int], folded: Folded | None) -> dict[int, int]:
+    """The place of each batch in the result, by its number; folded batches share one."""
+    places = {code: place for place, code in enumerate(order)}
+    if folded is not None:
+        places |= dict.fromkeys(folded.codes, places[folded.codes[0]])
+    return places
 
 
 def scored(
