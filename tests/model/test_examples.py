@@ -49,8 +49,7 @@ def test_they_are_the_ends_of_the_sorted_scores(seed: int, n: int, parts: int) -
 def test_folded_batches_are_one() -> None:
     values = np.linspace(0, 1, 16).reshape(8, 2)
     found = _added(values, np.array([0, 1, 2, 0, 1, 2, 0, 1]), 2)
-    found.fold([0, 2])
-    found.name(["both", "other"], [0, 1])
+    found.name(["both", "other"], [0, 1], [0, 2])
     texts = [item["text"] for item in found.of("both")[0]["highest"]]
     assert texts == ["item 6", "item 5", "item 3"]
     assert found.of("other")[0]["highest"][0]["text"] == "item 7"

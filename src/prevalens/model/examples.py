@@ -121,17 +121,17 @@ class Examples:
             del self._kept[oldest]
             self._left_out.add(oldest)
 
-    def fold(self, codes: Sequence[int]) -> None:
-        """Count several batches as the first of them."""
+    def name(self, names: Sequence[str], codes: Sequence[int], folded: Sequence[int] = ()) -> None:
+        """Say what the batches are called; those in `folded` count as the first of them."""
+        self._fold(folded)
+        self._codes = dict(zip(names, codes, strict=True))
+
+    def _fold(self, codes: Sequence[int]) -> None:
         joined, *others = [self._kept.pop(code, None) for code in codes] or [None]
         for other in others:
             joined = None if joined is None or other is None else joined.with_(other, self.most)
         if joined is not None:
             self._kept[codes[0]] = joined
-
-    def name(self, names: Sequence[str], codes: Sequence[int]) -> None:
-        """Say what the batches are called."""
-        self._codes = dict(zip(names, codes, strict=True))
 
     def of(self, batch: str) -> list[dict[str, Any]] | None:
         """The examples of a batch, label by label; None if none were kept.

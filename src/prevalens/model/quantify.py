@@ -356,15 +356,13 @@ def quantify_tables(
     grouping.keeps_items = False
     with unknown_labels_once() as unknown:
         batches, sizes, means, folded = _read(model, parts, grouping, min_items)
-    n_items = int(sizes.sum())
-    watch.step("estimating", n_items=n_items)
+    watch.step("estimating", n_items=(n_items := int(sizes.sum())))
     if folded is not None:
         monitor.fold(folded.codes)
     names, at = grouping.order(), times.of(means)
     order = [grouping.code(name) for name in names]
     if examples is not None:
-        examples.fold([] if folded is None else folded.codes)
-        examples.name(names, order)
+        examples.name(names, order, () if folded is None else folded.codes)
     given = {"interval": interval, "index": names, "time": at}
     estimate, warned = estimated(model, batches, given)
     if marked is not None:
