@@ -575,3 +575,28 @@ def test_a_model_is_trained_with_the_keyboard_alone(
     chosen = page.locator("[name=model][value=typed]")
     expect(chosen).to_be_checked()
     expect(chosen).to_be_focused()
+
+
+def test_texts_are_learned_from_beside_the_answers_of_a_labeller(
+    visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = visit()
+    answers = [topic if n % 5 else "late" for n, topic in enumerate(TOPICS)]
+    rows = list(zip(TEXTS, answers, TOPICS, strict=True))
+    _open_training(page, _write(tmp_path / "answers.csv", [["text", "llm", "human"], *rows]))
+    page.locator("#train-from").select_option("answers")
+    page.locator("#train-answers").select_option("llm")
+    page.locator("#train-where").select_option("category")
+    page.locator("#train-category").select_option("human")
+    assert _shown(page, "#train-text") == "text (a guess)"
+    _settle(page, "given+pcc")
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(page.locator("[name=model]:checked")).to_have_value("answers")
+    # A batch needs both columns: without its texts nothing is estimated.
+    page.locator("#files").set_input_files(_write(tmp_path / "b.csv", [["llm"], ["late"]]))
+    _hint(page, "b.csv has no column text; choose the column that stands for it.")
+    page.get_by_role("button", name="Remove b.csv").click()
+    batch = [["text", "llm"], *([text, answer] for text, answer, _ in rows[:20])]
+    page.locator("#files").set_input_files(_write(tmp_path / "c.csv", batch))
+    page.get_by_role("button", name="Estimate", exact=True).click()
+    expect(page.locator("#result-body")).to_contain_text("wheel")

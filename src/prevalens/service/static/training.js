@@ -25,6 +25,8 @@ const after = {};
 
 const chosen = () => (choices[names(file).join("\n")] ??= {});
 const value = (id) => find(id).value;
+// Whether a labeller has answered for the items; its answers may be learned from with the texts.
+const labelled = () => ["scores", "answers"].includes(value("train-from"));
 
 export function setUpTraining({ onModel, onDemo }) {
   Object.assign(after, { train: (result) => done(result, onModel), demo: onDemo });
@@ -80,9 +82,9 @@ function arrange() {
   fillTicks("train-labels", labels, names(file, "binary"));
   const free = labels.filter((name) => where !== "labels" || !ticked(find("train-labels")).includes(name));
   fillTicks("train-features", free, names(file, "number", "category"));
-  const shown = { text: from === "text", features: from === "features", scores: from === "scores", answers: from === "answers", tags: where === "tags", sep: where === "tags", category: where === "category", labels: where === "labels" };
+  const shown = { text: from !== "features", features: from === "features", scores: from === "scores", answers: from === "answers", tags: where === "tags", sep: where === "tags", category: where === "category", labels: where === "labels" };
   for (const [name, visible] of Object.entries(shown)) show(find(`train-${name}-label`) ?? find(`train-${name}`), visible);
-  show(find("train-scores-hint"), from === "scores" || from === "answers");
+  show(find("train-scores-hint"), labelled());
   show(find("train-form"), true);
   remember("training", { file: file.id, choices });
   countLabels();
@@ -95,7 +97,8 @@ function fillSelects() {
   const open = (list) => [["", "choose a column"], ...pairs(list)];
   offer(find("train-from"), FROM, own["train-from"], texts.length ? "text" : "features");
   offer(find("train-where"), WHERE, own["train-where"], binary.length ? "labels" : tags.length ? "tags" : categories.length ? "category" : "");
-  offer(find("train-text"), open(names(file)), own["train-text"], likely(texts, TEXT));
+  const noText = [["", "none: learn from the answers alone"], ...pairs(names(file))];
+  offer(find("train-text"), labelled() ? noText : open(names(file)), own["train-text"], likely(texts, TEXT));
   offer(find("train-tags"), open(names(file)), own["train-tags"], likely(tags.length ? tags : categories, LABEL));
   offer(find("train-answers"), open(names(file)), own["train-answers"]);
   // Where categories are learned from, only its name tells the one to be learned.
@@ -117,7 +120,7 @@ function fillTicks(id, list, guess) {
 function serving() {
   const [from, where] = [value("train-from"), value("train-where")];
   const found = [];
-  if (from === "text") found.push(["texts", value("train-text")]);
+  if (from === "text" || (labelled() && value("train-text"))) found.push(["texts", value("train-text")]);
   if (from === "answers") found.push(["answers", value("train-answers")]);
   if (where === "tags" || where === "category") found.push(["labels", value(`train-${where}`)]);
   if (value("train-time")) found.push(["times", value("train-time")]);
@@ -185,10 +188,10 @@ function request() {
     upload: file.id, name: value("train-name").trim(), method: value("train-method").trim() || "auto",
     time_budget: Number(value("train-budget")) || 120, ...labelPlace(),
   };
-  if (from === "text") body.text = value("train-text");
-  else if (from === "scores") body.scores = labellers(value("train-scores"));
+  if (from !== "features" && value("train-text")) body.text = value("train-text");
+  if (from === "scores") body.scores = labellers(value("train-scores"));
   else if (from === "answers") body.scores_tags = [value("train-answers")];
-  else body.features = ticked(find("train-features"));
+  else if (from === "features") body.features = ticked(find("train-features"));
   if (value("train-time")) body.time = value("train-time");
   if (share() && testable()) body.holdout = share();
   return body;
