@@ -63,9 +63,9 @@ class MLMPM(MarginClassifier):
     References
     ----------
     Lanckriet, El Ghaoui, Bhattacharyya and Jordan, "A robust minimax approach to classification",
-    JMLR 3, 2002. Rastogi and Jain, "Multi-label minimax probability machine with multi-manifold
-    regularisation", Research Reports on Computer Science 1(1), 2022. Moreo, Francisco and
-    Sebastiani, "Multi-label quantification", ACM TKDD 18(1), 2023.
+    JMLR 3, 2002. Jain and Rastogi, "Multi-label minimax probability machine with multi-manifold
+    regularisation", Research Reports on Computer Science, 2021, doi 10.37256/rrcs.1120211193.
+    Moreo, Francisco and Sebastiani, "Multi-label quantification", ACM TKDD 18(1), 2023.
 
     Examples
     --------
