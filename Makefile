@@ -33,6 +33,7 @@ bench: $(VENV)/.dev
 dist: $(VENV)/.dev
 	rm -rf dist
 	$(BIN)/python -m build -q
+	$(BIN)/python release/repack.py dist/*.whl
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 
