@@ -20,7 +20,8 @@ n_items, n_samples = 2000, 2000
 # %% [markdown]
 # The mean posterior (`pcc`) is drawn towards the training prevalence. `pacc` undoes that: it divides the deviation by the
 # difference of the mean posteriors of items with and without the label, which removes the bias and enlarges the noise.
-# This aggregator divides by the square root of the difference: half a correction, half the noise.
+# This aggregator divides by the square root of the difference: half a correction, half the noise. It was picked among a
+# few ideas on the samples that are shown below, so its lead is an illustration, not a result.
 
 
 # %%
