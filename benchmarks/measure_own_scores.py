@@ -44,6 +44,11 @@ SIZE = 200
 #: Labels with fewer positive items among the human labels are left out, for all methods.
 LEAST = 2
 FAMILIES = ("ml-app", "label-tilt", "labelset-weights", "natural", "real")
+TITLE = """\
+# Counts of labellers, corrected
+
+Made by `python benchmarks/measure_own_scores.py`. Mean absolute error in points; in parentheses \
+the share of 90 % intervals that hold."""
 
 Floats = npt.NDArray[np.float64]
 Ends = tuple[Floats, Floats]
@@ -231,6 +236,7 @@ def shown(cell: Floats) -> str:
 
 
 def main(human_labels: Sequence[int]) -> None:
+    print(TITLE)
     everything = list(cases())
     header = f"| dataset | labeller | | {' | '.join(FAMILIES)} | mean |"
     means: dict[int, dict[str, list[Floats]]] = {}
