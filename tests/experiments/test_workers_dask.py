@@ -232,15 +232,16 @@ def test_another_service_is_no_scheduler(answer: bytes, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("tcp://127.0.0.1:1", "no answer within 1 seconds"),
+        # Whichever limit ends first, ours or that of Dask.
+        ("tcp://127.0.0.1:1", "(no answer within 1 seconds|Timed out)"),
         ("host", "missing port number in address 'host'"),
         ("ftp://host:1", "unknown address scheme 'ftp'"),
     ],
 )
 def test_wrong_addresses(address: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prevalens.cluster._ANSWER", 1)
-    expected = f"No Dask scheduler answers at '{address}' ({reason}"
-    with pytest.raises(InputError, match=re.escape(expected)), dask_executor(address):
+    expected = re.escape(f"No Dask scheduler answers at '{address}' (") + reason
+    with pytest.raises(InputError, match=expected), dask_executor(address):
         pass
 
 
