@@ -22,6 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from prevalens.aggregators import Aggregator, ScenarioMixture, TrainingPrevalence
 from prevalens.batches import (
+    EVIDENCE,
+    NOTHING,
     OPENNESS,
     VALUES,
     Batches,
@@ -61,6 +63,7 @@ from prevalens.selection.backtest import (
     rivals,
     run_backtest,
 )
+from prevalens.solvers.score_counts import ScoreCounts
 from prevalens.summary import Summary, add_up
 from prevalens.types import (
     Array,
@@ -875,6 +878,24 @@ class Quantifier(BaseEstimator):  # type: ignore[misc]
         named = list(map(str, range(len(samples)))) if names is None else names
         known = self.summed_statistics()
         return Summary.of(scores, samples, named, known, fingerprint=self.fingerprint_, times=times)
+
+    @property
+    def sums_scores(self) -> bool:
+        """Whether `summarise_counts` has all sums that estimates need."""
+        known = {EVIDENCE.name, VALUES.name, OPENNESS.name}
+        wanted = {statistic.name for statistic in self.statistics or (NOTHING,)}
+        posteriors = self.aggregator_.consumes == "posteriors"
+        return posteriors and isinstance(self.classifier_, Given) and wanted <= known
+
+    def summarise_counts(self, scores: ScoreCounts, name: str) -> Summary:
+        """As `summarise_scores`, of one batch of scores that one labeller has given."""
+        assert isinstance(self.classifier_, Given)  # see `sums_scores`
+        values, squares = (sums[np.newaxis] for sums in self.classifier_.posterior_sums(scores))
+        known = {EVIDENCE.name: values, VALUES.name: values, OPENNESS.name: values - squares}
+        sums = {each.name: known[each.name] for each in self.summed_statistics()}
+        return Summary.of_sums(
+            sums, np.array([scores.n_items]), [name], "posteriors", self.fingerprint_
+        )
 
     def summed_statistics(self) -> tuple[Statistic, ...]:
         """The `statistics`, or an error if there are none."""

@@ -131,17 +131,33 @@ class Summary(Batches):
             known = statistic.from_sums(summed)
             sums = statistic.sums(scores, samples) if known is None else known
             summed[statistic.name] = sums
-        sums_of_times = np.zeros((len(samples), 2))
+        sums_of_times = None
         if times is not None and (dated := ~np.isnan(times)).any():
             sums_of_times = samples.sums(np.column_stack([np.where(dated, times, 0.0), dated]))
-        return cls(
-            {name: _begin(sums) for name, sums in summed.items()},
-            samples.sizes,
-            names,
-            kind=scores.kind,
-            fingerprint=fingerprint,
-            times=_begin(sums_of_times),
-        )
+        return cls.of_sums(summed, samples.sizes, names, scores.kind, fingerprint, sums_of_times)
+
+    @classmethod
+    def of_sums(
+        cls,
+        sums: Mapping[str, Floats],
+        sizes: Ints,
+        names: Sequence[str],
+        kind: str,
+        fingerprint: str,
+        times: Floats | None = None,
+    ) -> Summary:
+        """From sums that are known, by the names of the statistics.
+
+        Parameters
+        ----------
+        sums : mapping of str to array of float, shape (n_batches, n_sums)
+        sizes, names, kind, fingerprint : as the attributes
+        times : array of float, shape (n_batches, 2), optional
+            Sums of the times of items, and number of the items that have one.
+        """
+        begun = {name: _begin(own) for name, own in sums.items()}
+        known = _begin(np.zeros((len(sizes), 2)) if times is None else times)
+        return cls(begun, sizes, names, kind=kind, fingerprint=fingerprint, times=known)
 
     @property
     def n_items(self) -> int:

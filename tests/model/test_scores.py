@@ -100,6 +100,42 @@ def test_frames_columns_and_files_give_the_same_model(tmp_path, train, batch):
     assert in_memory.quantify(batch, interval=None).point == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("digits", [3, 12])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_scores_that_are_only_counted_give_the_same_estimates(tmp_path, train, digits, ending):
+    rng = np.random.default_rng(0)
+    scores = {f"p_{label}": rng.beta(0.4, 1, 9000).round(digits) for label in LABELS}
+    scores["p_bug"][:200] = np.nan
+    frame = pd.DataFrame(scores)
+    path = tmp_path / f"batch.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    model = fit_files(_written(tmp_path, train), scores=["p_*"], labels=["y_*"])
+    assert model.quantifier.sums_scores
+    with mock.patch.object(Given, "member_posteriors", side_effect=AssertionError):
+        result = quantify_files(model, path)
+    expected = model.quantify(frame, interval=0.9)
+    np.testing.assert_allclose(result.point[0], expected.point, rtol=1e-9)
+    np.testing.assert_allclose(result.lower[0], expected.lower, rtol=1e-7)
+    answered = frame.notna().sum()
+    np.testing.assert_allclose(result.counted[0], (frame > 0.5).sum() / answered)
+    assert result.sizes.tolist() == [9000]
+
+
+@pytest.mark.parametrize("bad", [1.5, -0.25, np.inf])
+def test_a_score_out_of_range_is_named_by_its_row(tmp_path, train, bad):
+    frame = pd.DataFrame({f"p_{label}": np.full(9000, 0.25) for label in LABELS})
+    frame.loc[7000, "p_login"] = bad
+    frame.to_parquet(tmp_path / "batch.parquet")
+    model = fit_files(_written(tmp_path, train), scores=["p_*"], labels=["y_*"], method=QUICK)
+    automatic = fit_files(_written(tmp_path, train), scores=["p_*"], labels=["y_*"])
+    sentences = set()
+    for each in (model, automatic):
+        with pytest.raises(FormatError, match="row 7001: the score 'p_login' is") as caught:
+            quantify_files(each, tmp_path / "batch.parquet")
+        sentences.add(str(caught.value))
+    assert len(sentences) == 1
+
+
 def test_all_forms_of_an_answer_say_the_same(tmp_path, train):
     pairs = [
         [tuple(part.split(":")) for part in answer.split(";") if part] for answer in train["llm"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,36 @@ def test_numbers_are_arrays_and_the_rest_are_lists(tmp_path: Path) -> None:
     np.testing.assert_array_equal(chunk["share"], [0.5, np.nan, 1.0])
     assert chunk["missing"] == [1, None, 0]
     assert chunk["text"] == ["0.5", "yes", None]
+
+
+@pytest.mark.parametrize("row_group_size", [900, 4000, 10_000])
+def test_scores_of_all_row_groups_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row_group_size: int
+) -> None:
+    # Chunks of 700 rows, and row groups of 10,000 rows are too large to be read at once.
+    monkeypatch.setattr("prevalens.tables.formats._SCORES", 1400)
+    monkeypatch.setattr("prevalens.tables.formats._ROW_GROUP", 8000)
+    numbers = np.random.default_rng(0).random((10_000, 2))
+    table = arrow.table({"p": numbers[:, 0], "q": numbers[:, 1]})
+    parquet.write_table(table, tmp_path / "t.parquet", row_group_size=row_group_size)
+    chunks = open_table(tmp_path / "t.parquet").chunks(chunk_rows=10, scores=["p", "q"])
+    first, *others = chunks
+    assert len(first) == 700
+    assert [chunk.first for chunk in others] == np.cumsum([701, *map(len, others[:-1])]).tolist()
+    for j, name in enumerate("pq"):
+        read = np.concatenate([chunk[name] for chunk in (first, *others)])
+        np.testing.assert_array_equal(read, numbers[:, j])
+
+
+def test_the_thread_that_reads_ahead_ends_with_the_reading(tmp_path: Path) -> None:
+    table = arrow.table({"p": np.linspace(0, 1, 5000)})
+    parquet.write_table(table, tmp_path / "t.parquet", row_group_size=1000)
+    before = threading.active_count()
+    chunks = open_table(tmp_path / "t.parquet").chunks(scores=["p"])
+    next(chunks)
+    assert threading.active_count() == before + 1
+    del chunks
+    assert threading.active_count() == before
 
 
 def test_compressed_as_a_whole_and_under_another_name(tmp_path: Path) -> None:

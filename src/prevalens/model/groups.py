@@ -154,11 +154,17 @@ class ByFile(Grouping):
         names = batch_names([table.name for table in tables])
         self._of = {id(table): name for table, name in zip(tables, names, strict=True)}
 
+    def add(self, table: Table, chunk: Chunk) -> np.ndarray[Any, Any]:
+        """See `Grouping`; all rows of a file have the same number, which is stored once."""
+        code = self._number(self._of[id(table)])
+        self._sizes[code] += len(chunk)
+        codes = np.broadcast_to(np.int32(code), len(chunk))
+        if self.keeps_items:
+            self._codes.append(codes)
+        return codes
+
     def _names(self, table: Table, chunk: Chunk) -> Sequence[str]:
         return [self._of[id(table)]] * len(chunk)
-
-    def _numbers(self, table: Table, chunk: Chunk) -> np.ndarray[Any, Any]:
-        return np.full(len(chunk), self._number(self._of[id(table)]), dtype=np.int32)
 
     def order(self) -> list[str]:
         """The order in which the files were named."""

@@ -28,13 +28,15 @@ from prevalens.model.labelling import LabelledItems
 from prevalens.model.model import Model
 from prevalens.model.progress import Cancelled, Progress, Watch
 from prevalens.model.result import BatchResult, Notice
+from prevalens.quantifier import Quantifier
 from prevalens.samples import Samples
 from prevalens.scores import Scores
+from prevalens.solvers.score_counts import DistinctScores, ScoreCounts, distinct_scores
 from prevalens.summary import Summary, add_up
 from prevalens.tables.column_guard import FEWEST_ROWS, Drift
 from prevalens.tables.opening import Reading, expand
 from prevalens.tables.preparation import CellError
-from prevalens.tables.scores import ScorePreparation, unknown_labels_once
+from prevalens.tables.scores import ScorePreparation, column_scores, unknown_labels_once
 from prevalens.tables.table import Chunk, Table
 from prevalens.types import Floats, Ints, Items
 from prevalens.uncertainty import with_labels_of_sums
@@ -122,6 +124,12 @@ class BatchMonitor:
                 kept += [items[i] for i in rows[: _LOOKED_AT - len(kept)].tolist()]
             if (len(self._sums) + 1) * X.shape[1] <= _MOST_SUMS or code in self._sums:
                 self._sums[code] = self._sums.get(code, 0) + sums[row]
+
+    def add_counts(self, scores: ScoreCounts, code: int) -> None:
+        """As `add`, of scores that are all of one batch."""
+        self._counts[code] += scores.n_items
+        own = np.append(scores.votes(), scores.answers())
+        self._votes[code] = self._votes.get(code, 0.0) + own
 
     def _add_scores(self, X: Items, codes: npt.NDArray[np.int32]) -> None:
         """Note how many items of each batch labellers voted for, and how many they answered."""
@@ -320,7 +328,7 @@ def quantify_files(
 class Part(NamedTuple):
     """Scores of a chunk of items, the numbers of their batches, and their times."""
 
-    scores: Scores
+    scores: Scores | ScoreCounts
     codes: npt.NDArray[np.int32]
     times: Floats
 
@@ -416,6 +424,15 @@ def scored(
     # Labelled items are found again by their cells, batches are named by them.
     others = {*grouping.columns, *times.columns}
     numbers = set() if marked else {*model.preparation.score_columns()} - others
+    counted = () if marked or examples or others else _counted_columns(model)
+    if counted:
+        for table, chunk in watch.over("scoring", tables, wanted, numbers):
+            codes = grouping.add(table, chunk)
+            if len(chunk):
+                counts = _score_counts(chunk, counted)
+                monitor.add_counts(counts, int(codes[0]))
+                yield Part(counts, codes, times.of_rows(chunk))
+        return
     noted: deque[tuple[Chunk, npt.NDArray[np.int32], Floats, list[tuple[int, int]]]] = deque()
 
     def prepared() -> Iterator[Items]:
@@ -438,6 +455,26 @@ def scored(
         yield Part(scores, codes, own_times)
 
 
+def _counted_columns(model: Model) -> tuple[str, ...]:
+    """The columns of scores, if these need only be counted; else none."""
+    preparation = model.preparation
+    if isinstance(preparation, ScorePreparation) and model.quantifier.sums_scores:
+        return preparation.plain_columns()
+    return ()
+
+
+def _score_counts(chunk: Chunk, columns: Sequence[str]) -> ScoreCounts:
+    """The scores of a chunk by label; errors name the place in the file."""
+    found = []
+    try:
+        for name in columns:
+            own = distinct_scores(chunk[name])
+            found.append(own or DistinctScores(column_scores(chunk[name], name), None))
+    except CellError as error:
+        raise damaged(chunk.place(error.row), error.what) from None
+    return ScoreCounts(tuple(found), len(chunk))
+
+
 class _Read(NamedTuple):
     """Batches in the order they are shown in, their sizes and mean times, and what was folded."""
 
@@ -454,7 +491,7 @@ def _read(model: Model, parts: Iterable[Part], grouping: Grouping, min_items: in
         return _Read(summary, summary.sizes, summary.times, folded)
     sample, sums = ItemSample(), defaultdict[int, Floats](lambda: np.zeros(2))
     for part in parts:
-        if part.scores.n_items:
+        if isinstance(part.scores, Scores) and part.scores.n_items:
             sample.add(part.scores, part.codes)
             known = ~np.isnan(part.times)
             counts = np.bincount(part.codes[known])
@@ -477,12 +514,7 @@ def _read(model: Model, parts: Iterable[Part], grouping: Grouping, min_items: in
 
 def summed(model: Model, parts: Iterable[Part], grouping: Grouping) -> Summary:
     """The sums over all items, by the names of the batches in the order they are shown in."""
-    quantifier = model.quantifier
-    summaries = (
-        quantifier.summarise_scores(part.scores, part.codes, part.times)
-        for part in parts
-        if part.scores.n_items
-    )
+    summaries = (_summary(model.quantifier, part) for part in parts if part.scores.n_items)
     first = next(summaries, None)
     if first is None:
         raise InputError("There are no items to quantify.")
@@ -492,6 +524,12 @@ def summed(model: Model, parts: Iterable[Part], grouping: Grouping) -> Summary:
     summary = summary[np.array([place[str(grouping.code(name))] for name in names])]
     summary.names = tuple(names)
     return summary
+
+
+def _summary(quantifier: Quantifier, part: Part) -> Summary:
+    if isinstance(part.scores, ScoreCounts):
+        return quantifier.summarise_counts(part.scores, str(part.codes[0]))
+    return quantifier.summarise_scores(part.scores, part.codes, part.times)
 
 
 def _folded(summary: Summary, grouping: Grouping, min_items: int) -> tuple[Summary, Folded | None]:

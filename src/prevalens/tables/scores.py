@@ -186,6 +186,12 @@ class ScorePreparation(Preparation):
         scores = X[:, : self.n_labellers * len(self.labels)]
         return np.asarray(scores.toarray() if sp.issparse(scores) else scores)
 
+    def plain_columns(self) -> tuple[str, ...]:
+        """The column of each label, if one labeller has one for each and there is nothing else."""
+        alone = len(self.columns) == 1 and not self.tags and self.features is None
+        own = [self.columns[0].get(label) for label in self.labels] if alone else []
+        return tuple(name for name in own if name is not None) if None not in own else ()
+
     def _scores(self, items: Any) -> Floats:
         blocks, n_labels = [], len(self.labels)
         for columns in self.columns:
@@ -335,6 +341,8 @@ def column_scores(cells: Sequence[Any] | Array, column: str) -> Floats:
 
 
 def _numbers(cells: Sequence[Any] | Array, column: str) -> Floats:
+    if isinstance(cells, np.ndarray) and cells.dtype == np.float32:
+        return cells
     try:
         # In the usual case all cells are numbers, or texts of numbers; None becomes NaN.
         return np.asarray(cells, dtype=np.float64)
