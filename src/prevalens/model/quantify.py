@@ -157,8 +157,7 @@ class BatchMonitor:
 
     def fold(self, codes: Sequence[int]) -> None:
         """Count several batches as the first of them."""
-        first, *others = codes
-        for code in others:
+        for first, code in ((codes[0], code) for code in codes[1:]):
             self._counts[first] += self._counts.pop(code)
             self._empty[first] += self._empty.pop(code)
             self._note(first, self._drifts.pop(code, {}))
@@ -365,8 +364,7 @@ def quantify_tables(
     with unknown_labels_once() as unknown:
         batches, sizes, means, folded = _read(model, parts, grouping, min_items)
     watch.step("estimating", n_items=(n_items := int(sizes.sum())))
-    if folded is not None:
-        monitor.fold(folded.codes)
+    monitor.fold(() if folded is None else folded.codes)
     names, at = grouping.order(), times.of(means)
     order = [grouping.code(name) for name in names]
     if examples is not None:
