@@ -15,11 +15,12 @@ from hypothesis import HealthCheck, settings
 from prevalens.records import Result
 from prevalens.studies.moreo2023.printed import printed
 
-# Runs are repeatable and do not fail because the machine is slow today.
-settings.register_profile(
-    "repo", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("repo")
+# Runs are repeatable and do not fail because the machine is slow today. As they repeat the same
+# examples, many of them would find nothing new: HYPOTHESIS_PROFILE=thorough looks at others.
+_ANY_MACHINE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("repo", derandomize=True, max_examples=40, **_ANY_MACHINE)
+settings.register_profile("thorough", max_examples=500, **_ANY_MACHINE)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repo"))
 
 
 @pytest.fixture(scope="session")

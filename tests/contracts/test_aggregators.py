@@ -6,11 +6,12 @@ import pickle
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -147,7 +148,9 @@ def make_samples(n_items: int = N_ITEMS, seed: int = 1) -> Samples:
     return Samples.from_indices([*bags, [3, 3, 3, 5]], n_items=n_items)
 
 
+@cache
 def fitted(case: Case) -> tuple[Aggregator, Scores]:
+    """Trained once for all tests that only look at it, and scores of other items."""
     aggregator = case.make()
     scores, Y = make_data(aggregator.consumes)
     return aggregator.fit(scores, Y), make_data(aggregator.consumes, seed=2)[0]
@@ -171,6 +174,7 @@ def test_estimates_are_shares_of_the_right_shape(case: Case) -> None:
     assert np.all((estimates >= 0) & (estimates <= 1))
 
 
+@settings(max_examples=max(20, settings().max_examples // 5))
 @given(seed=st.integers(0, 2**32 - 1), sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5))
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_estimates_are_shares_whatever_the_scores(case: Case, seed: int, sizes: list[int]) -> None:
@@ -456,7 +460,7 @@ def test_empty_scores_are_refused(case: Case) -> None:
 def test_usual_data_cause_no_warning(case: Case) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        aggregator, scores = fitted(case)
+        aggregator, scores = fitted.__wrapped__(case)
         estimates = aggregator.aggregate(scores, make_samples())
     assert np.isfinite(estimates).all()
 
