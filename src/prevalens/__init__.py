@@ -12,10 +12,10 @@ unlabelled batches.
 Names are loaded when they are first used, so that ``import prevalens`` costs next to nothing.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from prevalens._version import __version__
+from prevalens.lazy import lazy_names
 
 if TYPE_CHECKING:
     from prevalens import aggregators, classifiers, datasets, metrics, protocols
@@ -28,20 +28,23 @@ if TYPE_CHECKING:
     from prevalens.samples import Samples
     from prevalens.scores import Scores
 
-#: The module that defines each public name; it is imported when the name is first used.
+#: The module of each public name, or that is public; it is imported when the name is first used.
 _MODULE_OF = {
     "Collection": "prevalens.collection",
     "PrevalenceEstimate": "prevalens.estimate",
     "Quantifier": "prevalens.quantifier",
     "Samples": "prevalens.samples",
     "Scores": "prevalens.scores",
+    "aggregators": "prevalens.aggregators",
+    "classifiers": "prevalens.classifiers",
+    "datasets": "prevalens.datasets",
     "evaluate": "prevalens.evaluation",
+    "metrics": "prevalens.metrics",
     "parse": "prevalens.catalogue",
+    "protocols": "prevalens.protocols",
     "quantify": "prevalens.engines.anywhere",
     "register": "prevalens.catalogue",
 }
-#: Modules and subpackages that are public as a whole.
-_PUBLIC_MODULES = ("aggregators", "classifiers", "datasets", "metrics", "protocols")
 
 __all__ = [
     "Collection",
@@ -61,14 +64,4 @@ __all__ = [
     "register",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name in _MODULE_OF:
-        return getattr(import_module(_MODULE_OF[name]), name)
-    if name in _PUBLIC_MODULES:
-        return import_module(f"prevalens.{name}")
-    raise AttributeError(f"module 'prevalens' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

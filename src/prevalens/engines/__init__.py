@@ -5,8 +5,9 @@ Polars, pyarrow), Dask, Spark. All of them score the items where these are and r
 which are added up; see docs/scale.md.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from prevalens.lazy import lazy_names
 
 if TYPE_CHECKING:
     from prevalens.engines.anywhere import quantify, summarise
@@ -35,12 +36,4 @@ __all__ = [
     "summarise_stream",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name in _MODULE_OF:
-        return getattr(import_module(_MODULE_OF[name]), name)
-    raise AttributeError(f"module 'prevalens.engines' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -5,8 +5,9 @@ page call. Names are loaded when they are first used, so that a manifest can be 
 estimators.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from prevalens.lazy import lazy_names
 
 if TYPE_CHECKING:
     from prevalens.model.adjust import AdjustedCounts, adjust_files
@@ -76,12 +77,4 @@ __all__ = [
     "sample_files",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name in _MODULE_OF:
-        return getattr(import_module(_MODULE_OF[name]), name)
-    raise AttributeError(f"module 'prevalens.model' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

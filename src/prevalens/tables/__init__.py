@@ -7,8 +7,9 @@ drifted at their training mean. This package imports nothing above `prevalens.fi
 loaded when they are first used, so that a header can be read without the estimators.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from prevalens.lazy import lazy_names
 
 if TYPE_CHECKING:
     from prevalens.tables.column_guard import ColumnGuard, DriftWarning, guard_of
@@ -72,12 +73,4 @@ __all__ = [
     "open_table",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name in _MODULE_OF:
-        return getattr(import_module(_MODULE_OF[name]), name)
-    raise AttributeError(f"module 'prevalens.tables' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -1,0 +1,37 @@
+"""Public names of a package that are loaded when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def lazy_names(
+    package: str, modules: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The functions ``__getattr__`` and ``__dir__`` of a package (PEP 562).
+
+    Parameters
+    ----------
+    package : str
+    modules : mapping of str to str
+        By public name, the module that defines it. A name that is the last part of its module's
+        name is that module.
+
+    Examples
+    --------
+    >>> load, _ = lazy_names("shapes", {"pi": "math", "math": "math"})
+    >>> load("pi"), load("math").__name__
+    (3.141592653589793, 'math')
+    """
+
+    def load(name: str) -> object:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(modules[name])
+        return module if name == modules[name].rpartition(".")[2] else getattr(module, name)
+
+    def names() -> list[str]:
+        return sorted(modules)
+
+    return load, names
