@@ -134,7 +134,11 @@ def test_bad_arguments(arguments: dict[str, Any], sentence: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["emotions", "scene", "yeast", "medical", "enron"])
 def test_posteriors_are_scikit_learns_on_real_data(name: str) -> None:
-    """Settings of the paper's grid, on labels from frequent to rare."""
+    """Settings of the paper's grid, on labels from frequent to rare.
+
+    With many features, where the reference takes a second for each, the frequent label without
+    and the rare one with class weights.
+    """
     data = datasets.load(name)
     order = np.argsort(-data.train.prevalence)
     wide = data.train.X.shape[1] > 500
@@ -145,6 +149,8 @@ def test_posteriors_are_scikit_learns_on_real_data(name: str) -> None:
     for number, (C, weight) in enumerate(path.settings):
         ours = expit(dense @ path[number].coef.T + path[number].intercept)
         for column, label in enumerate(some):
+            if wide and bool(weight) != bool(column):
+                continue
             best = reference(dense, data.train.Y[:, label], C, weight)
             theirs = best.predict_proba(dense)[:, 1]
             np.testing.assert_allclose(ours[:, column], theirs, atol=1e-3)
