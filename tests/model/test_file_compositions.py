@@ -49,6 +49,15 @@ def texts() -> tuple[Any, Any, Any]:
 
 DATA = {"numbers": numbers(), "texts": texts()}
 
+
+def data_for(classifier: str, form: str) -> tuple[Any, Any, Any]:
+    X, Y, batch = DATA[form]
+    if classifier == "given":
+        # Its items are scores, one per label.
+        X, batch = ((items[:, : Y.shape[1]] > 0) * 1.0 for items in (X, batch))
+    return X, Y, batch
+
+
 #: Quantifiers that LPQ runs on label states.
 STATES = [f"lr+lpq({inner})" for inner in ("cc", "pcc", "acc", "pacc", "sld", "hdy")]
 OTHERS = [
@@ -80,13 +89,12 @@ def check_round_trip(quantifier: Any, batch: Any, path: Path, **options: Any) ->
     return again
 
 
-@pytest.mark.parametrize("form", DATA)
-@pytest.mark.parametrize("classifier", codes("classifier"))
+@pytest.mark.parametrize(
+    ("classifier", "form"),
+    [*((code, "numbers") for code in codes("classifier")), ("lr", "texts")],
+)
 def test_a_classifier_with_every_aggregator(classifier: str, form: str, tmp_path: Path) -> None:
-    X, Y, batch = DATA[form]
-    if classifier == "given":
-        # Its items are scores, one per label.
-        X, batch = ((items[:, : Y.shape[1]] > 0) * 1.0 for items in (X, batch))
+    X, Y, batch = data_for(classifier, form)
     # A hold-out trains the classifier twice instead of six times; what is saved is the same.
     for code in codes("aggregator"):
         try:
@@ -97,6 +105,14 @@ def test_a_classifier_with_every_aggregator(classifier: str, form: str, tmp_path
             assert code in ("hdx", "naive", "lpq")
             continue
         check_round_trip(quantifier, batch, tmp_path / "m.prevalens")
+
+
+@pytest.mark.parametrize("classifier", codes("classifier"))
+def test_a_classifier_of_texts(classifier: str, tmp_path: Path) -> None:
+    # What is sparse is the classifier's alone: one aggregator is enough.
+    X, Y, batch = data_for(classifier, "texts")
+    quantifier = without_intervals(parse(f"{classifier}+pcc@holdout(0.5)"))
+    check_round_trip(fitted(quantifier, X, Y), batch, tmp_path / "m.prevalens")
 
 
 @pytest.mark.parametrize("form", DATA)
