@@ -72,7 +72,7 @@ def test_a_second_layer_of_points_asks_one_box_and_of_large_boxes_several():
 @pytest.mark.parametrize("seed", range(5))
 def test_boxes_belong_to_the_narrowest_larger_box_that_holds_them(seed):
     X, Y = data(seed=seed)
-    model = MLARAM(hierarchy=0.5).fit(X, Y)
+    model = MLARAM(0.7, hierarchy=0.5).fit(X, Y)
     inner, outer = model.boxes_, model.clusters_
     width = (outer.upper - outer.lower).sum(axis=1)
     for low, high, cluster in zip(inner.lower, inner.upper, model.cluster_of_, strict=True):
