@@ -4,6 +4,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prevalens.classifiers import aram
 from prevalens.classifiers.aram import MLARAM
 from prevalens.validation import InputError
 
@@ -34,6 +35,22 @@ def test_full_vigilance_keeps_every_item_and_none_keeps_one_box_per_labelset():
     assert len(MLARAM(0.0).fit(X, Y).boxes_.count) == len(np.unique(Y, axis=0))
 
 
+@pytest.mark.parametrize("search", ["aram", "fam"])
+def test_a_box_must_stay_below_the_limit(search):
+    # At full vigilance the limit is 0, which a box of equal items reaches.
+    X, Y = data(n=20)
+    twice = MLARAM(1.0, search=search).fit(np.repeat(X, 2, axis=0), np.repeat(Y, 2, axis=0))
+    assert len(twice.boxes_.count) == 40
+    halves = MLARAM(0.5, search=search).fit([[0.0], [0.5], [1.0]], [[1], [1], [1]])
+    assert halves.boxes_.count.tolist() == [1, 1, 1]
+
+
+def test_of_equally_active_boxes_the_first_learns():
+    model = MLARAM(0.3).fit([[0.0], [1.0], [0.5]], [[1], [1], [1]])
+    assert model.boxes_.upper.tolist() == [[0.5], [1.0]]
+    assert model.boxes_.count.tolist() == [2, 1]
+
+
 def test_match_tracking_makes_no_fewer_boxes():
     X, Y = data(n=150)
     plain = MLARAM(0.6).fit(X, Y)
@@ -52,12 +69,82 @@ def test_a_second_layer_of_points_asks_one_box_and_of_large_boxes_several():
     assert np.mean(between.predict(X) == Y) > 0.9
 
 
-def test_larger_boxes_hold_their_boxes():
+@pytest.mark.parametrize("seed", range(5))
+def test_boxes_belong_to_the_narrowest_larger_box_that_holds_them(seed):
+    X, Y = data(seed=seed)
+    model = MLARAM(0.7, hierarchy=0.5).fit(X, Y)
+    inner, outer = model.boxes_, model.clusters_
+    width = (outer.upper - outer.lower).sum(axis=1)
+    for low, high, cluster in zip(inner.lower, inner.upper, model.cluster_of_, strict=True):
+        holds = np.all((outer.lower <= low) & (high <= outer.upper), axis=1)
+        assert holds[cluster]
+        assert width[cluster] == width[holds].min()
+
+
+def test_items_are_answered_inside_the_most_active_larger_box():
+    X, Y = data()
+    new, _ = data(seed=1)
+    model = MLARAM(hierarchy=0.5).fit(X, Y)
+    found = model.predict_proba(new)
+    # A larger box whose boxes all belong to narrower ones answers nothing.
+    outer, filled = model.clusters_, np.unique(model.cluster_of_)
+    width = (outer.upper - outer.lower).sum(axis=1)
+    for x, posteriors in zip(new, found, strict=True):
+        growth = np.maximum(outer.lower - x, 0) + np.maximum(x - outer.upper, 0)
+        activity = 1 - growth.sum(axis=1) / (4 - width)
+        best = min(filled, key=lambda j: (-activity[j].round(9), width[j]))
+        inside = np.flatnonzero(model.cluster_of_ == best)
+        np.testing.assert_allclose(posteriors, model._share(x[np.newaxis], inside)[0])
+
+
+def test_larger_boxes_without_boxes_are_passed_over():
     X, Y = data()
     model = MLARAM(hierarchy=0.6).fit(X, Y)
-    inner, outer = model.boxes_, model.clusters_
-    assert np.all(outer.lower[model.cluster_of_] <= inner.lower)
-    assert np.all(outer.upper[model.cluster_of_] >= inner.upper)
+    expected = model.predict_proba(X)
+    # One more than before, in the first place, which is a point at the first item.
+    point = model.clusters_.take(np.zeros(1, dtype=np.intp))
+    point = aram.Boxes(X[:1], X[:1], point.state, point.count)
+    model.clusters_ = aram._joined([point, model.clusters_])
+    model.cluster_of_ = model.cluster_of_ + 1
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+def test_boxes_do_not_depend_on_the_order_of_the_labels():
+    X, Y = data()
+    plain, moved = (MLARAM(hierarchy=0.6).fit(X, labels) for labels in (Y, 1 - Y[:, ::-1]))
+    np.testing.assert_array_equal(moved.boxes_.lower, plain.boxes_.lower)
+    np.testing.assert_array_equal(moved.cluster_of_, plain.cluster_of_)
+
+
+def test_blocks_of_items_are_answered_as_all_at_once(monkeypatch):
+    X, Y = data()
+    model = MLARAM().fit(X, Y)
+    expected = model.predict_proba(X)
+    monkeypatch.setattr(aram, "_BLOCK", 7 * len(model.boxes_.count))
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
+
+
+def test_posteriors_are_shares_up_to_one():
+    X, Y = data(n=300)
+    Y[:, 0] = 1
+    # All boxes answer, and their weights are rounded.
+    posteriors = MLARAM(1.0, 1.0).fit(X, Y).predict_proba(data(n=300, seed=1)[0])
+    assert posteriors.max() <= 1
+    np.testing.assert_allclose(posteriors[:, 0], 1)
+
+
+def test_labels_of_half_the_items_are_not_voted_for():
+    model = MLARAM().fit([[0.0], [0.0], [1.0], [1.0]], [[1, 0], [1, 1], [0, 0], [0, 1]])
+    assert model.predict_proba([[0.0]]).tolist() == [[1.0, 0.5]]
+    assert model.predict([[0.0]]).tolist() == [[1, 0]]
+
+
+def test_features_are_scaled_to_their_range_in_every_form():
+    # Without zeros, positive and negative; constant, with zeros and without; zeros at either end.
+    X = np.array([[5.0, -2, 3, 0, 0, -0.2], [7, -4, 3, 0, 4, 0], [6, -3, 3, 0, 1, -0.1]])
+    expected = [0.5, 0.5, 0, 0, 0.25, 5]
+    for form in (np.asarray, sp.csr_array):
+        np.testing.assert_allclose(MLARAM().fit(form(X), [[0], [1], [1]]).scale_, expected)
 
 
 @pytest.mark.parametrize("search", ["aram", "fam"])
@@ -73,6 +160,27 @@ def test_sparse_items_make_the_same_boxes(search, hierarchy):
     np.testing.assert_allclose(
         sparse.predict_proba(sp.csr_array(new)), dense.predict_proba(new), atol=1e-9
     )
+
+
+def test_features_of_one_sign_widen_sparse_boxes():
+    # Lower bounds are zero in some columns and upper bounds in others.
+    X, Y = data(n_labels=1)
+    X = np.where(X < 0.5, 0, X) * [1, -1, 1, -1]
+    forms = (np.array, sp.csr_array)
+    dense, sparse = (MLARAM(0.0, hierarchy=0.7).fit(form(X), Y) for form in forms)
+    assert (dense.boxes_.lower == 0).all(axis=0).any()
+    assert (dense.boxes_.upper == 0).all(axis=0).any()
+    np.testing.assert_allclose(sparse.clusters_.lower.toarray(), dense.clusters_.lower)
+    np.testing.assert_allclose(sparse.clusters_.upper.toarray(), dense.clusters_.upper)
+
+
+def test_a_second_layer_over_points_is_a_first_layer_without_labels():
+    X, Y = data()
+    outer = MLARAM(1.0, search="fam", hierarchy=0.6).fit(X, Y).clusters_
+    alone = MLARAM(0.6).fit(X, np.ones((len(X), 1))).boxes_
+    np.testing.assert_allclose(outer.lower, alone.lower)
+    np.testing.assert_allclose(outer.upper, alone.upper)
+    np.testing.assert_array_equal(outer.count, alone.count)
 
 
 def test_an_item_far_from_everything_is_answered_with_the_training_mean():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from prevalens.classifiers.boosting import AdaBoostMH
+from prevalens.classifiers.boosting import AdaBoostMH, _questions
 from prevalens.validation import InputError
 
 
@@ -56,6 +56,35 @@ def test_few_thresholds_are_among_the_values():
     for feature, threshold in zip(model.feature_, model.threshold_, strict=True):
         assert threshold in np.append(X[:, feature], 0)
     assert len(set(zip(model.feature_, model.threshold_, strict=True))) <= 4 * 4
+
+
+def test_thresholds_are_the_values_at_evenly_spaced_ranks_and_zero():
+    # Ranks 0, 2.25, 4.5 and 6.75 of the ten values, however often each occurs.
+    column = np.array([[0, 3, 3, 3, 3, 0, 1, 2, 4, 5, 6, 7, 8, 9, 10.0]]).T
+    questions = _questions(column, 4)
+    assert questions.threshold.tolist() == [-np.inf, 0, 1, 3, 5, 7]
+
+
+def test_zeros_that_are_stored_are_zeros():
+    X, Y = data()
+    stored = sp.csr_array(np.ones_like(X))
+    stored.data = X.ravel().copy()
+    plain, other = (AdaBoostMH(20, 3).fit(form, Y) for form in (X, stored))
+    np.testing.assert_array_equal(other.threshold_, plain.threshold_)
+    np.testing.assert_allclose(other.predict_proba(stored), plain.predict_proba(X), rtol=1e-9)
+
+
+def test_equal_questions_are_decided_by_order_and_others_by_z():
+    X, Y = data()
+    # A question about the negative of a feature has the same Z but for rounding.
+    mirrored = AdaBoostMH(20, 1000).fit(np.hstack([X, -X]), Y)
+    assert mirrored.feature_.max() < 4
+    # The second feature is wrong for 300 of 1000 items, the first for one more.
+    has = np.arange(1000) % 2
+    wrong = has ^ (np.arange(1000) < 300)
+    worse = wrong ^ (np.arange(1000) == 999)
+    chosen = AdaBoostMH(1).fit(np.column_stack([worse, wrong]), has[:, np.newaxis])
+    assert chosen.feature_.tolist() == [1]
 
 
 def test_training_errors_fall_with_the_rounds():

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from prevalens import Quantifier, parse
@@ -82,6 +84,68 @@ def test_the_feature_may_be_named_and_anywhere():
     np.testing.assert_allclose(at_end.predict_proba(moved.to_numpy()), expected, atol=1e-6)
 
 
+class Recorder(PerLabel):
+    """Remembers the features on which it was trained."""
+
+    def fit(self, X, Y):
+        self.seen_ = X
+        return super().fit(X, Y)
+
+
+@pytest.mark.parametrize("cv", [2, 3])
+@pytest.mark.parametrize("random_state", [0, 1])
+def test_the_second_layer_learns_from_out_of_fold_posteriors_of_any_base(cv, random_state):
+    # Three languages, numbered by any values.
+    X, Y = DATA.train.X[:120, 1:], DATA.train.Y[:120]
+    codes = np.resize([-1.5, 0.25, 0.75], 120)
+    base = PerLabel(GaussianNB())
+    model = Funnelling(base, Recorder(), language=0, cv=cv, random_state=random_state)
+    model.fit(np.column_stack([codes, X]), Y)
+    assert model.languages_.tolist() == [-1.5, 0.25, 0.75]
+    for language in model.languages_:
+        rows = np.flatnonzero(codes == language)
+        fold_of = stratified_folds(Y[rows], cv, seed=random_state)
+        for fold in range(cv):
+            held, rest = rows[fold_of == fold], rows[fold_of != fold]
+            expected = clone(base).fit(X[rest], Y[rest]).predict_proba(X[held])
+            np.testing.assert_allclose(model.meta_.seen_[held], expected, atol=1e-9)
+
+
+def test_the_second_layer_is_a_regression_of_labels_on_posteriors_whatever_the_base():
+    X, Y = DATA.train.X[:, 1:], DATA.train.Y
+    base = PerLabel(GaussianNB())
+    found = Funnelling(base, training="tat").fit(X, Y)
+    scores = clone(base).fit(X, Y).predict_proba(X)
+    second = PerLabel().fit(scores, Y)
+    np.testing.assert_allclose(found.predict_proba(X), second.predict_proba(scores), atol=1e-9)
+    np.testing.assert_array_equal(found.predict(X), second.predict(scores))
+
+
+def test_the_first_layers_do_not_see_the_language():
+    X, Y = DATA.train.X, DATA.train.Y
+    model = Funnelling(Recorder(), language=0, training="tat").fit(X, Y)
+    for language, base in zip((0, 1), model.bases_, strict=True):
+        np.testing.assert_array_equal(base.seen_, X[X[:, 0] == language, 1:])
+
+
+def test_a_language_may_have_as_few_items_as_folds():
+    X, Y = DATA.train.X, DATA.train.Y
+    few = np.r_[np.flatnonzero(X[:, 0] == 0)[:40], np.flatnonzero(X[:, 0] == 1)[:20]]
+    model = Funnelling(PerLabel(GaussianNB()), language=0, cv=20).fit(X[few], Y[few])
+    assert np.isfinite(model.predict_proba(X)).all()
+    with pytest.raises(InputError, match="A language has 20 items, too few for cv=21"):
+        Funnelling(language=0, cv=21).fit(X[few], Y[few])
+
+
+def test_training_again_forgets_the_first_layers():
+    X, Y = DATA.train.X, DATA.train.Y
+    model = Funnelling(language=0, training="tat").fit(X, Y)
+    expected = model.predict_proba(X)
+    model.fit(X, Y)
+    assert len(model.bases_) == 2
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
 def test_items_of_one_language_alone_can_be_scored():
     X = DATA.train.X
     model = Funnelling(language=0).fit(X, DATA.train.Y)
@@ -109,6 +173,9 @@ def test_wrong_languages_are_named():
     other = X[:5].copy()
     other[3, 0] = 7
     with pytest.raises(InputError, match=r"Row 3 has language 7.* 0, 1 only"):
+        model.predict(other)
+    other[3, 0] = 0.5
+    with pytest.raises(InputError, match=r"Row 3 has language 0.5"):
         model.predict(other)
 
 

@@ -109,7 +109,7 @@ def test_items_with_all_labels_or_none_only_move_the_threshold():
     np.testing.assert_allclose(all_items, ranked, atol=1e-4)
 
 
-@pytest.mark.parametrize("shape", [(10, 4), (6, 10)])
+@pytest.mark.parametrize("shape", [(10, 4), (6, 6), (6, 10)])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("normalize", [False, True])
 def test_rotated_items_keep_their_products_and_weights_lead_back(shape, form, normalize):
@@ -120,9 +120,20 @@ def test_rotated_items_keep_their_products_and_weights_lead_back(shape, form, no
     expected = StandardScaler().fit_transform(X) if normalize else X
     assert items.shape[1] <= min(shape)
     np.testing.assert_allclose(items @ items.T, expected @ expected.T, atol=1e-6)
+    if shape[1] <= shape[0]:
+        np.testing.assert_allclose(items, expected, atol=1e-9)
     weights, intercept = rng.normal(size=(3, items.shape[1])), rng.normal(size=3)
     coef, offset = to_features(weights, intercept)
     np.testing.assert_allclose(X @ coef.T + offset, items @ weights.T + intercept, atol=1e-8)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_directions_without_items_are_left_out_in_every_unit(unit):
+    rng = np.random.default_rng(0)
+    X = unit * rng.normal(size=(6, 2)) @ rng.normal(size=(2, 10))
+    items, _ = rotated(X, normalize=False)
+    assert items.shape == (6, 2)
+    np.testing.assert_allclose(items @ items.T, X @ X.T, atol=1e-9 * unit**2)
 
 
 def test_more_features_than_items_change_nothing():
@@ -144,11 +155,12 @@ def test_units_of_features_do_not_matter_unless_asked():
     assert np.abs(raw - plain).max() > 0.1
 
 
-def test_posteriors_are_platt_scaling_of_out_of_fold_margins():
+@pytest.mark.parametrize(("cv", "random_state"), [(3, 0), (2, 5)])
+def test_posteriors_are_platt_scaling_of_out_of_fold_margins(cv, random_state):
     X, Y = data(n=200)
-    model = RankSVM().fit(X, Y)
+    model = RankSVM(cv=cv, random_state=random_state).fit(X, Y)
     margins = np.empty(Y.shape)
-    for rest, held in divisions_of(stratified_folds(Y, 3, seed=0)):
+    for rest, held in divisions_of(stratified_folds(Y, cv, seed=random_state)):
         margins[held] = RankSVM().fit(X[rest], Y[rest]).decision_function(X[held])
     for label in range(3):
         positives = Y[:, label].sum()
@@ -171,12 +183,41 @@ def test_posteriors_are_near_the_shares_of_their_items():
 
 
 def test_constant_labels_have_infinite_margins():
-    X, Y = data()
+    X, Y = data(n=200)
     Y[:, 0], Y[:, 1] = 1, 0
     margins = RankSVM().fit(X, Y).decision_function(X)
     assert np.all(margins[:, 0] == np.inf)
     assert np.all(margins[:, 1] == -np.inf)
     assert np.isfinite(margins[:, 2]).all()
+    posteriors = RankSVM().fit(X, Y).predict_proba(X)
+    np.testing.assert_array_equal(posteriors[:, :2], [[1, 0]] * len(X))
+    assert 0 < posteriors[:, 2].min() < posteriors[:, 2].max() < 1
+
+
+class NoMargins(RankSVM):
+    """Every item is on every boundary."""
+
+    def _learn(self, items, Y):
+        return np.zeros((Y.shape[1], items.shape[1])), np.zeros(Y.shape[1])
+
+
+def test_items_on_the_boundary_are_not_voted_for():
+    X, Y = data()
+    np.testing.assert_array_equal(NoMargins().fit(X, Y).predict(X), 0)
+
+
+def test_fewer_items_than_folds_are_left_out_one_by_one():
+    X, Y = data(n=10)
+    many, each = (RankSVM(cv=cv).fit(X, Y).predict_proba(X) for cv in (99, 10))
+    np.testing.assert_array_equal(many, each)
+
+
+def test_stopping_is_proven_and_counted():
+    X, Y = data()
+    exact, short = RankSVM(tol=1e-6).fit(X, Y), RankSVM(tol=1e-12, max_iter=3).fit(X, Y)
+    assert exact.gap_ <= 1e-6
+    assert short.n_iter_ == 3
+    assert short.gap_ > 1e-12
 
 
 def test_wrong_parameters_are_named():

@@ -56,6 +56,37 @@ def test_rounds_are_counted_and_limited():
     assert 1 < MLMPM().fit(X, Y).n_iter_ < 200
 
 
+def test_rounds_end_when_the_sum_falls_by_less_than_its_share():
+    rng = np.random.default_rng(0)
+    # Labels that hardly depend on the features need large weights: the sum is far above 1.
+    X, Y = rng.normal(size=(60, 4)), (rng.random((60, 6)) < 0.4).astype(np.int8)
+
+    def deviations(rounds):
+        model = MLMPM(0.5, 0.0, normalize=False, tol=0.0, max_iter=rounds, cv=2).fit(X, Y)
+        for w, y in zip(model.coef_, Y.T, strict=True):
+            for side in (0, 1):
+                yield np.sqrt(np.var(X[y == side] @ w) + 0.5 * w @ w)
+
+    sums = [sum(deviations(rounds)) for rounds in range(1, 4)]
+    for before, after, more in zip(sums[:-1], sums[1:], (2, 3), strict=True):
+        share = (before - after) / after
+        assert after > 10
+        for tol, expected in ((1.01 * share, True), (0.99 * share, False)):
+            model = MLMPM(0.5, 0.0, normalize=False, tol=tol, cv=2).fit(X, Y)
+            assert (model.n_iter_ <= more) is expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_side_without_any_spread_has_no_deviation(seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(30) % 3 == 0
+    X = np.where(y, rng.normal(1.0, 0.5, size=30), -1.0)[:, np.newaxis]
+    model = MLMPM(1e-20, 0.0, cv=2).fit(X, y[:, np.newaxis])
+    kappa = (X[y].mean() + 1) / X[y].std()
+    np.testing.assert_allclose(model.bound_, kappa**2 / (1 + kappa**2), rtol=1e-6)
+    np.testing.assert_allclose(model.decision_function([[-1.0]]), 0, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["ridge", "coupling", "max_iter"])
 def test_wrong_parameters_are_named(name):
     with pytest.raises(InputError, match=name):

@@ -26,6 +26,8 @@ from prevalens.validation import Matrix, check_choice, check_number
 _BLOCK = 4_000_000
 #: Least activity, so that an item far away from everything is answered with the training mean.
 _LEAST = 1e-12
+#: Differences of activities up to this are rounding.
+_TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -147,9 +149,7 @@ class MLARAM(MultiLabelClassifier):
         lower, upper = self.boxes_.lower, self.boxes_.upper
         same = np.zeros(len(self.boxes_.count), dtype=np.intp)
         self.clusters_ = _resonate(lower, upper, same, vigilance)
-        # A box lies inside each larger box that has learnt it; the narrowest is the most active.
-        held = _activity(lower, upper, self.clusters_)
-        self.cluster_of_ = held.argmax(axis=1)
+        self.cluster_of_ = _most_active(lower, upper, self.clusters_)
 
     def _posteriors(self, X: Any) -> Floats:
         X = _scaled(X, self.scale_)
@@ -157,7 +157,7 @@ class MLARAM(MultiLabelClassifier):
             return self._share(X, np.arange(len(self.boxes_.count)))
         posteriors = np.empty((X.shape[0], self.n_labels_))
         filled = np.unique(self.cluster_of_)
-        nearest = filled[_activity(X, X, self.clusters_)[:, filled].argmax(axis=1)]
+        nearest = filled[_most_active(X, X, self.clusters_.take(filled))]
         for cluster in np.unique(nearest):
             rows = np.flatnonzero(nearest == cluster)
             posteriors[rows] = self._share(X[rows], np.flatnonzero(self.cluster_of_ == cluster))
@@ -228,6 +228,15 @@ def _activity(lower: Matrix, upper: Matrix, boxes: Boxes) -> Floats:
     growth = _growth(lower, boxes.lower, -1)
     growth += _growth(upper, boxes.upper, 1)
     return np.asarray((remaining - growth) / np.maximum(remaining, _LEAST))
+
+
+def _most_active(lower: Matrix, upper: Matrix, boxes: Boxes) -> npt.NDArray[np.intp]:
+    """The most active box for each item; of several that hold it, the narrowest."""
+    activity = _activity(lower, upper, boxes)
+    width = np.asarray((boxes.upper - boxes.lower).sum(axis=1))
+    # All boxes that hold an item have activity 1, but for rounding.
+    tied = activity >= activity.max(axis=1, keepdims=True) - _TIE
+    return np.asarray(np.where(tied, width, np.inf).argmin(axis=1))
 
 
 def _growth(points: Matrix, bounds: Matrix, sign: int) -> Floats:
