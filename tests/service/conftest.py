@@ -152,17 +152,14 @@ def uploaded(client: httpx.Client) -> Iterator[Callable[..., list[dict[str, Any]
 
 
 @pytest.fixture
-def visit(browser: Any, server: Any) -> Iterator[Callable[..., Any]]:
+def visit(open_tab: Callable[..., Any], server: Any) -> Iterator[Callable[..., Any]]:
     """Open the page; what it asks of others and what goes wrong in it is looked at in the end."""
     asked: list[str] = []
     wrong: list[str] = []
-    contexts = []
 
     def go(address: str = "", expected: int = 0, **settings: Any) -> Any:
         settings.setdefault("viewport", {"width": 1100, "height": 800})
-        context = browser.new_context(accept_downloads=True, **settings)
-        contexts.append(context)
-        page = context.new_page()
+        page = open_tab(f"{server.url}/healthz", **settings)
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: _note(said, wrong, expected))
@@ -171,8 +168,6 @@ def visit(browser: Any, server: Any) -> Iterator[Callable[..., Any]]:
         return page
 
     yield go
-    for context in contexts:
-        context.close()
     assert asked
     assert [url for url in asked if not url.startswith(("http://127.0.0.1:", "blob:"))] == []
     assert wrong == []
