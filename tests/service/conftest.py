@@ -163,8 +163,10 @@ def visit(open_tab: Callable[..., Any], server: Any) -> Iterator[Callable[..., A
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: _note(said, wrong, expected))
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(20_000)
         page.goto(address or server.url)
+        # While it loads, its parts move, and a click may miss.
+        page.wait_for_selector("#main[aria-busy]", state="detached")
         return page
 
     yield go

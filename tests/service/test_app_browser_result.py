@@ -19,7 +19,7 @@ from prevalens.service.settings import Settings
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_core_python.sync_playwright")
 expect = playwright.expect
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=20_000)
 
 EVIL = '<img src="x" onerror="document.title=1">'
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
