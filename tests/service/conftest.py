@@ -16,9 +16,13 @@ import pytest
 
 from prevalens.datasets.tickets import tickets, write_tickets
 from prevalens.model.fit import fit_files
+from prevalens.service import workers
 from prevalens.service.server import server_for
 from prevalens.service.settings import Limits, Settings
 from prevalens.service.state import ServerState
+
+# Every worker runs the imports of the main script, which here is pytest: its fork server has them.
+workers._PRELOADED.append("pytest")
 
 
 class Running:
