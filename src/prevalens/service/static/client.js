@@ -3,7 +3,7 @@
 import { find, show } from "./dom.js";
 
 const KEY = "prevalens-token";
-// Milliseconds between two looks at a job: few at first, for most jobs are done at once.
+// Milliseconds between two requests for the state of a job: at first short, because most jobs are.
 const [FIRST, LAST] = [25, 250];
 
 export class Refusal extends Error {
