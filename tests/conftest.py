@@ -144,11 +144,60 @@ def browser() -> Iterator[Any]:
     if chromium is None:
         pytest.skip("there is no Chromium on this machine")
     with sync_api.sync_playwright() as driver:
+        # Pages of one site share a process, which the second one need not start.
         running = driver.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--process-per-site"]
         )
         yield running
         running.close()
+
+
+@pytest.fixture(scope="module")
+def contexts(browser: Any) -> Iterator[Callable[..., Any]]:
+    """A browser context for each set of settings; to start one takes longer than most tests.
+
+    It is called with the address of a page that stays open, so that its process stays, too.
+    """
+    made: dict[str, Any] = {}
+
+    def context(home: str, **settings: Any) -> Any:
+        key = repr(sorted(settings.items()))
+        if key not in made:
+            made[key] = browser.new_context(accept_downloads=True, **settings)
+            made[key].new_page().goto(home)
+        return made[key]
+
+    yield context
+    for one in made.values():
+        one.close()
+
+
+@pytest.fixture
+def open_tab(contexts: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """Open an empty tab of a shared context; it is closed, and what it stored removed."""
+    used: list[Any] = []
+
+    def tab(
+        home: str,
+        *,
+        viewport: dict[str, int] | None = None,
+        color_scheme: str | None = None,
+        **settings: Any,
+    ) -> Any:
+        used.append(contexts(home, **settings))
+        page = used[-1].new_page()
+        if viewport is not None:
+            page.set_viewport_size(viewport)
+        if color_scheme is not None:
+            page.emulate_media(color_scheme=color_scheme)
+        return page
+
+    yield tab
+    for context in used:
+        idle, *pages = context.pages
+        for page in pages:
+            page.close()
+        idle.evaluate("localStorage.clear()")
 
 
 @pytest.fixture(scope="session")

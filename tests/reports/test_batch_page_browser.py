@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +51,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 class Opened:
     """A page, what it asked for and what it complained of."""
 
-    def __init__(self, browser: Any, address: str, **settings: Any) -> None:
+    def __init__(self, open_tab: Callable[..., Any], address: str, **settings: Any) -> None:
         # A page that glides to the next field is elsewhere by the time the pointer arrives.
-        self.context = browser.new_context(reduced_motion="reduce", **settings)
-        self.page = self.context.new_page()
+        self.page = open_tab(address, reduced_motion="reduce", **settings)
         self.asked: list[str] = []
         self.said: list[str] = []
         self.page.on("request", lambda request: self.asked.append(request.url))
@@ -68,10 +67,8 @@ class Opened:
 
 
 @pytest.fixture
-def opened(browser: Any, address: str) -> Iterator[Opened]:
-    view = Opened(browser, address)
-    yield view
-    view.context.close()
+def opened(open_tab: Callable[..., Any], address: str) -> Opened:
+    return Opened(open_tab, address)
 
 
 def test_nothing_is_asked_of_anybody_and_nothing_is_wrong(opened: Opened, address: str) -> None:
@@ -150,8 +147,8 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-def test_groups_are_bars_by_size_or_by_value(browser: Any, groups: str) -> None:
-    view = Opened(browser, groups)
+def test_groups_are_bars_by_size_or_by_value(open_tab: Callable[..., Any], groups: str) -> None:
+    view = Opened(open_tab, groups)
     names = view.page.locator("#trend-chart text[text-anchor=end]")
     assert names.all_text_contents() == ["Spain", "France", "Italy", "Malta"]
     assert view.page.locator("#trend-chart polyline").count() == 0
@@ -164,24 +161,24 @@ def test_groups_are_bars_by_size_or_by_value(browser: Any, groups: str) -> None:
         view.page.keyboard.press("ArrowDown")
     assert shares == sorted(shares, reverse=True)
     assert view.said == []
-    view.context.close()
 
 
-def test_a_group_that_raises_the_alarm_is_grey_with_what_to_do(browser: Any, groups: str) -> None:
-    view = Opened(browser, groups)
+def test_a_group_that_raises_the_alarm_is_grey_with_what_to_do(
+    open_tab: Callable[..., Any], groups: str
+) -> None:
+    view = Opened(open_tab, groups)
     table, advice = view.page.locator("#prevalence-table"), view.page.locator("#batch-alarm")
     assert table.get_attribute("class") in (None, "")
     assert not advice.is_visible()
     view.page.select_option("#batch", label="Italy (alarm)")
     assert table.get_attribute("class") == "unsure"
     assert "prevalens sample MODEL BATCH -n 50" in advice.inner_text()
-    view.context.close()
 
 
 def test_long_tables_are_opened_by_a_button_and_never_scroll_inside(
-    browser: Any, groups: str
+    open_tab: Callable[..., Any], groups: str
 ) -> None:
-    view = Opened(browser, groups, viewport={"width": 1280, "height": 800})
+    view = Opened(open_tab, groups, viewport={"width": 1280, "height": 800})
     assert len(view.labels()) == 25
     view.page.click("button.more[data-table=prevalence-table]")
     assert len(view.labels()) == 30
@@ -189,7 +186,6 @@ def test_long_tables_are_opened_by_a_button_and_never_scroll_inside(
       ["auto", "scroll"].includes(getComputedStyle(one).overflowY)
       && one.scrollHeight > one.clientHeight + 1).length"""
     assert view.page.evaluate(inner) == 0
-    view.context.close()
 
 
 def test_the_scale_of_the_bars_can_be_changed(opened: Opened) -> None:
@@ -238,31 +234,32 @@ def test_the_trend_follows_the_choice_and_the_arrow_keys(opened: Opened) -> None
 
 @pytest.mark.parametrize(("scheme", "other"), [("light", "Dark"), ("dark", "Light")])
 def test_colours_follow_the_reader_and_the_button(
-    browser: Any, address: str, scheme: str, other: str
+    open_tab: Callable[..., Any], address: str, scheme: str, other: str
 ) -> None:
-    view = Opened(browser, address, color_scheme=scheme)
+    view = Opened(open_tab, address, color_scheme=scheme)
     ground = "getComputedStyle(document.body).backgroundColor"
     before = view.page.evaluate(ground)
     assert view.page.inner_text("#theme") == other
     view.page.click("#theme")
     assert view.page.evaluate(ground) != before
-    view.context.close()
 
 
-def test_without_scripts_there_are_tables_and_charts(browser: Any, address: str) -> None:
-    view = Opened(browser, address, java_script_enabled=False)
+def test_without_scripts_there_are_tables_and_charts(
+    open_tab: Callable[..., Any], address: str
+) -> None:
+    view = Opened(open_tab, address, java_script_enabled=False)
     assert view.page.locator(".controls:visible").count() == 0
     assert view.page.locator("#prevalence-table tbody tr:visible").count() == len(LABELS)
     assert view.page.locator("figure svg:visible").count() >= 6
     assert view.page.locator("table:visible").count() >= 5
-    view.context.close()
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_the_page_never_scrolls_sideways(browser: Any, address: str, width: int) -> None:
-    view = Opened(browser, address, viewport={"width": width, "height": 800})
+def test_the_page_never_scrolls_sideways(
+    open_tab: Callable[..., Any], address: str, width: int
+) -> None:
+    view = Opened(open_tab, address, viewport={"width": width, "height": 800})
     assert view.page.evaluate("document.documentElement.scrollWidth") == width
-    view.context.close()
 
 
 def test_everything_has_a_name_for_screen_readers(opened: Opened) -> None:
@@ -320,7 +317,7 @@ PARTS = {
     ],
 )
 def test_the_report_is_accessible(
-    browser: Any,
+    open_tab: Callable[..., Any],
     address: str,
     groups: str,
     faint: Callable[..., list[Any]],
@@ -331,7 +328,7 @@ def test_the_report_is_accessible(
     axe = pytest.importorskip("axe_core_python.sync_playwright")
     size = {"width": width, "height": 800}
     url = {"time": address, "groups": groups}[kind]
-    view = Opened(browser, url, color_scheme=scheme, viewport=size)
+    view = Opened(open_tab, url, color_scheme=scheme, viewport=size)
     found = axe.Axe().run(view.page, options={"resultTypes": ["violations"]})["violations"]
     told = [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
     assert told == []
@@ -339,4 +336,3 @@ def test_the_report_is_accessible(
     # Phones show no bars in the table.
     parts = {name: PARTS[name] for name in PARTS if width > 640 or "prevalence" not in name}
     assert faint(view.page, parts) == []
-    view.context.close()

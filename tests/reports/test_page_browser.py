@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,12 @@ def results() -> list[Result]:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_is_as_wide_as_the_screen(browser: Any, tmp_path: Path, width: int) -> None:
+def test_the_page_is_as_wide_as_the_screen(
+    open_tab: Callable[..., Any], tmp_path: Path, width: int
+) -> None:
     path = tmp_path / "page.html"
     path.write_text(page("Own", protocol_sections(results())), encoding="utf-8")
-    context = browser.new_context(viewport={"width": width, "height": 800})
-    tab = context.new_page()
+    tab = open_tab(path.as_uri(), viewport={"width": width, "height": 800})
     messages: list[str] = []
     asked: list[str] = []
     tab.on("console", lambda message: messages.append(message.text))
@@ -49,7 +51,6 @@ def test_the_page_is_as_wide_as_the_screen(browser: Any, tmp_path: Path, width: 
     assert tab.locator("td sup").count() > 0
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert (messages, asked) == ([], [path.as_uri()])
-    context.close()
 
 
 def board() -> str:
@@ -65,12 +66,11 @@ def board() -> str:
 
 
 def test_a_leaderboard_is_searched_sorted_and_reduced_by_keyboard(
-    browser: Any, tmp_path: Path
+    open_tab: Callable[..., Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "board.html"
     path.write_text(board(), encoding="utf-8")
-    context = browser.new_context(viewport={"width": 390, "height": 800})
-    tab = context.new_page()
+    tab = open_tab(path.as_uri(), viewport={"width": 390, "height": 800})
     messages: list[str] = []
     tab.on("console", lambda message: messages.append(message.text))
     tab.on("pageerror", lambda error: messages.append(str(error)))
@@ -106,4 +106,3 @@ def test_a_leaderboard_is_searched_sorted_and_reduced_by_keyboard(
     assert heads.count() == 4
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     assert messages == []
-    context.close()

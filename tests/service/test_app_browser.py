@@ -27,7 +27,7 @@ playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
 expect = playwright.expect
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=20_000)
 
 
 def _picture(page: Any, name: str, **how: Any) -> None:
@@ -82,6 +82,27 @@ def test_a_new_user_reaches_a_chart_in_three_clicks(
     expect(page.locator("#prevalence-chart h3")).to_have_text("Prevalence in 2026-01")
     page.locator("#batch").select_option("7")
     _picture(page, "result", full_page=True)
+
+
+@pytest.mark.parametrize("well", [True, False])
+def test_the_page_tells_that_it_is_busy_until_it_has_loaded(
+    visit: Callable[..., Any], well: bool
+) -> None:
+    page = visit(expected=500)
+    held: list[Any] = []
+    page.route("**/v1/models", lambda route: held.append(route))
+    page.reload()
+    main = page.locator("#main")
+    expect(main).to_have_attribute("aria-busy", "true")
+    while not held:
+        page.wait_for_timeout(10)
+    if well:
+        held[0].continue_()
+        expect(page.locator("[name=model][value=small]")).to_be_visible()
+    else:
+        held[0].fulfill(status=500, body="{}")
+        expect(page.get_by_role("alert")).to_be_visible()
+    expect(main).not_to_have_attribute("aria-busy", re.compile(""))
 
 
 def test_train_upload_estimate_and_download_what_the_command_line_writes(

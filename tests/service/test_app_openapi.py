@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
@@ -15,15 +18,23 @@ from prevalens.service.settings import Settings
 schema = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
 
 
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """Connections that are kept; without it every request opens one, and looks for proxies."""
+    with requests.Session() as one:
+        one.trust_env = False
+        yield one
+
+
 # The demo takes no input; every call of it would train a model.
 @schema.exclude(path="/v1/demo").parametrize()
 @settings(max_examples=12, suppress_health_check=list(HealthCheck), database=None)
-def test_answers_are_as_described(case: Any, server: Any) -> None:
+def test_answers_are_as_described(case: Any, server: Any, session: Any) -> None:
     if case.path in ("/v1/models/{name}/quantify", "/v1/models/{name}/sample"):
         case.path_parameters["name"] = "small"
     # Files that are no tables, and fields that exclude each other, fit the description's types.
     excluded = [positive_data_acceptance] if case.method == "POST" else []
-    case.call_and_validate(base_url=server.url, excluded_checks=excluded)
+    case.call_and_validate(base_url=server.url, session=session, excluded_checks=excluded)
 
 
 def test_the_description_is_served_and_complete(client: httpx.Client) -> None:

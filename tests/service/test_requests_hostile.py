@@ -29,6 +29,8 @@ def others(server: Any) -> Iterator[None]:
             while not answers or not over.is_set():
                 answer = client.post(PLACE, json={"texts": ["where is my parcel"] * 20})
                 answers.extend([answer.status_code, client.get("/healthz").status_code])
+                # Without a pause these requests take most of the time of the server.
+                over.wait(0.02)
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -63,7 +65,7 @@ def _bomb(size: int) -> bytes:
 
 
 def test_a_zip_bomb_in_a_workbook(client: httpx.Client) -> None:
-    content = _bomb(100 * 10**6)
+    content = _bomb(65 * 10**6)
     assert len(content) < 200_000
     assert "would unpack" in _refused(_post(client, "a.xlsx", content), 413, "too_large")
     # Its name does not hide it.
@@ -71,7 +73,7 @@ def test_a_zip_bomb_in_a_workbook(client: httpx.Client) -> None:
 
 
 def test_a_bomb_in_gzip(client: httpx.Client) -> None:
-    content = gzip.compress(b"text\n" + b"a" * 100 * 10**6)
+    content = gzip.compress(b"text\n" + b"a" * 65 * 10**6)
     _refused(_post(client, "a.csv.gz", content), 413, "too_large")
 
 

@@ -19,14 +19,24 @@ from prevalens.service.settings import Limits
 from prevalens.service.workers import Pool, Worker
 
 MEMORY = 3 * 10**9
-#: A server that starts a worker and is killed before it can clean up.
+#: A server in a folder with a file of the name of a library. It is killed before it can clean up,
+#: with one worker that has done a task and one that has just been started.
 _KILLED = """
-import multiprocessing, os, signal
+import sys
+sys.path.remove("")
+import asyncio, multiprocessing, os, signal
 from pathlib import Path
+from prevalens.service.problems import Problem
 from prevalens.service.workers import Worker
 
 worker = Worker(Path.cwd(), None)
-print(worker.pid, multiprocessing.forkserver._forkserver._forkserver_pid, flush=True)
+try:
+    asyncio.run(worker.run({"task": "describe", "model": "/no"}, print))
+except Problem as problem:
+    print(problem)
+other = Worker(Path.cwd(), None)
+fork_server = multiprocessing.forkserver._forkserver._forkserver_pid
+print(worker.pid, other.pid, fork_server, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -85,12 +95,18 @@ def test_a_worker_that_is_killed_is_told_and_replaced(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_workers_and_fork_server_end_with_a_server_that_is_killed(tmp_path: Path) -> None:
+def test_no_file_of_the_current_folder_is_imported_and_all_ends_with_a_server_that_is_killed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "sklearn.py").write_text("raise SystemExit('imported')")
     done = subprocess.run(
         [sys.executable, "-c", _KILLED], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
-    for pid in map(int, done.stdout.split()):
+    *said, pids = done.stdout.splitlines()
+    assert "There is no file" in said[-1], done.stderr
+    assert len(pids.split()) == 3
+    for pid in map(int, pids.split()):
         assert _gone(pid)
 
 
@@ -116,27 +132,3 @@ asyncio.run(run())
     )
     assert done.returncode == 1
     assert time.monotonic() - start < 30
-
-
-def test_no_file_of_the_current_folder_is_imported(tmp_path: Path) -> None:
-    (tmp_path / "sklearn.py").write_text("raise SystemExit('imported')")
-    code = """
-import sys
-sys.path.remove("")
-import asyncio
-from pathlib import Path
-from prevalens.service.problems import Problem
-from prevalens.service.workers import Worker
-
-async def run():
-    try:
-        await Worker(Path.cwd(), None).run({"task": "describe", "model": "/no"}, print)
-    except Problem as problem:
-        print(problem)
-
-asyncio.run(run())
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert "There is no file" in done.stdout, done.stderr

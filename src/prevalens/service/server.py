@@ -125,7 +125,7 @@ class Server(uvicorn.Server):
 
     def _announce_end(self) -> None:
         # Estimates that a request waits for are among the jobs.
-        requests = len(self.server_state.tasks)
+        requests = sum(map(_is_answering, self.server_state.connections))
         unfinished = self._state.stop_soon() or (counted(requests, "request") if requests else "")
         if unfinished:
             seconds = self._state.limits.grace_seconds
@@ -138,6 +138,15 @@ class Server(uvicorn.Server):
         self._state.jobs.hurry()
         for connection in list(self.server_state.connections):
             connection.transport.abort()
+
+
+def _is_answering(connection: object) -> bool:
+    """Whether a request of the connection has no complete answer yet.
+
+    The task of a request lives a little longer than that, and nobody waits for its end.
+    """
+    cycle = connection.cycle if isinstance(connection, H11Protocol) else None
+    return cycle is not None and not cycle.response_complete
 
 
 def server_for(state: ServerState, say: Callable[[str], None] = print) -> Server:

@@ -3,7 +3,8 @@
 import { find, show } from "./dom.js";
 
 const KEY = "prevalens-token";
-const POLL = 250;
+// Milliseconds between two requests for the state of a job: at first short, because most jobs are.
+const [FIRST, LAST] = [25, 250];
 
 export class Refusal extends Error {
   constructor(code, message) {
@@ -86,9 +87,11 @@ export function upload(files, onShare, reading = {}) {
 
 export async function finished(job, onNews) {
   let now = job;
+  let pause = FIRST;
   while (now.state === "waiting" || now.state === "running") {
     onNews(now);
-    await new Promise((resolve) => setTimeout(resolve, POLL));
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    pause = Math.min(LAST, pause * 1.5);
     now = await get(`/v1/jobs/${job.id}`);
   }
   if (now.state !== "done") throw new Refusal(now.error.code, now.error.message);

@@ -30,6 +30,17 @@ async function begin() {
   await loadModels();
   show(find("token-card"), false);
   await Promise.all([restoreData(), restoreTraining()]);
+}
+
+// The page is busy as long as what it loads may still move its parts; a job that it then follows
+// may take minutes, and is announced.
+async function start() {
+  find("main").setAttribute("aria-busy", "true");
+  try {
+    await begin();
+  } finally {
+    find("main").removeAttribute("aria-busy");
+  }
   await openAddress();
 }
 
@@ -37,7 +48,7 @@ function setUpToken() {
   find("token-form").addEventListener("submit", (event) => {
     event.preventDefault();
     useToken(find("token").value.trim());
-    begin().catch(complain);
+    start().catch(complain);
   });
 }
 
@@ -65,4 +76,4 @@ setUpTraining({ onModel: loadModels, onDemo: demo });
 watchWidth();
 find("alert-close").addEventListener("click", putAway);
 addEventListener("keydown", (event) => event.key === "Escape" && putAway());
-begin().catch(complain);
+start().catch(complain);
