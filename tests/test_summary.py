@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from functools import cache, reduce
 from itertools import pairwise
@@ -131,6 +132,14 @@ def test_a_file_holds_all_of_it_and_its_size_is_that_of_the_sums(tmp_path: Path)
     sizes = [(tmp_path / name).stat().st_size for name in ("a.summary", "b.summary")]
     assert larger.n_items == 600_000
     assert sizes[1] < 2 * sizes[0]
+
+
+def test_a_file_is_the_same_whenever_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    (summary,) = parts("lr+pcc", [])
+    before = summary.to_bytes()
+    later = time.localtime(time.time() + 3600)
+    monkeypatch.setattr(time, "localtime", lambda *_: later)
+    assert summary.to_bytes() == before
 
 
 def test_small_batches_are_left_out() -> None:

@@ -14,11 +14,11 @@ Names are loaded when they are first used, so that ``import prevalens`` costs ne
 
 from typing import TYPE_CHECKING
 
-from prevalens._version import __version__
 from prevalens.lazy import lazy_names
 
 if TYPE_CHECKING:
     from prevalens import aggregators, classifiers, datasets, metrics, protocols
+    from prevalens._version import __version__
     from prevalens.catalogue import parse, register
     from prevalens.collection import Collection
     from prevalens.engines.anywhere import quantify
@@ -35,6 +35,7 @@ _MODULE_OF = {
     "Quantifier": "prevalens.quantifier",
     "Samples": "prevalens.samples",
     "Scores": "prevalens.scores",
+    "__version__": "prevalens._version",
     "aggregators": "prevalens.aggregators",
     "classifiers": "prevalens.classifiers",
     "datasets": "prevalens.datasets",

@@ -228,7 +228,7 @@ class Summary(Batches):
             file.write(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """The content of the file that `save` writes."""
+        """The content of the file that `save` writes, the same whenever it is written."""
         header = {
             "format": FORMAT,
             "prevalens": __version__,
@@ -241,13 +241,17 @@ class Summary(Batches):
         arrays: dict[str, npt.NDArray[Any]] = {_SIZES: self.sizes}
         for number, sums in enumerate([self._times, *self._sums.values()]):
             arrays |= {f"{number}-total": sums.total, f"{number}-rest": sums.rest}
+        contents = {_HEADER: json.dumps(header, ensure_ascii=False).encode()}
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.save(content, array, allow_pickle=False)
+            contents[f"{name}.npy"] = content.getvalue()
         file = io.BytesIO()
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
-            archive.writestr(_HEADER, json.dumps(header, ensure_ascii=False))
-            for name, array in arrays.items():
-                content = io.BytesIO()
-                np.save(content, array, allow_pickle=False)
-                archive.writestr(f"{name}.npy", content.getvalue())
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, data in contents.items():
+                # An entry made of its name alone has no time of its own.
+                entry = zipfile.ZipInfo(name)
+                archive.writestr(entry, data, zipfile.ZIP_DEFLATED, compresslevel=3)
         return file.getvalue()
 
     @classmethod
