@@ -56,6 +56,7 @@ def write(path: Path, items: Collection, rows: Iterable[int], *, labelled: bool)
 
 
 def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     data = tickets(n_train=3000, n_per_month=500)
     labels = data.train.labels
     months = np.datetime_as_string(data.test.times, unit="M")

@@ -69,7 +69,8 @@ def test_reuters_is_exported(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_labels_of_people_correct_the_counts_of_rules(tmp_path: Path) -> None:
-    said = _run(sys.executable, str(EXAMPLES / "own_scores.py"), str(tmp_path), folder=tmp_path)
+    new = tmp_path / "new"
+    said = _run(sys.executable, str(EXAMPLES / "own_scores.py"), str(new), folder=tmp_path)
     counted, *corrected = [float(points) for points in re.findall(r"off by ([\d.]+) points", said)]
     assert len(corrected) == 6
     alone, with_texts = corrected[::2], corrected[1::2]
@@ -78,7 +79,7 @@ def test_labels_of_people_correct_the_counts_of_rules(tmp_path: Path) -> None:
     assert alone[-1] < alone[1] < alone[0]
     assert all(both < without for both, without in zip(with_texts, alone, strict=True))
     assert with_texts[1] < 0.75 * counted
-    with (tmp_path / "labelled-300.csv").open(newline="", encoding="utf-8") as file:
+    with (new / "labelled-300.csv").open(newline="", encoding="utf-8") as file:
         assert next(csv.DictReader(file)).keys() == {
             "month", "text", "llm_labels", "human_labels"
         }  # fmt: skip
