@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from prevalens.classifiers.calibration import (
-    LARGEST,
-    SMOOTHING,
     calibrated_columns,
     calibrated_sums,
+    scaled_log_odds,
 )
 from prevalens.solvers.score_counts import DistinctScores, ScoreCounts
 
@@ -17,7 +16,7 @@ COEFFICIENTS = np.array([[-1.0, 2.5, 0.3], [0.5, -1.0, -2.0], [0.0, 4000.0, 0.0]
 
 
 def _expected(scores):
-    odds = logit((scores + SMOOTHING) / (1 + 2 * SMOOTHING)) / LARGEST
+    odds = scaled_log_odds(scores)
     constant, slope, missing = COEFFICIENTS.T
     return np.where(np.isnan(scores), expit(constant + missing), expit(constant + slope * odds))
 
@@ -30,6 +29,14 @@ def scores(request):
     scores[rng.random(scores.shape) < 0.1] = np.nan
     scores[:2] = 0, 1, 1
     return np.asfortranarray(scores)
+
+
+def test_log_odds_are_odd_and_end_at_one():
+    found = scaled_log_odds(np.array([0, 0.1, 0.5, 0.9, 1, np.nan]))
+    np.testing.assert_allclose(found[[0, 2, 4]], [-1, 0, 1], atol=1e-12)
+    assert found[1] == pytest.approx(-found[3])
+    assert found[3] == pytest.approx(np.log(0.91 / 0.11) / np.log(1.01 / 0.01))
+    assert np.isnan(found[5])
 
 
 def test_columns_are_the_logistic_function_of_log_odds(scores):

@@ -1,4 +1,4 @@
-"""Calibration of the scores of one labeller, label by label."""
+"""Log-odds of scores, and the calibration of the scores of one labeller, label by label."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ from prevalens.solvers.score_counts import ScoreCounts
 from prevalens.types import Floats
 
 #: Added to a score and to its complement before taking log-odds, so that 0 and 1 are finite.
-SMOOTHING = 0.01
+_SMOOTHING = 0.01
 #: Log-odds of a score of 1, by which those of all scores are divided.
-LARGEST = float(np.log((1 + SMOOTHING) / SMOOTHING))
+_LARGEST = float(np.log((1 + _SMOOTHING) / _SMOOTHING))
 #: Scores that pass through all steps of the calibration while they are in the cache.
 _BLOCK = 2**14
+
+
+def scaled_log_odds(X: Floats) -> Floats:
+    """Log-odds of scores, from -1 for a score of 0 to 1 for a score of 1; NaN stays NaN."""
+    odds = X + _SMOOTHING
+    odds /= 1 + _SMOOTHING - X
+    np.log(odds, out=odds)
+    odds /= _LARGEST
+    return odds
 
 
 def calibrated_columns(scores: Floats, coefficients: Floats) -> Floats:
@@ -65,11 +74,11 @@ def _calibrate(scores: Floats, coefficients: Floats, out: Floats, scratch: Float
     """
     constant, slope, missing = coefficients.tolist()
     other = scratch[: len(scores)]
-    np.add(scores, SMOOTHING, out=out, dtype=np.float64)
-    np.subtract(1 + SMOOTHING, scores, out=other, dtype=np.float64)
+    np.add(scores, _SMOOTHING, out=out, dtype=np.float64)
+    np.subtract(1 + _SMOOTHING, scores, out=other, dtype=np.float64)
     out /= other
     np.log(out, out=out)
-    out *= -slope / LARGEST
+    out *= -slope / _LARGEST
     out -= constant
     with np.errstate(over="ignore"):
         np.exp(out, out=out)

@@ -13,10 +13,9 @@ from sklearn.utils.validation import validate_data
 
 from prevalens.classifiers.base import MultiLabelClassifier
 from prevalens.classifiers.calibration import (
-    LARGEST,
-    SMOOTHING,
     calibrated_columns,
     calibrated_sums,
+    scaled_log_odds,
 )
 from prevalens.classifiers.logistic import BatchedLogistic
 from prevalens.classifiers.per_label import PerLabel
@@ -275,15 +274,6 @@ def raw_votes(X: Floats, n_labels: int) -> npt.NDArray[np.bool_]:
     given = ~np.isnan(scores)
     sums = np.where(given, scores, 0.0).sum(axis=1)
     return np.asarray(sums > 0.5 * given.sum(axis=1))
-
-
-def scaled_log_odds(X: Floats) -> Floats:
-    """Log-odds of scores, from -1 for a score of 0 to 1 for a score of 1; NaN stays NaN."""
-    odds = X + SMOOTHING
-    odds /= 1 + SMOOTHING - X
-    np.log(odds, out=odds)
-    odds /= LARGEST
-    return odds
 
 
 def _features(odds: Floats, n_labels: int) -> list[Floats]:
