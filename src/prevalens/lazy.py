@@ -15,21 +15,20 @@ def lazy_names(
     ----------
     package : str
     modules : mapping of str to str
-        By public name, the module that defines it. A name that is the last part of its module's
-        name is that module.
+        By public name, the module that defines it; a submodule of the package stands for itself.
 
     Examples
     --------
-    >>> load, _ = lazy_names("shapes", {"pi": "math", "math": "math"})
-    >>> load("pi"), load("math").__name__
-    (3.141592653589793, 'math')
+    >>> load, _ = lazy_names("xml", {"pi": "math", "dom": "xml.dom"})
+    >>> load("pi"), load("dom").__name__
+    (3.141592653589793, 'xml.dom')
     """
 
     def load(name: str) -> object:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(modules[name])
-        return module if name == modules[name].rpartition(".")[2] else getattr(module, name)
+        return module if modules[name] == f"{package}.{name}" else getattr(module, name)
 
     def names() -> list[str]:
         return sorted(modules)

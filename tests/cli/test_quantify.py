@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from prevalens import __main__ as program
 from prevalens.cli import quantify as module
 from prevalens.datasets.tickets import tickets, write_tickets
-from prevalens.model import Model
+from prevalens.model import Model, quantify_files
 from prevalens.model.groups import MIN_ITEMS
 
 
@@ -149,7 +149,7 @@ def test_the_default_of_small_groups_is_that_of_python() -> None:
 
 
 def test_the_table_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = module.quantify_files(folder / "m.prevalens", folder / "may.csv")
+    result = quantify_files(folder / "m.prevalens", folder / "may.csv")
     rows, title = module._moved_most(result.to_rows())
     table = module._table(rows, 0.9)
     assert table.row_count == 2

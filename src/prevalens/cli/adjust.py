@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli import calls
 from prevalens.cli.console import plain_table, print_note
 from prevalens.cli.options import Decorator, labelled_options
 from prevalens.cli.results import Results, result_options
 from prevalens.errors import InputError
-from prevalens.model.adjust import AdjustedCounts, adjust_files
-from prevalens.reports.label_pages import adjust_page
+
+if TYPE_CHECKING:
+    from prevalens.model.adjust import AdjustedCounts
 
 #: Rows that the table on the screen shows.
 _MOST_ROWS = 60
@@ -68,10 +70,10 @@ def command(counts: tuple[str, ...], results: Results, rates: Path | None, **set
     of the results allow for it (Lang and Reiczigel 2014).
     """
     results.check(*_files(counts), *([] if rates is None else [rates]))
-    found = adjust_files(counts, rates=rates, **settings)
+    found = calls.adjust_files(counts, rates=rates, **settings)
     for text in found.notices:
         print_note(text)
-    results.write(lambda: adjust_page(found), found.to_rows, found.to_dict())
+    results.write(lambda: calls.adjust_page(found), found.to_rows, found.to_dict())
     if not results.as_json:
         _print(found)
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli import calls
 from prevalens.cli.console import plain_table, print_note, printed_warnings
 from prevalens.cli.options import batch_options, reading_options
 from prevalens.cli.results import Results, result_options
 from prevalens.errors import InputError
-from prevalens.model.model import Model
 from prevalens.model.progress import progress_bar
-from prevalens.model.quantify import quantify_files
-from prevalens.model.result import BatchResult
-from prevalens.reports.batch_page import report_html
-from prevalens.reports.batches import by_size
-from prevalens.uncertainty.difference import Difference
+
+if TYPE_CHECKING:
+    from prevalens.model.result import BatchResult
+    from prevalens.uncertainty.difference import Difference
 
 #: Labels that the table on the screen shows.
 _MOST_ROWS = 40
@@ -56,13 +55,13 @@ def command(
     if the band over all labels excludes 0 and neither batch raises the alarm.
     """
     results.check(model, *batch)
-    loaded = Model.load(model)
+    loaded = calls.Model.load(model)
     with printed_warnings(), progress_bar() as progress:
-        result = quantify_files(loaded, batch, progress=progress, **settings)
+        result = calls.quantify_files(loaded, batch, progress=progress, **settings)
     found = result.difference(*(between or _usual(result)))
     for text in result.warnings:
         print_note(text)
-    results.write(lambda: report_html(result, loaded), found.to_rows, to_dict(found))
+    results.write(lambda: calls.report_html(result, loaded), found.to_rows, to_dict(found))
     if not results.as_json:
         _print(found)
 
@@ -76,7 +75,7 @@ def _usual(result: BatchResult) -> tuple[str, str]:
         )
     if result.ordered or len(result.batches) == 2:
         return result.batches[-2], result.batches[-1]
-    second, first = by_size(result).batches[:2]
+    second, first = calls.by_size(result).batches[:2]
     return first, second
 
 

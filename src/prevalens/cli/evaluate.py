@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli import calls
 from prevalens.cli.console import plain_table, printed_warnings
 from prevalens.cli.options import labelled_options, protocol_option, sample_options
 from prevalens.cli.results import Results, result_options
-from prevalens.model.evaluate import evaluate_files
 from prevalens.model.progress import progress_bar
-from prevalens.model.trust import Error, TrustReport
-from prevalens.reports.trust_page import Verdict, trust_page, verdict
+
+if TYPE_CHECKING:
+    from prevalens.model.trust import Error, TrustReport
+    from prevalens.reports.trust_page import Verdict
 
 _STYLES = {"yes": "green", "with care": "yellow", "no": "red"}
 _SIGNS = {"yes": "+", "with care": "!", "no": "-"}
@@ -46,10 +48,10 @@ def command(model: Path, labelled: tuple[str, ...], results: Results, **settings
     """
     results.check(model, *labelled)
     with printed_warnings(), progress_bar() as progress:
-        report = evaluate_files(model, labelled, progress=progress, **settings)
-    answer = verdict(report)
+        report = calls.evaluate_files(model, labelled, progress=progress, **settings)
+    answer = calls.verdict(report)
     everything = {**verdict_fields(answer), **report.to_dict()}
-    results.write(lambda: trust_page(report), lambda: label_rows(report), everything)
+    results.write(lambda: calls.trust_page(report), lambda: label_rows(report), everything)
     if not results.as_json:
         _print(report, answer, results.html)
 

@@ -6,13 +6,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prevalens.cli import calls
 from prevalens.cli.console import (
     json_option,
     plain_table,
@@ -21,17 +22,13 @@ from prevalens.cli.console import (
 )
 from prevalens.cli.options import batch_options, reading_options, scheduler_option
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
-from prevalens.engines.dask import summarise_files_dask
 from prevalens.errors import InputError
-from prevalens.model.model import Model
 from prevalens.model.progress import progress_bar
-from prevalens.model.quantify import quantify_files
-from prevalens.model.result import BatchResult
 from prevalens.model.rows import check_ending
-from prevalens.model.summarise import ENDING, quantify_summaries, quantify_summary
-from prevalens.reports.batch_page import report_html
-from prevalens.reports.headline import headline
-from prevalens.reports.page import write_page
+
+if TYPE_CHECKING:
+    from prevalens.model.model import Model
+    from prevalens.model.result import BatchResult
 
 #: Exit code of --strict if a batch raises the alarm.
 ALARMED = 3
@@ -114,28 +111,36 @@ def command(
     if output is not None:
         check_ending(output)
     check_outputs([(TABLE, output), (PAGE, html)], (model, *batch, *labelled), force=force)
-    loaded = Model.load(model)
+    loaded = calls.Model.load(model)
     if strict:
         _check_alarm(loaded, interval)
     level = interval or None
     with printed_warnings(), progress_bar() as progress:
         if _are_summaries(batch, labelled, settings):
             least = settings["min_items"]
-            result = quantify_summaries(loaded, batch, interval=level, min_items=least)
+            result = calls.quantify_summaries(loaded, batch, interval=level, min_items=least)
         elif scheduler is not None:
             _check_no_labelled(labelled, "--scheduler returns sums alone")
             least = settings.pop("min_items")
-            summary = summarise_files_dask(loaded, batch, scheduler, progress=progress, **settings)
-            result = quantify_summary(loaded, summary, interval=level, min_items=least)
+            summary = calls.summarise_files_dask(
+                loaded, batch, scheduler, progress=progress, **settings
+            )
+            result = calls.quantify_summary(loaded, summary, interval=level, min_items=least)
         else:
             settings |= {"labelled": labelled or None, "progress": progress}
-            result = quantify_files(loaded, batch, interval=level, **settings)
+            result = calls.quantify_files(loaded, batch, interval=level, **settings)
     form = {"wide": wide, "percent": percent}
     if output is not None:
         result.write(output, **form)
     if html is not None:
-        write_page(html, report_html(result, loaded))
-    _warn((*(() if as_json else (str(headline(result)),)), *result.warnings, *result.label_notes))
+        calls.write_page(html, calls.report_html(result, loaded))
+    _warn(
+        (
+            *(() if as_json else (str(calls.headline(result)),)),
+            *result.warnings,
+            *result.label_notes,
+        )
+    )
     if as_json:
         click.echo(json.dumps(result.to_dict(**form), indent=1, ensure_ascii=False))
     else:
@@ -146,7 +151,7 @@ def command(
 
 def _are_summaries(batch: Sequence[str], labelled: Sequence[str], settings: Any) -> bool:
     """Whether summaries are to be added up; refuses what needs the items."""
-    which = [name.endswith(ENDING) for name in batch]
+    which = [name.endswith(calls.ENDING) for name in batch]
     if not any(which):
         return False
     if not all(which):

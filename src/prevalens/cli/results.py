@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
+from prevalens.cli import calls
 from prevalens.cli.console import json_option
 from prevalens.cli.options import Decorator, together
 from prevalens.cli.outputs import PAGE, TABLE, check_outputs, force_option
 from prevalens.errors import InputError
 from prevalens.files import writing
 from prevalens.model.rows import csv_bytes
-from prevalens.reports.page import write_page
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Results:
     ) -> None:
         """Write the requested files, and print JSON if requested."""
         if self.html is not None:
-            write_page(self.html, page())
+            calls.write_page(self.html, page())
         if self.output is not None:
             write_results(self.output, rows(), everything)
         if self.as_json:

@@ -7,14 +7,13 @@ from typing import Any
 
 import click
 
+from prevalens.cli import calls
 from prevalens.cli.console import printed_warnings
 from prevalens.cli.options import batch_options, reading_options, scheduler_option
 from prevalens.cli.outputs import SUMMARY, check_outputs, force_option
 from prevalens.cluster import LOCAL
-from prevalens.engines.dask import summarise_files_dask
 from prevalens.errors import InputError
 from prevalens.model.progress import progress_bar
-from prevalens.model.summarise import ENDING, summarise_files
 
 
 @click.command()
@@ -62,8 +61,10 @@ def command(
     one batch. Summaries that share a file are refused, so that no item is counted twice. A summary
     is not differentially private.
     """
-    if output.suffix.lower() != ENDING:
-        raise InputError(f"A summary is a file whose name ends in {ENDING}; got {str(output)!r}.")
+    if output.suffix.lower() != calls.ENDING:
+        raise InputError(
+            f"A summary is a file whose name ends in {calls.ENDING}; got {str(output)!r}."
+        )
     check_outputs([(SUMMARY, output)], (model, *batch), force=force)
     # Small groups stay apart: they may be large in the sum over several summaries.
     settings.pop("min_items")
@@ -75,9 +76,11 @@ def command(
     with printed_warnings(), progress_bar() as progress:
         settings["progress"] = progress
         if scheduler is None:
-            summary = summarise_files(model, batch, n_jobs=n_jobs or 1, **settings)
+            summary = calls.summarise_files(model, batch, n_jobs=n_jobs or 1, **settings)
         else:
-            summary = summarise_files_dask(model, batch, scheduler, n_workers=n_jobs, **settings)
+            summary = calls.summarise_files_dask(
+                model, batch, scheduler, n_workers=n_jobs, **settings
+            )
     summary.save(output)
     batches = "1 batch" if len(summary) == 1 else f"{len(summary):,} batches"
     click.echo(f"{batches}, {summary.n_items:,} items: {output}")

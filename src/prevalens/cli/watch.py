@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from prevalens.cli import calls
 from prevalens.cli.console import print_note, printed_warnings
 from prevalens.cli.options import batch_options, reading_options
 from prevalens.cli.outputs import SUMMARY, TABLE, check_outputs, force_option
 from prevalens.errors import InputError
-from prevalens.model.model import Model
 from prevalens.model.rows import check_ending
-from prevalens.model.summarise import ENDING, quantify_summary
-from prevalens.model.watch import Stream, follow
+
+if TYPE_CHECKING:
+    from prevalens.model.model import Model
+    from prevalens.model.watch import Stream
 
 
 @click.command()
@@ -66,13 +68,13 @@ def command(
     header. --by-time or --by makes windows of them; without these every file is a batch. A run
     that was killed goes on where its last addition ended.
     """
-    if state.suffix.lower() != ENDING:
-        raise InputError(f"--state must end in {ENDING}; got {str(state)!r}.")
+    if state.suffix.lower() != calls.ENDING:
+        raise InputError(f"--state must end in {calls.ENDING}; got {str(state)!r}.")
     if output is not None:
         check_ending(output)
     check_outputs([(SUMMARY, state), (TABLE, output)], (model,), force=force)
-    loaded = Model.load(model)
-    stream = Stream(loaded, state, settings, reading=reading)
+    loaded = calls.Model.load(model)
+    stream = calls.Stream(loaded, state, settings, reading=reading)
     if stream.summary is not None:
         print_note(f"Going on from {state}: {stream.summary.n_items:,} items are counted.")
     looks = iter([False, True]) if once else iter(lambda: False, True)
@@ -80,7 +82,7 @@ def command(
         additions = (
             stream.add_lines(sys.stdin)
             if source == "-"
-            else follow(stream, source, every=every, stop=lambda: next(looks))
+            else calls.follow(stream, source, every=every, stop=lambda: next(looks))
         )
         for added in additions:
             _report(loaded, stream, added, output, interval or None, min_items)
@@ -98,7 +100,7 @@ def _report(
 ) -> None:
     """Write the estimates, or print those of the last batch."""
     assert stream.summary is not None  # something was added
-    result = quantify_summary(model, stream.summary, interval=interval, min_items=min_items)
+    result = calls.quantify_summary(model, stream.summary, interval=interval, min_items=min_items)
     what = f"{added:,} items" if isinstance(added, int) else ", ".join(path.name for path in added)
     click.echo(f"{what}: {stream.summary.n_items:,} items in {len(result.batches):,} batches")
     if output is not None:
