@@ -157,7 +157,8 @@ class BatchMonitor:
 
     def fold(self, codes: Sequence[int]) -> None:
         """Count several batches as the first of them."""
-        for first, code in ((codes[0], code) for code in codes[1:]):
+        for code in codes[1:]:
+            first = codes[0]
             self._counts[first] += self._counts.pop(code)
             self._empty[first] += self._empty.pop(code)
             self._note(first, self._drifts.pop(code, {}))
