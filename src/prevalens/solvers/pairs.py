@@ -95,12 +95,12 @@ def fit_pairs(
     objective, gap, n_iter = 0.0, np.inf, 0
     while gap > tol and n_iter < max_iter:
         visited = np.arange(len(rows))
-        for _ in range(min(_SWEEPS, max_iter - n_iter)):
+        for sweep in range(min(_SWEEPS, max_iter - n_iter)):
+            if sweep == 1:
+                visited = np.flatnonzero((alpha > 0) & (alpha < bounds))
             n_iter += 1
             order = rng.permutation(visited)
             _sweep(X, curvature, rows, first, second, bounds, order, alpha, weights)
-            if len(visited) == len(rows):
-                visited = np.flatnonzero((alpha > 0) & (alpha < bounds))
         scores = X @ weights.T
         violations = np.maximum(1 - scores[rows, first] + scores[rows, second], 0)
         penalty = 0.5 * float((weights**2).sum())
